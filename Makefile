@@ -1,0 +1,53 @@
+# Everything a person or CI types. `make help` lists it.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+DEMO_ARGS ?=
+PYTEST_ARGS ?=
+PIP := $(BIN)/python -m pip --disable-pip-version-check -q
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check lint format types imports clean
+
+help: ## show this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
+
+$(BIN)/python:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rag-monitor needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.server: pyproject.toml | $(BIN)/python
+	@echo "installing rag-monitor into $(VENV) ..." >&2
+	@$(PIP) install -c constraints.txt -e ".[server]" >&2
+	@touch $@
+
+$(VENV)/.test: pyproject.toml | $(BIN)/python
+	@echo "installing rag-monitor and its test tools into $(VENV) ..." >&2
+	@$(PIP) install -U "pip>=25.1" >&2
+	@$(PIP) install -c constraints.txt -e ".[all]" --group test --group lint >&2
+	@touch $@ $(VENV)/.server
+
+demo: $(VENV)/.server ## run the story: a RAG application is watched, breaks, and the alert fires
+	@$(BIN)/rag-monitor demo $(DEMO_ARGS)
+
+test: $(VENV)/.test ## run every test (SQLite, and PostgreSQL where one answers)
+	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+check: $(VENV)/.test lint types imports ## everything that reads the code without running it
+
+lint: $(VENV)/.test
+	@$(BIN)/ruff check .
+	@$(BIN)/ruff format --check .
+
+types: $(VENV)/.test
+	@$(BIN)/mypy
+
+imports: $(VENV)/.test
+	@$(BIN)/lint-imports
+
+format: $(VENV)/.test ## rewrite the code in the house format
+	@$(BIN)/ruff check --fix .
+	@$(BIN)/ruff format .
+
+clean: ## remove the virtual environment and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

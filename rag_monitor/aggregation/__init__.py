@@ -1,0 +1,1 @@
+"""From scores to windows: rollups, estimates with intervals, baselines."""

@@ -1,0 +1,1 @@
+"""Rules, their state machine, the outbox and the channels."""

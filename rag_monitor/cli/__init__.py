@@ -1,0 +1,1 @@
+"""The `rag-monitor` command: one file per command; each parses, then calls."""

@@ -1,0 +1,1 @@
+"""Read traces and scores back over HTTP."""

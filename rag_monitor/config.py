@@ -1,0 +1,1 @@
+"""Settings: every stage's own options, gathered once from TOML and the environment."""

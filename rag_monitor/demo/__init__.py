@@ -1,0 +1,1 @@
+"""A small real RAG application and the story of how it breaks."""

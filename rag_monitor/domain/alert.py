@@ -1,0 +1,143 @@
+"""Rules, what they found, and what is sent about it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+
+class RuleKind(StrEnum):
+    """What a rule compares."""
+
+    THRESHOLD = "threshold"
+    """The interval lies wholly on the bad side of a limit."""
+    DROP = "drop"
+    """The metric fell against a baseline by more than `min_drop`, beyond chance."""
+    CHANGE = "change"
+    """A sequential detector with a stated false-alarm rate."""
+    BURN_RATE = "burn_rate"
+    NO_DATA = "no_data"
+    JUDGE_FAILURES = "judge_failures"
+    SUSPECT = "suspect"
+    HIT_RATE = "hit_rate"
+    LATENCY = "latency"
+    BUDGET = "budget"
+
+
+class AlertState(StrEnum):
+    """Life of an alert. A resolved alert is inactive once its resolution was announced."""
+
+    INACTIVE = "inactive"
+    PENDING = "pending"
+    FIRING = "firing"
+    RESOLVED = "resolved"
+
+
+class Severity(StrEnum):
+    """Who is woken."""
+
+    PAGE = "page"
+    TICKET = "ticket"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertRule:
+    """What to watch. Validated by `alerting.rules.check_rule` before it is saved."""
+
+    name: str
+    kind: RuleKind
+    project: str = "default"
+    app: str = "*"
+    """One app, or `*` for each app on its own."""
+    metric: str | None = None
+    """A score (`faithfulness`), a latency (`end_to_end_ms`) or a hit kind (`plugin`), by `kind`."""
+    window_s: float = 3600.0
+    hold_for_s: float = 0.0
+    """How long the condition must hold before pending becomes firing."""
+    keep_firing_s: float = 300.0
+    """How long it must be clear before firing becomes resolved."""
+    repeat_s: float = 14_400.0
+    """A firing alert is announced again after this long; 0: never."""
+    severity: Severity = Severity.PAGE
+    min_judged: int = 50
+    params: Mapping[str, float | str] = field(default_factory=dict)
+    """Per kind; `alerting.rules` documents and checks them."""
+    notifiers: tuple[str, ...] = ()
+    """Channel names; empty: every configured channel."""
+    enabled: bool = True
+    shipped: bool = False
+    """One of the default rules that every app gets."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """What one evaluation of one rule on one app saw."""
+
+    active: bool | None
+    """None: cannot be told (too little data, incomplete window); the state does not move."""
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    baseline: float | None = None
+    judged: int = 0
+    baseline_judged: int = 0
+    summary: str = ""
+    """One English sentence with the numbers."""
+    summary_zh: str = ""
+    worst_traces: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alert:
+    """One rule on one app, with its state."""
+
+    id: str
+    """Stable for (project, rule, app, time it became active)."""
+    project: str
+    rule: str
+    app: str
+    state: AlertState
+    severity: Severity
+    since: datetime
+    """When the present state began."""
+    started_at: datetime
+    """When it became pending."""
+    fired_at: datetime | None = None
+    resolved_at: datetime | None = None
+    last_announced_at: datetime | None = None
+    clear_since: datetime | None = None
+    acknowledged_by: str | None = None
+    acknowledged_at: datetime | None = None
+    finding: Finding = field(default_factory=lambda: Finding(active=None))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silence:
+    """Mutes announcements that match, for a time. State changes are still recorded."""
+
+    id: str
+    project: str
+    rule: str = "*"
+    app: str = "*"
+    starts_at: datetime
+    ends_at: datetime
+    comment: str = ""
+    created_by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notification:
+    """One message for one channel, persisted in the outbox until delivered."""
+
+    dedup_key: str
+    """Same key, same message: receivers may drop repeats."""
+    project: str
+    channel: str
+    alert: Alert
+    event: str
+    """`firing`, `repeat` or `resolved`."""
+    created_at: datetime
+    attempts: int = 0

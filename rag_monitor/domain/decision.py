@@ -1,0 +1,39 @@
+"""Why a trace was, or was not, given to a judge."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class SamplingReason(StrEnum):
+    """What set the probability."""
+
+    ALWAYS = "always"
+    """The judge sees every trace."""
+    BASE_RATE = "base_rate"
+    STRATUM = "stratum"
+    ERROR = "error"
+    UNCERTAIN = "uncertain"
+    """The embedded score is unsure."""
+    NEW_RELEASE = "new_release"
+    FEEDBACK = "feedback"
+    FORCED = "forced"
+    """A person asked for it (backfill, re-judge)."""
+    BUDGET = "budget"
+    """Lowered because the budget of the window is nearly spent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamplingDecision:
+    """The draw for one trace and one judge: a pure function of (salt, trace id, probability)."""
+
+    judge: str
+    """Name of the judge the draw was for."""
+    included: bool
+    probability: float
+    """π: chance that a trace like this is judged; at least the policy's floor, at most 1."""
+    reason: SamplingReason
+    stratum: str = ""
+    salt: str = ""
+    """Names the design; a new salt starts a new one."""

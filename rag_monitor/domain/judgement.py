@@ -1,0 +1,171 @@
+"""What a judge is asked and what it answers.
+
+A Metric asks, a Judge answers, a Verdict is the answer, a Score is the number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+
+class Aspect(StrEnum):
+    """One kind of question put to a judge about a trace."""
+
+    SUPPORT = "support"
+    """Per statement of the answer: do the contexts support it?"""
+    ANSWER_SUPPORTED = "answer_supported"
+    """Once: is no statement of the answer unsupported?"""
+    RELEVANCE = "relevance"
+    """Per passage: is it relevant to the question?"""
+    USEFULNESS = "usefulness"
+    """Per passage: was it useful in arriving at the answer?"""
+    USE = "use"
+    """Per passage: did the answer actually draw on it?"""
+    COVERAGE = "coverage"
+    """Per key point: does any passage cover it?"""
+    GRADE = "grade"
+    """Once, 0 to 1: does the answer answer the question, without padding?"""
+    NONCOMMITTAL = "noncommittal"
+    """Once: does the answer decline or stay evasive?"""
+    QUESTION_SIMILARITY = "question_similarity"
+    """Per regenerated question: its cosine to the question."""
+    SUMMARY_QUESTION = "summary_question"
+    """Per key-phrase question of the contexts: does the answer answer it?"""
+
+
+class KeyPointSource(StrEnum):
+    """Where a key point came from."""
+
+    LABELLED = "labelled"
+    REFERENCE = "reference"
+    INFERRED = "inferred"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeyPoint:
+    """Something the passages should cover."""
+
+    text: str
+    source: KeyPointSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """One checkable statement of an answer, with its place in it."""
+
+    text: str
+    """Self-contained wording; may differ from the slice when a pronoun was resolved."""
+    start: int
+    """Character offset into the answer (Python string indexing)."""
+    end: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeRequest:
+    """Everything a judge may know about one trace, and the union of what the metrics ask."""
+
+    question: str
+    answer: str
+    contexts: tuple[str, ...] | None
+    """Passages in the order they reached the model; empty: recalled nothing; None: unknown."""
+    aspects: frozenset[Aspect]
+    query: str | None = None
+    """What the passages were retrieved for, when it is not the question."""
+    statements: tuple[Statement, ...] | None = None
+    """None: the judge splits the answer itself."""
+    key_points: tuple[KeyPoint, ...] | None = None
+    """None: none are labelled; a judge that can may infer them."""
+    references: tuple[str, ...] = ()
+    key: str = ""
+    """Opaque name for logs, caches and drawn boundaries; never shown to a model."""
+
+    @property
+    def passage_query(self) -> str:
+        """The text that passage aspects are judged against."""
+        return self.query or self.question
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeIdentity:
+    """Which judge answered. Scores of different identities never share a series."""
+
+    name: str
+    """`embedded`, `embedded-lexical`, `openai_compatible`, `packed` …"""
+    model: str
+    prompts: str = ""
+    """Hash of the whole prompt set, or of the feature set and weights."""
+    calibration: str = ""
+    """Version of the calibration that made probabilities of raw scores; empty: none."""
+
+    def __str__(self) -> str:
+        return "/".join(
+            part for part in (self.name, self.model, self.prompts, self.calibration) if part
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """A judge's answer to one question of one aspect."""
+
+    aspect: Aspect
+    probability: float
+    """Calibrated, 0 to 1: probability that the answer is yes (for GRADE and
+    QUESTION_SIMILARITY: the value itself)."""
+    raw: float | None = None
+    """The number before calibration, so that a new calibration can be applied later."""
+    index: int = 0
+    """Which statement, passage or key point: 0-based, in the order asked."""
+    text: str = ""
+    start: int | None = None
+    end: int | None = None
+    evidence: int | None = None
+    """0-based index of the passage the verdict rests on."""
+    reason: str | None = None
+    """Short machine word or sentence, e.g. `number_mismatch`."""
+
+    @property
+    def holds(self) -> bool:
+        """The hard verdict 1[p >= 0.5]."""
+        return self.probability >= 0.5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeUsage:
+    """What a judgement cost."""
+
+    calls: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    seconds: float = 0.0
+    gpu_seconds: float = 0.0
+    cost: float = 0.0
+    """In the currency of `[judge.price]`; 0 when no price is configured."""
+    cached: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """All verdicts one judge gave on one trace."""
+
+    identity: JudgeIdentity
+    verdicts: tuple[Verdict, ...] = ()
+    missing: Mapping[Aspect, str] = field(default_factory=dict)
+    """Aspects that were asked and not answered, with the reason (`unsupported_aspect`,
+    `no_statements`, `verdict_missing` …)."""
+    refusal: bool = False
+    """The answer declines to answer. Recognised before anything else."""
+    suspect: str | None = None
+    """Why the judge believes the text tried to influence it, or None."""
+    threshold: float = 0.5
+    """`answer_supported` below this is flagged; stored with the calibration."""
+    coverage: float = 1.0
+    """Share of the input the judge could see; below 1 when it had to cut."""
+    usage: JudgeUsage = field(default_factory=JudgeUsage)
+
+    def of(self, aspect: Aspect) -> tuple[Verdict, ...]:
+        """The verdicts of one aspect, by index."""
+        return tuple(
+            sorted((v for v in self.verdicts if v.aspect is aspect), key=lambda v: v.index)
+        )

@@ -1,0 +1,78 @@
+"""Per-minute sums that make every dashboard query independent of how many traces there are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+
+from rag_monitor.domain.score import Score
+from rag_monitor.domain.trace import Trace
+
+LATENCY_BUCKETS_S: Final = tuple(0.01 * 2**n for n in range(14))
+"""Upper bounds in seconds, 0.01 to 81.92; one more bucket is open (DESIGN, "Prometheus")."""
+SCORE_BUCKETS: Final = tuple(n / 20 for n in range(1, 21))
+"""Upper bounds of the score histogram."""
+
+TRACES_METRIC: Final = "traces"
+"""`dimension` is the trace status; `count` the traces."""
+HIT_RATE_METRIC: Final = "hit_rate"
+"""`dimension` is `kind:name:basis`; `count` the denominator, `total` the hits."""
+ROUTING_METRIC: Final = "routing"
+"""`dimension` is `kind:name:tp|fp|tn|fn`; `count` the traces."""
+LATENCY_METRICS: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
+"""Values in milliseconds, histogram over `LATENCY_BUCKETS_S`."""
+REFUSAL_METRIC: Final = "refusal_rate"
+"""`count` the answers, `total` those that decline."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollupKey:
+    """What one rollup row counts."""
+
+    project: str
+    app: str
+    metric: str
+    minute: datetime
+    """Start of the minute of `Trace.started_at`, aware UTC."""
+    release: str = ""
+    """Empty when the application sends none."""
+    judge: str = ""
+    """`str(JudgeIdentity)`; empty for what needs no judge."""
+    dimension: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rollup:
+    """Sums over the traces of one key. Two rollups of different minutes add up field by field."""
+
+    key: RollupKey
+    count: int = 0
+    """Values that entered `total` (for scores: those with status scored)."""
+    total: float = 0.0
+    squares: float = 0.0
+    bad: int = 0
+    """Scored values below the metric's `bad_below`."""
+    failed: int = 0
+    not_applicable: int = 0
+    suspect: int = 0
+    histogram: tuple[int, ...] = ()
+    weight: float = 0.0
+    """Sum of 1/π over scored traces."""
+    weighted_total: float = 0.0
+    weight_squares: float = 0.0
+    weighted_squares: float = 0.0
+    """Sum of value²/π over scored traces."""
+    moments: dict[str, float] = field(default_factory=dict)
+    """Further sums an estimator needs (difference estimator: sums over pairs of judges)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceFacts:
+    """A trace with its current scores: what rollups are made of."""
+
+    trace: Trace
+    """Texts and passages may be left out (None) when loaded for rollups."""
+    scores: tuple[Score, ...] = ()
+    probabilities: dict[str, float] = field(default_factory=dict)
+    """π by judge name."""

@@ -1,0 +1,74 @@
+"""A Window of time and the Estimate of one metric over it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class Window:
+    """Half-open interval [start, end), aware UTC."""
+
+    start: datetime
+    end: datetime
+
+    def __post_init__(self) -> None:
+        if self.start.tzinfo is None or self.end.tzinfo is None:
+            raise ValueError("a window needs aware datetimes (UTC)")
+        if self.end <= self.start:
+            raise ValueError(f"a window must end after it starts: {self.start} .. {self.end}")
+
+    @property
+    def length(self) -> timedelta:
+        """End minus start."""
+        return self.end - self.start
+
+    def before(self, offset: timedelta | None = None) -> Window:
+        """The window of the same length `offset` earlier (default: right before this one)."""
+        shift = offset if offset is not None else self.length
+        return Window(self.start - shift, self.end - shift)
+
+    @classmethod
+    def ending(cls, end: datetime, length: timedelta) -> Window:
+        """The window of `length` that ends at `end`."""
+        return cls(end - length, end)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """What an estimate is about."""
+
+    project: str
+    app: str
+    metric: str
+    judge: str
+    """Judge identity as text, or `combined`, or empty for metrics without a judge."""
+    release: str | None = None
+    """None: all releases together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Estimate:
+    """A metric over a window, with the interval that says how far to trust it."""
+
+    series: Series
+    window: Window
+    value: float | None
+    """None when nothing was scored."""
+    lower: float | None
+    """None when the interval is withheld (too few judged, or the window is incomplete)."""
+    upper: float | None
+    confidence: float = 0.95
+    traces: int = 0
+    """Traces in the window."""
+    judged: int = 0
+    """Traces with a score of this metric."""
+    labelled: int = 0
+    """Traces with a person's mark on this metric."""
+    failed: int = 0
+    suspect: int = 0
+    effective: float = 0.0
+    """Effective number of independent scores behind the interval."""
+    notes: tuple[str, ...] = ()
+    """`embedded_uncorrected`, `few_positives`, `few_judged`, `incomplete` …"""

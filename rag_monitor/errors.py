@@ -1,0 +1,149 @@
+"""Every error rag-monitor raises on purpose, in one tree.
+
+    RagMonitorError
+      ConfigurationError
+      CaptureError
+      IngestError
+        MalformedPayload       the sender must change the payload (400)
+        PayloadTooLarge        the sender must split it (413)
+        UnsupportedMediaType   the sender must change the content type (415)
+        QueueFull              the sender may retry (503)
+      StoreError
+        StoreUnavailable       passing; retry (503)
+        SchemaMismatch         run `rag-monitor migrate`, or upgrade
+        NotFound               no such row in this project (404)
+        LeaseLost              somebody else owns the work now; drop it
+      JudgeError
+        JudgeUnavailable       not reachable or overloaded; retry
+        JudgeTimeout           retry
+        JudgeOutputInvalid     answered in the wrong shape; do not retry
+        UnknownJudge           no judge of that name
+        BudgetExhausted        asked for more than the budget allows; shed and counted
+      MetricError
+        UnknownMetric
+        NotApplicable
+      RuleError                an alert rule that cannot work, with the reason
+      NotificationError        a channel refused or did not answer
+      OutboundRefused          a configured URL points where we do not go
+
+Branches follow what the caller does next: retry, reject or stop.
+The class docstring is the default message.
+"""
+
+from __future__ import annotations
+
+
+class RagMonitorError(Exception):
+    """Something in rag-monitor failed."""
+
+    def __init__(self, message: str | None = None) -> None:
+        super().__init__(message or (type(self).__doc__ or type(self).__name__).strip())
+
+
+class ConfigurationError(RagMonitorError):
+    """A setting is wrong; the message names it and says how to mend it."""
+
+
+class CaptureError(RagMonitorError):
+    """The SDK could not record something. Never reaches a monitored handler."""
+
+
+class IngestError(RagMonitorError):
+    """A payload could not be taken in."""
+
+
+class MalformedPayload(IngestError):  # noqa: N818 - named after the field's word
+    """The payload cannot be parsed; resending it unchanged will fail again."""
+
+
+class PayloadTooLarge(IngestError):  # noqa: N818
+    """The payload is larger than the limit; send it in smaller parts."""
+
+
+class UnsupportedMediaType(IngestError):  # noqa: N818
+    """The content type is not one this endpoint reads."""
+
+
+class QueueFull(IngestError):  # noqa: N818
+    """More is in flight than the server admits; try again in a few seconds."""
+
+
+class StoreError(RagMonitorError):
+    """The database refused or failed."""
+
+
+class StoreUnavailable(StoreError):  # noqa: N818
+    """The database does not answer right now; try again."""
+
+
+class SchemaMismatch(StoreError):  # noqa: N818
+    """The database schema is not the one this release expects; run `rag-monitor migrate`."""
+
+
+class NotFound(StoreError):  # noqa: N818
+    """No such row in this project."""
+
+
+class LeaseLost(StoreError):  # noqa: N818
+    """The lease on this work was taken over; the result must not be saved."""
+
+
+class JudgeError(RagMonitorError):
+    """A judge gave no usable judgement."""
+
+    reason = "judge_error"
+    """Stable, low-cardinality word stored as the score's failure reason."""
+
+
+class JudgeUnavailable(JudgeError):  # noqa: N818
+    """The judge cannot be reached or is overloaded."""
+
+    reason = "judge_unavailable"
+
+
+class JudgeTimeout(JudgeError):  # noqa: N818
+    """The judge did not answer within its deadline."""
+
+    reason = "judge_timeout"
+
+
+class JudgeOutputInvalid(JudgeError):  # noqa: N818
+    """The judge answered in the wrong shape."""
+
+    reason = "judge_output_invalid"
+
+
+class UnknownJudge(JudgeError):  # noqa: N818
+    """There is no judge of that name; `rag-monitor doctor` lists them."""
+
+    reason = "unknown_judge"
+
+
+class BudgetExhausted(JudgeError):  # noqa: N818
+    """The judging budget of this window is spent."""
+
+    reason = "budget_exhausted"
+
+
+class MetricError(RagMonitorError):
+    """A metric could not be computed."""
+
+
+class UnknownMetric(MetricError):  # noqa: N818
+    """There is no metric of that name."""
+
+
+class NotApplicable(MetricError):  # noqa: N818
+    """The metric has no meaning for this input; the message is the reason."""
+
+
+class RuleError(RagMonitorError):
+    """The alert rule cannot work as written."""
+
+
+class NotificationError(RagMonitorError):
+    """The channel did not accept the notification."""
+
+
+class OutboundRefused(RagMonitorError):  # noqa: N818
+    """The address is not one this server connects to."""

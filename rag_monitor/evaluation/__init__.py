@@ -1,0 +1,1 @@
+"""The only place that knows sampler, judge, metric and store together."""

@@ -1,0 +1,1 @@
+"""Numbers out: Prometheus and OpenTelemetry evaluation events."""

@@ -1,0 +1,1 @@
+"""Bytes to domain: wire formats, conventions, assembly."""

@@ -1,0 +1,43 @@
+"""The Judge protocol: one request per trace, one judgement for all metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, JudgeRequest
+
+
+@runtime_checkable
+class Judge(Protocol):
+    """Answers every aspect of a request it can, and says which it cannot."""
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        """Name, model, prompt hash and calibration; stored with every score."""
+        ...
+
+    @property
+    def aspects(self) -> frozenset[Aspect]:
+        """What this judge can answer. Others come back in `Judgement.missing`."""
+        ...
+
+    async def judge(self, request: JudgeRequest) -> Judgement:
+        """Judge one trace.
+
+        Runs on the worker's event loop: judges that compute hand off to a thread.
+
+        Raises:
+            JudgeUnavailable: Not reachable or overloaded. Safe to retry later.
+            JudgeTimeout: No answer within the deadline. Safe to retry later.
+            JudgeOutputInvalid: Answered in the wrong shape. Do not retry; record a failed score.
+        """
+        ...
+
+    async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
+        """Judge several traces, in order; one failure does not spoil its neighbours."""
+        ...
+
+    async def close(self) -> None:
+        """Release connections, threads and memory."""
+        ...

@@ -1,0 +1,1 @@
+"""Chinese and English text: sentences, statements, tokens, numbers, dates, refusals."""

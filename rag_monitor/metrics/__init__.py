@@ -1,0 +1,1 @@
+"""Arithmetic from verdicts and references to numbers."""

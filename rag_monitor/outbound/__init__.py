@@ -1,0 +1,1 @@
+"""HTTP to places users configure: guarded, bounded, never redirected."""

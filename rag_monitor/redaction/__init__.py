@@ -1,0 +1,1 @@
+"""Finding and hiding what must not leave the process."""

@@ -1,0 +1,1 @@
+"""Which traces are worth an expensive judge, and with what probability."""

@@ -1,0 +1,1 @@
+"""Runs inside the user's application: records, never raises, never blocks."""

@@ -1,0 +1,87 @@
+"""Attribute, span and event names on the wire. Constants only.
+
+Names come from OpenTelemetry GenAI (generations A to C), OpenInference, OpenLLMetry and Langfuse;
+`rag_monitor.*` holds only what none of them has a word for.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+# --- ours -----------------------------------------------------------------------------------
+COMPLETE: Final = "rag_monitor.complete"
+"""bool on a root span: the span describes its whole trace, nothing else has to arrive."""
+RECORD: Final = "rag_monitor.record"
+"""str on a root span: the trace as one Trace JSON object (DESIGN, "Trace JSON", with `retrievals`,
+`status`, `error`, `usage`, `environment`, `streamed` besides)."""
+APP_ROOT: Final = "rag_monitor.app_root"
+"""bool: this span is the request, whatever parent it has elsewhere."""
+RELEASE: Final = "rag_monitor.release"
+DROPPED: Final = "rag_monitor.dropped"
+"""resource str: JSON object {reason: count} of what the SDK dropped since its last export."""
+
+# --- OpenTelemetry resource -------------------------------------------------------------------
+SERVICE_NAME: Final = "service.name"
+SERVICE_VERSION: Final = "service.version"
+DEPLOYMENT_ENVIRONMENT: Final = "deployment.environment.name"
+DEPLOYMENT_ENVIRONMENT_OLD: Final = "deployment.environment"
+
+# --- OpenTelemetry general --------------------------------------------------------------------
+ERROR_TYPE: Final = "error.type"
+EXCEPTION_EVENT: Final = "exception"
+EXCEPTION_TYPE: Final = "exception.type"
+EXCEPTION_MESSAGE: Final = "exception.message"
+SESSION_ID: Final = "session.id"
+USER_ID: Final = "user.id"
+
+# --- OpenTelemetry GenAI ------------------------------------------------------------------------
+GEN_AI_OPERATION: Final = "gen_ai.operation.name"
+GEN_AI_CONVERSATION_ID: Final = "gen_ai.conversation.id"
+GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
+GEN_AI_DATA_SOURCE_ID: Final = "gen_ai.data_source.id"
+GEN_AI_QUERY_TEXT: Final = "gen_ai.retrieval.query.text"
+GEN_AI_DOCUMENTS: Final = "gen_ai.retrieval.documents"
+GEN_AI_RETRIEVAL_TOP_K: Final = "gen_ai.retrieval.top_k"
+GEN_AI_REQUEST_TOP_K: Final = "gen_ai.request.top_k"
+GEN_AI_REQUEST_MODEL: Final = "gen_ai.request.model"
+GEN_AI_REQUEST_STREAM: Final = "gen_ai.request.stream"
+GEN_AI_RESPONSE_MODEL: Final = "gen_ai.response.model"
+GEN_AI_RESPONSE_ID: Final = "gen_ai.response.id"
+GEN_AI_TIME_TO_FIRST_CHUNK: Final = "gen_ai.response.time_to_first_chunk"
+GEN_AI_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
+GEN_AI_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
+GEN_AI_PROMPT_TOKENS_OLD: Final = "gen_ai.usage.prompt_tokens"
+GEN_AI_COMPLETION_TOKENS_OLD: Final = "gen_ai.usage.completion_tokens"
+GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
+GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
+GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
+GEN_AI_PROMPT_VARIABLE_PREFIX: Final = "gen_ai.prompt.variable."
+GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
+GEN_AI_TOOL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
+GEN_AI_TOOL_RESULT: Final = "gen_ai.tool.call.result"
+
+GEN_AI_EVALUATION_EVENT: Final = "gen_ai.evaluation.result"
+GEN_AI_EVALUATION_NAME: Final = "gen_ai.evaluation.name"
+GEN_AI_EVALUATION_VALUE: Final = "gen_ai.evaluation.score.value"
+GEN_AI_EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
+GEN_AI_EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
+
+# --- OpenInference --------------------------------------------------------------------------------
+OI_SPAN_KIND: Final = "openinference.span.kind"
+OI_PROJECT: Final = "openinference.project.name"
+OI_INPUT: Final = "input.value"
+OI_INPUT_MIME: Final = "input.mime_type"
+OI_OUTPUT: Final = "output.value"
+OI_OUTPUT_MIME: Final = "output.mime_type"
+OI_FIRST_TOKEN_EVENT: Final = "First Token Stream Event"  # noqa: S105 - an event name
+OI_DOCUMENTS_PREFIX: Final = "retrieval.documents."
+OI_RERANKED_PREFIX: Final = "reranker.output_documents."
+OI_RERANKER_QUERY: Final = "reranker.query"
+OI_TOOL_NAME: Final = "tool.name"
+OI_MODEL: Final = "llm.model_name"
+OI_TAGS: Final = "tag.tags"
+OI_METADATA: Final = "metadata"
+
+TEXT_PLAIN: Final = "text/plain"
+WITHHELD: Final = frozenset({"__REDACTED__", "<generator object>"})
+"""Literals other instrumentations write where content was withheld: missing, not text."""

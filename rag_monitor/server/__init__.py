@@ -1,0 +1,1 @@
+"""The HTTP side: OTLP in, API, metrics and pages out."""

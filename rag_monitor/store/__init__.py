@@ -1,0 +1,1 @@
+"""Domain to rows and back; the only importer of SQLAlchemy."""

@@ -1,0 +1,75 @@
+"""Counters about ourselves: what came in, what was dropped, what judging cost.
+
+Every stage of the monitor counts here; `exposition` serves the registry. The SDK does not: it runs
+inside somebody else's application and keeps its own plain counters.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+REGISTRY: Final = CollectorRegistry(auto_describe=True)
+
+DROPPED: Final = Counter(
+    "rag_monitor_dropped",
+    "Things that were not processed, by stage and reason.",
+    ("stage", "reason"),
+    registry=REGISTRY,
+)
+INGESTED_SPANS: Final = Counter(
+    "rag_monitor_ingested_spans",
+    "Spans acknowledged after their commit, by wire encoding.",
+    ("encoding",),
+    registry=REGISTRY,
+)
+EVALUATIONS: Final = Counter(
+    "rag_monitor_evaluations",
+    "Judgements asked for, by judge and how they ended.",
+    ("judge", "status"),
+    registry=REGISTRY,
+)
+JUDGE_TOKENS: Final = Counter(
+    "rag_monitor_judge_tokens",
+    "Tokens judges used, by direction.",
+    ("judge", "direction"),
+    registry=REGISTRY,
+)
+JUDGE_SECONDS: Final = Histogram(
+    "rag_monitor_judge_seconds",
+    "Wall time of one judgement.",
+    ("judge",),
+    buckets=tuple(0.001 * 2**n for n in range(16)),
+    registry=REGISTRY,
+)
+JOB_SECONDS: Final = Histogram(
+    "rag_monitor_job_seconds",
+    "Wall time of one run of a scheduled job.",
+    ("job",),
+    buckets=tuple(0.01 * 2**n for n in range(14)),
+    registry=REGISTRY,
+)
+JOB_FAILURES: Final = Counter(
+    "rag_monitor_job_failures",
+    "Runs of a scheduled job that raised.",
+    ("job",),
+    registry=REGISTRY,
+)
+QUEUE_DEPTH: Final = Gauge(
+    "rag_monitor_queue_depth",
+    "Things waiting, by queue.",
+    ("queue",),
+    registry=REGISTRY,
+)
+NOTIFICATIONS: Final = Counter(
+    "rag_monitor_notifications",
+    "Notifications by channel and outcome.",
+    ("channel", "outcome"),
+    registry=REGISTRY,
+)
+
+
+def dropped(stage: str, reason: str, count: int = 1) -> None:
+    """Count `count` things that `stage` gave up, for `reason` (both from fixed lists)."""
+    DROPPED.labels(stage=stage, reason=reason).inc(count)

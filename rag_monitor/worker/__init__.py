@@ -1,0 +1,1 @@
+"""The clockwork: which job runs when, and how it starts and stops."""

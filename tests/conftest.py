@@ -1,0 +1,48 @@
+"""Fixtures for every test: a clean environment, a manual clock, the two databases, the labelled data."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from rag_monitor.testing import ManualClock
+
+_SCRUBBED = ("RAG_MONITOR_", "OTEL_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
+
+
+@pytest.fixture(autouse=True)
+def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Settings of the machine must not change what a test sees."""
+    for name in list(os.environ):
+        if name.upper().startswith(_SCRUBBED) and not name.startswith("RAG_MONITOR_TEST_"):
+            monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def clock() -> ManualClock:
+    """A clock that stands at `testing.EPOCH`."""
+    return ManualClock()
+
+
+@pytest.fixture(scope="session")
+def shared_data() -> Path:
+    """The folder with labelled data; skips where it is not there."""
+    root = Path(os.environ.get("RAG_MONITOR_TEST_DATA", ""))
+    candidates = [root] if root.name else []
+    candidates.append(Path(__file__).resolve().parents[2] / "shared" / "data")
+    for folder in candidates:
+        if folder.is_dir():
+            return folder
+    pytest.skip("labelled data not found: set RAG_MONITOR_TEST_DATA to its folder")
+
+
+@pytest.fixture(scope="session")
+def reference_vectors() -> Iterator[Path]:
+    """The folder with test vectors; skips where it is not there."""
+    folder = Path(__file__).resolve().parents[2] / "shared" / "reference"
+    if not folder.is_dir():
+        pytest.skip("reference vectors not found beside the checkout")
+    yield folder
