@@ -1,9 +1,8 @@
-"""Fixtures for every test: a clean environment, a manual clock, the two databases, the labelled data."""
+"""Fixtures for every test: a clean environment, a manual clock, the labelled data."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -40,9 +39,9 @@ def shared_data() -> Path:
 
 
 @pytest.fixture(scope="session")
-def reference_vectors() -> Iterator[Path]:
+def reference_vectors() -> Path:
     """The folder with test vectors; skips where it is not there."""
     folder = Path(__file__).resolve().parents[2] / "shared" / "reference"
     if not folder.is_dir():
         pytest.skip("reference vectors not found beside the checkout")
-    yield folder
+    return folder
