@@ -1,1 +1,230 @@
-"""Settings: every stage's own options, gathered once from TOML and the environment."""
+"""Settings: every stage's own options, gathered once from TOML and the environment.
+
+`rag_monitor.toml` holds top-level keys and one table per stage; `RAG_MONITOR_<KEY>` and
+`RAG_MONITOR_<TABLE>_<KEY>` override it, and command-line flags override both. A key nobody knows is
+an error that names the nearest one, so that a typing mistake cannot pass for a setting.
+"""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields, is_dataclass
+from pathlib import Path
+from typing import Any, Literal, get_type_hints
+from zoneinfo import available_timezones
+
+from pydantic import TypeAdapter, ValidationError
+
+from rag_monitor.alerting.options import AlertOptions
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.plan import EvaluationOptions
+from rag_monitor.ingest.limits import IngestOptions
+from rag_monitor.sampling.policy import SamplingOptions
+from rag_monitor.store import RetentionPolicy, StoreOptions
+
+PREFIX = "RAG_MONITOR_"
+DEFAULT_FILE = "rag_monitor.toml"
+
+FOREIGN_VARIABLES = frozenset(
+    {"ENDPOINT", "APP", "ENVIRONMENT", "RELEASE", "ENABLED", "STRICT", "CONFIG"}
+)
+"""Variables of the same prefix that the SDK or the command line reads; not settings."""
+
+Role = Literal["all", "ingest", "api", "worker"]
+Language = Literal["en", "zh"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerOptions:
+    """How the worker works. All times in seconds."""
+
+    poll_s: float = 0.5
+    """How often derivation, evaluation and rollups look for work."""
+    rules_every_s: float = 15.0
+    """How often alert rules are evaluated."""
+    deliver_every_s: float = 2.0
+    retention_every_s: float = 3600.0
+    derive_batch: int = 200
+    evaluate_batch: int = 32
+    """Traces claimed and judged together."""
+    rollup_batch: int = 60
+    """Dirty minutes recomputed together."""
+    lease_s: float = 60.0
+    """How long a claimed evaluation may take before another worker takes it."""
+    leader_ttl_s: float = 10.0
+    drain_s: float = 10.0
+    """How long a stopping worker may finish what it has begun."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpOptions:
+    """What the HTTP side admits."""
+
+    max_body_bytes: int = 16 * 1024 * 1024
+    """Largest request body, before and after decompression."""
+    allow_insecure_bind: bool = False
+    """Serve beyond loopback without a key. Only behind something that authenticates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """Everything one process needs to know, checked."""
+
+    database_url: str = "sqlite:///rag_monitor.db"
+    host: str = "127.0.0.1"
+    port: int = 8700
+    role: Role = "all"
+    judge: str = "embedded"
+    """`embedded`, `embedded-lexical`, or a judge that samples on top of the embedded one."""
+    api_key: str | None = field(default=None, repr=False)
+    """With a key every request must carry it (or one made with `rag-monitor keys`)."""
+    public_url: str | None = None
+    """Where people reach this server; links in notifications begin with it."""
+    timezone: str = "UTC"
+    language: Language = "en"
+    log_level: Literal["debug", "info", "warning", "error"] = "info"
+    http: HttpOptions = field(default_factory=HttpOptions)
+    store: StoreOptions = field(default_factory=StoreOptions)
+    ingest: IngestOptions = field(default_factory=IngestOptions)
+    sampling: SamplingOptions = field(default_factory=SamplingOptions)
+    evaluation: EvaluationOptions = field(default_factory=EvaluationOptions)
+    worker: WorkerOptions = field(default_factory=WorkerOptions)
+    alerts: AlertOptions = field(default_factory=AlertOptions)
+    retention: RetentionPolicy = field(default_factory=RetentionPolicy)
+    judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    """Per judge name, the options of that judge: `[judges.openai_compatible]`."""
+    notifiers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
+    """Per channel name, its kind and options: `[notifiers.oncall]`."""
+
+
+_HINTS = get_type_hints(Settings)
+_TABLES = {name: hint for name, hint in _HINTS.items() if is_dataclass(hint)}
+_FREE_TABLES = frozenset({"judges", "notifiers"})
+
+
+def load_settings(
+    path: Path | None,
+    environment: Mapping[str, str],
+    overrides: Mapping[str, Any] | None = None,
+) -> Settings:
+    """Read the file, then the environment, then `overrides`; later ones win.
+
+    Args:
+        path: The TOML file; None takes `rag_monitor.toml` of the working directory if it is there.
+        environment: Usually `os.environ`.
+        overrides: Top-level settings from the command line; None values do not count.
+
+    Raises:
+        ConfigurationError: A key is unknown, a value has the wrong type, or the file cannot be
+            read. The message names the key and says how to mend it.
+    """
+    values = _read_file(path)
+    for name, text in environment.items():
+        if name.startswith(PREFIX):
+            _apply_variable(values, name, text)
+    for name, value in (overrides or {}).items():
+        if value is not None:
+            values[name] = value
+    return _build(values)
+
+
+def _read_file(path: Path | None) -> dict[str, Any]:
+    file = path or Path(DEFAULT_FILE)
+    if path is None and not file.exists():
+        return {}
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise ConfigurationError(
+            f"the configuration file {file} does not exist; check the path given with --config"
+        ) from None
+    except OSError as error:
+        raise ConfigurationError(f"the configuration file {file} cannot be read: {error}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationError(f"{file} is not valid TOML: {error}") from None
+
+
+def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
+    key = name.removeprefix(PREFIX)
+    if key in FOREIGN_VARIABLES or key.startswith(("TEST_", "DEMO_", "SPOOL_")):
+        return
+    lowered = key.lower()
+    if lowered in _HINTS and lowered not in _TABLES and lowered not in _FREE_TABLES:
+        values[lowered] = text
+        return
+    for table, options in _TABLES.items():
+        rest = lowered.removeprefix(f"{table}_")
+        if rest != lowered and rest in _names(options):
+            values.setdefault(table, {})[rest] = text
+            return
+    known = [PREFIX + n.upper() for n in _HINTS if n not in _TABLES and n not in _FREE_TABLES]
+    known += [f"{PREFIX}{t.upper()}_{n.upper()}" for t, o in _TABLES.items() for n in _names(o)]
+    raise ConfigurationError(
+        f"unknown environment variable {name}{_nearest(name, known)}; "
+        "unset it, or correct its name (`rag-monitor doctor` lists all settings)"
+    )
+
+
+def _build(values: dict[str, Any]) -> Settings:
+    _refuse_unknown(values, list(_HINTS), "")
+    given: dict[str, Any] = {}
+    for name, value in values.items():
+        if name in _TABLES:
+            if not isinstance(value, Mapping):
+                raise ConfigurationError(f"`{name}` is a table: write [{name}] and its keys below")
+            given[name] = _table(name, value)
+        else:
+            given[name] = _value(name, _HINTS[name], value)
+    settings = Settings(**given)
+    _check(settings)
+    return settings
+
+
+def _table(name: str, values: Mapping[str, Any]) -> Any:
+    options = _TABLES[name]
+    hints = get_type_hints(options)
+    _refuse_unknown(values, list(_names(options)), f"[{name}] ")
+    given = {key: _value(f"{name}.{key}", hints[key], value) for key, value in values.items()}
+    try:
+        return options(**given)
+    except ValueError as error:
+        raise ConfigurationError(f"[{name}]: {error}") from None
+
+
+def _value(name: str, hint: Any, value: Any) -> Any:
+    try:
+        return TypeAdapter(hint).validate_python(value)
+    except ValidationError as error:
+        problem = error.errors(include_url=False, include_input=False)[0]["msg"]
+        shown = "(hidden)" if "key" in name or "notifiers" in name else repr(value)
+        raise ConfigurationError(f"`{name}` = {shown}: {problem[0].lower()}{problem[1:]}") from None
+
+
+def _refuse_unknown(values: Mapping[str, Any], known: list[str], where: str) -> None:
+    for key in values:
+        if key not in known:
+            raise ConfigurationError(
+                f"unknown key {where}`{key}`{_nearest(key, known)}; "
+                f"known here: {', '.join(sorted(known))}"
+            )
+
+
+def _nearest(key: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(key, known, n=1)
+    return f" (did you mean `{close[0]}`?)" if close else ""
+
+
+def _names(options: Any) -> tuple[str, ...]:
+    return tuple(f.name for f in fields(options) if f.init)
+
+
+def _check(settings: Settings) -> None:
+    if not 0 <= settings.port <= 65535:
+        raise ConfigurationError(f"`port` = {settings.port}: a port is between 0 and 65535")
+    if settings.timezone not in available_timezones():
+        near = _nearest(settings.timezone, sorted(available_timezones()))
+        raise ConfigurationError(f"`timezone` = {settings.timezone!r} is not a time zone{near}")
+    if settings.public_url and not settings.public_url.startswith(("http://", "https://")):
+        raise ConfigurationError("`public_url` must begin with http:// or https://")

@@ -1,0 +1,53 @@
+"""An EvaluationPlan: which judges see which traces, and for which metrics."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from rag_monitor.domain.judgement import Aspect
+from rag_monitor.judges.judge import Judge
+from rag_monitor.metrics.rag import LIVE_METRICS, aspects_for
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationOptions:
+    """How live evaluation behaves. All times in seconds."""
+
+    metrics: tuple[str, ...] = LIVE_METRICS
+    """Metrics computed for every judged trace."""
+    lag_limit_s: float = 60.0
+    """When judging is further behind than this, the lexical variant takes over."""
+    lag_clear_s: float = 15.0
+    """It hands back once judging is less far behind than this."""
+    max_attempts: int = 3
+    """Tries before an unreachable judge makes a failed score."""
+    retry_base_s: float = 5.0
+    """First wait before a retry; doubles each time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationPlan:
+    """The judges of one deployment.
+
+    With no `sampled` judge, `every` is the judge and its scores are the estimate. With one, `every`
+    becomes the cheap score that lowers the variance of the sampled judge's estimate.
+    """
+
+    every: Judge
+    """Sees every trace."""
+    lagging: Judge | None = None
+    """Takes the place of `every` while judging is too far behind; its scores are a series apart."""
+    sampled: Judge | None = None
+    """Sees what the sampler includes."""
+    options: EvaluationOptions = field(default_factory=EvaluationOptions)
+
+    @property
+    def aspects(self) -> frozenset[Aspect]:
+        """The union of what the metrics need."""
+        return aspects_for(self.options.metrics)
+
+    @property
+    def judges(self) -> Sequence[Judge]:
+        """All of them, for closing and for `doctor`."""
+        return [judge for judge in (self.every, self.lagging, self.sampled) if judge is not None]

@@ -1,0 +1,51 @@
+"""From a trace to the one question that is put to a judge."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from rag_monitor.domain.judgement import Aspect, JudgeRequest, KeyPoint, KeyPointSource
+from rag_monitor.domain.trace import Trace
+
+
+def build_request(trace: Trace, aspects: Collection[Aspect]) -> JudgeRequest:
+    """Everything a judge may know about `trace`, asking for `aspects`.
+
+    Labels other than key points, references and the trace's ids stay out: several of them would
+    give the verdict away.
+    """
+    expected = trace.expected
+    return JudgeRequest(
+        key=trace.trace_id,
+        question=trace.question or "",
+        query=trace.query if trace.query != trace.question else None,
+        answer=trace.answer or "",
+        contexts=context_texts(trace),
+        aspects=frozenset(aspects),
+        key_points=_key_points(trace),
+        references=(expected.references or ()) if expected else (),
+    )
+
+
+def context_texts(trace: Trace) -> tuple[str, ...] | None:
+    """The passages' texts, in order; None when they are unknown or their text was withheld.
+
+    One withheld passage makes the whole list unknown: judging an answer against part of what the
+    model saw would blame it for the part we cannot see.
+    """
+    if trace.contexts is not None:
+        texts = [document.content for document in trace.contexts]
+        known = tuple(text for text in texts if text is not None)
+        if len(known) == len(texts):
+            return known
+    if trace.context_block:
+        return (trace.context_block,)
+    return None
+
+
+def _key_points(trace: Trace) -> tuple[KeyPoint, ...] | None:
+    if trace.expected is None or trace.expected.key_points is None:
+        return None
+    return tuple(
+        KeyPoint(text=text, source=KeyPointSource.LABELLED) for text in trace.expected.key_points
+    )

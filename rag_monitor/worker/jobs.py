@@ -1,0 +1,141 @@
+"""The jobs: each does what is due and says how much. When they run is the scheduler's business.
+
+Every job is idempotent and takes its work from stored marks, so that it may run late, twice or on
+another machine without a difference.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Sequence
+from datetime import timedelta
+
+from rag_monitor import telemetry
+from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.outbox import Dispatcher
+from rag_monitor.config import WorkerOptions
+from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.stored import EvaluationTask, PendingTrace
+from rag_monitor.domain.trace import Trace
+from rag_monitor.errors import IngestError, LeaseLost
+from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
+from rag_monitor.ingest.derive import derive
+from rag_monitor.store import RetentionPolicy, Store
+
+_log = logging.getLogger(__name__)
+
+
+class Jobs:
+    """The jobs of one worker process."""
+
+    def __init__(
+        self,
+        store: Store,
+        pipeline: Pipeline,
+        engine: AlertEngine,
+        dispatcher: Dispatcher,
+        clock: Clock,
+        *,
+        owner: str,
+        options: WorkerOptions,
+        retention: RetentionPolicy,
+    ) -> None:
+        self._store = store
+        self._pipeline = pipeline
+        self._engine = engine
+        self._dispatcher = dispatcher
+        self._clock = clock
+        self._owner = owner
+        self._options = options
+        self._retention = retention
+
+    async def derive_due(self) -> int:
+        """Assemble traces whose spans are complete, or have waited long enough."""
+        pending = await asyncio.to_thread(
+            self._store.spans.due, self._clock.now(), self._options.derive_batch
+        )
+        if not pending:
+            return 0
+        derived = await asyncio.to_thread(_derive_all, pending)
+        await asyncio.to_thread(self._store.traces.save_derived, derived)
+        return len(pending)
+
+    async def evaluate_due(self) -> int:
+        """Judge traces that wait for it, and save their scores."""
+        now = self._clock.now()
+        backlog = await asyncio.to_thread(self._store.tasks.backlog, now)
+        telemetry.QUEUE_DEPTH.labels(queue="evaluation").set(backlog.waiting)
+        self._pipeline.note_lag(backlog.oldest_age_s)
+        tasks = await asyncio.to_thread(
+            self._store.tasks.claim,
+            self._owner,
+            self._options.evaluate_batch,
+            self._options.lease_s,
+            now,
+        )
+        if not tasks:
+            return 0
+        outcomes = await self._pipeline.evaluate(
+            [WorkItem(trace=task.trace, attempt=task.attempts) for task in tasks]
+        )
+        await asyncio.to_thread(self._save, tasks, outcomes)
+        return len(tasks)
+
+    def _save(self, tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]) -> None:
+        for task, outcome in zip(tasks, outcomes, strict=True):
+            try:
+                self._save_one(task, outcome)
+            except LeaseLost:
+                telemetry.dropped("evaluation", "lease_lost")
+
+    def _save_one(self, task: EvaluationTask, outcome: Outcome) -> None:
+        if outcome.retry_reason is None:
+            self._store.tasks.complete(task, outcome.scores, outcome.decisions)
+            return
+        base = self._pipeline.plan.options.retry_base_s
+        wait = timedelta(seconds=base * 2 ** (task.attempts - 1))
+        self._store.tasks.retry(task, outcome.retry_reason, self._clock.now() + wait)
+
+    async def roll_up(self) -> int:
+        """Recompute the rollups of minutes in which something changed."""
+        return await asyncio.to_thread(self._roll_up)
+
+    def _roll_up(self) -> int:
+        dirty = self._store.rollups.dirty(self._options.rollup_batch)
+        if not dirty:
+            return 0
+        rollups = summarise(self._store.rollups.facts(dirty))
+        self._store.rollups.replace(dirty, rollups)
+        return len(dirty)
+
+    async def check_rules(self) -> int:
+        """Evaluate the alert rules; the count is of state changes."""
+        transitions = await asyncio.to_thread(self._engine.run, self._clock.now())
+        return len(transitions)
+
+    async def deliver(self) -> int:
+        """Send notifications that are due."""
+        return await asyncio.to_thread(self._dispatcher.deliver_due, self._clock.now())
+
+    async def retain(self) -> int:
+        """Delete what is older than it may get."""
+        report = await asyncio.to_thread(
+            self._store.retention.run, self._clock.now(), self._retention
+        )
+        return report.deleted
+
+
+def _derive_all(pending: Sequence[PendingTrace]) -> list[tuple[PendingTrace, Trace | None]]:
+    derived: list[tuple[PendingTrace, Trace | None]] = []
+    for item in pending:
+        try:
+            trace = derive(item.project, item.blobs, item.received_at)
+        except IngestError as error:
+            # The evidence stays in `spans`; only the trace cannot be made from it.
+            _log.warning("trace %s cannot be derived: %s", item.trace_id, error)
+            telemetry.dropped("derive", "malformed")
+            trace = None
+        derived.append((item, trace))
+    return derived

@@ -1,0 +1,52 @@
+"""How a worker starts and stops: jobs on a schedule, leadership, drain."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+
+from rag_monitor.config import WorkerOptions
+from rag_monitor.worker.jobs import Jobs
+from rag_monitor.worker.leadership import Leadership
+from rag_monitor.worker.scheduler import Job, Scheduler
+
+_log = logging.getLogger(__name__)
+
+
+class Worker:
+    """Evaluates whenever there is work; derives, aggregates and alerts while it leads."""
+
+    def __init__(self, jobs: Jobs, leadership: Leadership, options: WorkerOptions) -> None:
+        self._jobs = jobs
+        self._leadership = leadership
+        self._options = options
+        self._scheduler = Scheduler()
+
+    async def start(self) -> None:
+        """Begin working in the running event loop."""
+        jobs, options = self._jobs, self._options
+        await self._lead()
+        schedule = self._scheduler
+        schedule.every(options.leader_ttl_s / 3, "lead", self._lead)
+        schedule.every(options.poll_s, "evaluate", jobs.evaluate_due, drain=True)
+        schedule.every(options.poll_s, "derive", self._led(jobs.derive_due), drain=True)
+        schedule.every(options.poll_s, "roll_up", self._led(jobs.roll_up), drain=True)
+        schedule.every(options.rules_every_s, "rules", self._led(jobs.check_rules))
+        schedule.every(options.deliver_every_s, "deliver", self._led(jobs.deliver), drain=True)
+        schedule.every(options.retention_every_s, "retain", self._led(jobs.retain))
+        schedule.start()
+
+    async def stop(self) -> None:
+        """Finish what is in hand, within the drain time, and step down."""
+        if not await self._scheduler.stop(self._options.drain_s):
+            _log.warning("work outlasted the drain time; its leases will run out")
+        await asyncio.to_thread(self._leadership.release)
+
+    async def _lead(self) -> int:
+        return int(await asyncio.to_thread(self._leadership.hold))
+
+    def _led(self, job: Job) -> Job:
+        async def run() -> int:
+            return await job() if self._leadership.leads else 0
+
+        return run
