@@ -1,0 +1,117 @@
+"""A Hugging Face encoder for BERTScore and similarity: safetensors only, no remote code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rag_monitor.errors import ConfigurationError
+
+
+@dataclass(frozen=True, slots=True)
+class EncodedText:
+    """The tokens of one text and what the encoder made of them."""
+
+    ids: tuple[int, ...]
+    """Token ids, special tokens included."""
+    vectors: Any
+    """Tensor of unit vectors, tokens x width."""
+    inner: tuple[int, ...]
+    """Places of the tokens that are not special."""
+
+
+class Encoder:
+    """Token embeddings of texts, in batches, on the GPU when there is one.
+
+    Args:
+        model: Hub name or folder.
+        layer: Hidden layer to read, as `hidden_states` numbers them; None takes the last.
+        batch_size: Texts encoded together.
+        device: `cpu`, `cuda`, or None to choose.
+
+    Raises:
+        ConfigurationError: The libraries or the model are missing.
+    """
+
+    def __init__(
+        self,
+        model: str | Path,
+        *,
+        layer: int | None = None,
+        batch_size: int = 64,
+        device: str | None = None,
+    ) -> None:
+        try:
+            import torch
+            from transformers import AutoModel, AutoTokenizer
+        except ImportError:
+            raise ConfigurationError(
+                'model-backed metrics need PyTorch: pip install "rag-monitor[gpu]"'
+            ) from None
+        self.name = str(model)
+        self.layer = layer
+        self.batch_size = batch_size
+        self._torch = torch
+        self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
+        try:
+            self.tokenizer: Any = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
+            self.model: Any = AutoModel.from_pretrained(
+                model, trust_remote_code=False, use_safetensors=True
+            )
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"the encoder {model} cannot be loaded: {error}") from None
+        self.model.to(self.device)
+        self.model.eval()
+
+    def token_embeddings(self, texts: Sequence[str]) -> list[EncodedText]:
+        """Every token of every text, in the order of the texts.
+
+        Texts longer than the model's window are cut, as BERTScore does.
+        """
+        results: list[Any] = [None] * len(texts)
+        # Texts of similar length together: padding is computed like any other token.
+        order = sorted(range(len(texts)), key=lambda i: len(texts[i]))
+        for begin in range(0, len(order), self.batch_size):
+            places = order[begin : begin + self.batch_size]
+            batch = self._encode([texts[i] for i in places])
+            for place, encoded in zip(places, batch, strict=True):
+                results[place] = encoded
+        return results
+
+    def _encode(self, texts: list[str]) -> list[EncodedText]:
+        torch = self._torch
+        batch = self.tokenizer(
+            texts,
+            padding=True,
+            truncation=True,
+            max_length=self._window(),
+            return_tensors="pt",
+            return_special_tokens_mask=True,
+        )
+        special = batch.pop("special_tokens_mask")
+        batch = {key: value.to(self.device) for key, value in batch.items()}
+        with torch.inference_mode():
+            states = self.model(**batch, output_hidden_states=self.layer is not None)
+            hidden = (
+                states.last_hidden_state if self.layer is None else states.hidden_states[self.layer]
+            )
+            vectors = torch.nn.functional.normalize(hidden.float(), dim=-1).cpu()
+        encoded = []
+        for row, vector in enumerate(vectors):
+            real = batch["attention_mask"][row].bool().cpu()
+            inner = torch.nonzero(special[row][real] == 0).flatten()
+            encoded.append(
+                EncodedText(
+                    ids=tuple(batch["input_ids"][row].cpu()[real].tolist()),
+                    vectors=vector[real],
+                    inner=tuple(inner.tolist()),
+                )
+            )
+        return encoded
+
+    def _window(self) -> int:
+        most = int(self.tokenizer.model_max_length)
+        positions = int(getattr(self.model.config, "max_position_embeddings", most))
+        return min(most, positions)

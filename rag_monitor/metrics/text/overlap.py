@@ -1,0 +1,80 @@
+"""Exact match and token F1, as question-answering benchmarks use them, in both languages."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rag_monitor.errors import NotApplicable
+from rag_monitor.metrics.text.tokens import WORDS, Tokenizer
+
+
+@dataclass(frozen=True, slots=True)
+class PrecisionRecallF1:
+    """Precision, recall and their harmonic mean, each 0 to 1."""
+
+    precision: float
+    recall: float
+    f1: float
+
+
+def f1_of(precision: float, recall: float) -> PrecisionRecallF1:
+    """Both with their harmonic mean; 0 when both are 0."""
+    total = precision + recall
+    return PrecisionRecallF1(precision, recall, 2 * precision * recall / total if total else 0.0)
+
+
+def exact_match(text: str, references: Sequence[str]) -> float:
+    """1 if `text` equals a reference after NFKC, case folding and outer punctuation, else 0.
+
+    Raises:
+        NotApplicable: There is no reference.
+    """
+    require_references(references)
+    return float(any(_fold(text) == _fold(reference) for reference in references))
+
+
+def token_f1(
+    text: str, references: Sequence[str], tokenizer: Tokenizer = WORDS
+) -> PrecisionRecallF1:
+    """Overlap of token multisets with the best reference (Rajpurkar et al. 2016, SQuAD).
+
+    Raises:
+        NotApplicable: There is no reference.
+    """
+    require_references(references)
+    found = tokenizer(text)
+    return max(
+        (_overlap(found, tokenizer(reference)) for reference in references), key=lambda s: s.f1
+    )
+
+
+def _overlap(found: list[str], wanted: list[str]) -> PrecisionRecallF1:
+    if not found and not wanted:
+        return PrecisionRecallF1(1.0, 1.0, 1.0)
+    if not found or not wanted:
+        return PrecisionRecallF1(0.0, 0.0, 0.0)
+    common = (Counter(found) & Counter(wanted)).total()
+    return f1_of(common / len(found), common / len(wanted))
+
+
+def _fold(text: str) -> str:
+    folded = " ".join(unicodedata.normalize("NFKC", text).casefold().split())
+    start, end = 0, len(folded)
+    while start < end and _is_outer(folded[start]):
+        start += 1
+    while end > start and _is_outer(folded[end - 1]):
+        end -= 1
+    return folded[start:end] or folded
+
+
+def _is_outer(character: str) -> bool:
+    return character.isspace() or unicodedata.category(character)[0] == "P"
+
+
+def require_references(references: Sequence[str]) -> None:
+    """Raise `NotApplicable` unless there is at least one reference."""
+    if not references:
+        raise NotApplicable("no reference")

@@ -1,0 +1,130 @@
+"""Figures that textbooks and teaching material print, each named with where it comes from."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_monitor.errors import NotApplicable
+from rag_monitor.metrics.classification import BinaryCounts, confusion_matrix
+from rag_monitor.metrics.ranking import average_precision, dcg, ndcg_at, precision_at, recall_at
+from rag_monitor.metrics.text.bleu import bleu, corpus_bleu
+from rag_monitor.metrics.text.overlap import exact_match, f1_of, token_f1
+from rag_monitor.metrics.text.rouge import longest_common_subsequence, rouge
+from rag_monitor.metrics.text.tokens import CHARACTERS, WORDS, Tokenizer
+
+
+def test_average_precision_of_the_ranking_lecture() -> None:
+    """Relevance yes, no, yes, yes, no with R = 3 (ranking chapter of the teaching material)."""
+    assert average_precision(["a", "b", "c", "d", "e"], ["a", "c", "d"]) == pytest.approx(
+        0.8056, abs=5e-5
+    )
+
+
+def test_ndcg_of_the_ranking_lecture() -> None:
+    """Grades 4, 3, 2, 0, 1 against their ideal order (ranking chapter; it adds rounded terms)."""
+    grades = {"a": 4, "b": 3, "c": 2, "d": 0, "e": 1}
+
+    assert dcg([4, 3, 2, 0, 1]) == pytest.approx(7.2797, abs=1e-4)
+    assert dcg([4, 3, 2, 1, 0]) == pytest.approx(7.3235, abs=1e-4)
+    assert ndcg_at(list("abcde"), grades) == pytest.approx(0.994, abs=5e-4)
+
+
+def test_precision_and_recall_of_the_search_example() -> None:
+    """10 retrieved of which 6 relevant, 20 relevant in all (ranking chapter)."""
+    retrieved = [f"r{i}" for i in range(6)] + [f"x{i}" for i in range(4)]
+    relevant = [f"r{i}" for i in range(20)]
+    precision, recall = precision_at(retrieved, relevant, 10), recall_at(retrieved, relevant, 10)
+
+    assert precision == pytest.approx(0.60)
+    assert recall == pytest.approx(0.30)
+    assert f1_of(precision, recall).f1 == pytest.approx(0.40)
+
+
+def test_confusion_of_the_sentiment_example() -> None:
+    """TP 180, FP 20, FN 30, TN 770 (e-commerce sentiment; the .867 printed there is a slip)."""
+    counts = BinaryCounts(tp=180, fp=20, fn=30, tn=770)
+
+    assert counts.accuracy == pytest.approx(0.95)
+    assert counts.precision == pytest.approx(0.90)
+    assert counts.recall == pytest.approx(180 / 210)
+    assert counts.f1 == pytest.approx(360 / 410)
+
+
+def test_confusion_of_the_agent_lists() -> None:
+    """16 labels of which 14 are positive, every prediction positive (agent evaluation series)."""
+    actual = [1, 1, 1, 1, 1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 0, 1]
+    counts = confusion_matrix(actual, [1] * 16).of("1")
+
+    assert (counts.tp, counts.fp, counts.tn, counts.fn) == (14, 2, 0, 0)
+    assert counts.precision == pytest.approx(0.875)
+    assert counts.recall == 1
+    assert counts.false_positive_rate == 1
+    assert counts.false_negative_rate == 0
+    assert counts.f1 == pytest.approx(0.9333, abs=5e-5)
+
+
+def test_token_f1_of_the_question_answering_course() -> None:
+    """奥巴马 against 巴拉克·奥巴马 at word level."""
+    words = Tokenizer(terms=("奥巴马", "巴拉克"))
+    score = token_f1("奥巴马", ["巴拉克·奥巴马"], words)
+
+    assert (score.precision, score.recall) == (1.0, 0.5)
+    assert score.f1 == pytest.approx(0.67, abs=5e-3)
+
+
+def test_exact_match_of_the_question_answering_course() -> None:
+    assert exact_match("蒂姆·库克", ["蒂姆·库克"]) == 1
+    assert exact_match("库克", ["蒂姆·库克"]) == 0
+
+
+def test_rouge_l_of_the_profit_example() -> None:
+    """企业利润增长10% is wholly in order within 企业利润同比增长10%."""
+    short, long = CHARACTERS("企业利润增长10%"), CHARACTERS("企业利润同比增长10%")
+
+    assert longest_common_subsequence(short, long) == len(short)
+    score = rouge("企业利润增长10%", ["企业利润同比增长10%"], tokenizer=CHARACTERS)
+    assert score.precision == 1
+    assert score.recall == pytest.approx(len(short) / len(long))
+
+
+def test_bleu_clips_repeated_words() -> None:
+    """Seven times "the" against a reference with two (Papineni et al. 2002, section 2.1)."""
+    score = bleu(
+        "the the the the the the the",
+        ["The cat is on the mat.", "There is a cat on the mat."],
+        order=1,
+        smoothing="none",
+    )
+
+    assert score == pytest.approx(2 / 7)
+
+
+def test_bleu_uses_the_closest_reference_length() -> None:
+    near, far = "a b c d", "a b c d e f g h"
+
+    alone = bleu("a b c d", [far], smoothing="none")
+    both = bleu("a b c d", [near, far], smoothing="none")
+
+    assert alone < 1
+    assert both == pytest.approx(1.0)
+
+
+def test_corpus_bleu_pools_counts_and_allows_uneven_references() -> None:
+    pairs = [("the cat sat on the mat", ["the cat sat on the mat"]), ("a dog", ["a cat", "a dog"])]
+
+    assert corpus_bleu(pairs) == pytest.approx(1.0)
+
+
+def test_domain_terms_are_not_cut() -> None:
+    assert "年化收益率" in Tokenizer(terms=("年化收益率",))("产品的年化收益率为4.25%")
+    assert "靶向药" in Tokenizer(terms=("靶向药",))("医保目录新增靶向药")
+
+
+@pytest.mark.parametrize("text", ["", "   ", "。", "!?…"])
+def test_nothing_but_punctuation_has_no_bleu(text: str) -> None:
+    with pytest.raises(NotApplicable):
+        bleu(text, ["hello world"])
+
+
+def test_mixed_scripts_keep_both_languages() -> None:
+    assert WORDS("GPU 训练 costs 3.5万") == ["gpu", "训练", "costs", "3.5", "万"]
