@@ -17,9 +17,7 @@ from rag_monitor.metrics.text.rouge import longest_common_subsequence, rouge
 from rag_monitor.metrics.text.tokens import CHARACTERS, WORDS
 
 PAIRS = 1000
-_EN = (
-    "the rate of a loan is four percent per year and bank may change it without notice"
-).split()
+_EN = [
     "the",
     "rate",
     "of",

@@ -26,26 +26,8 @@ from rag_monitor.metrics.text.encoder import Encoder
 from rag_monitor.metrics.text.overlap import PrecisionRecallF1
 from rag_monitor.metrics.text.perplexity import PerplexityModel, TextPerplexity
 
-_WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *"the rate is four percent loan bank".split(), *"利率为百分之四"]
-    "[PAD]",
-    "[UNK]",
-    "[CLS]",
-    "[SEP]",
-    "the",
-    "rate",
-    "is",
-    "four",
-    "percent",
-    "loan",
-    "bank",
-    "利",
-    "率",
-    "为",
-    "百",
-    "分",
-    "之",
-    "四",
-]
+_ENGLISH = "the rate is four percent loan bank"
+_WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *_ENGLISH.split(), *"利率为百分之四"]
 
 
 def _tokenizer(*, special: bool) -> PreTrainedTokenizerFast:
