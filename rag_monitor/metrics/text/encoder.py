@@ -57,13 +57,12 @@ class Encoder:
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
-            self.model: Any = AutoModel.from_pretrained(
+            loaded: Any = AutoModel.from_pretrained(
                 model, trust_remote_code=False, use_safetensors=True
             )
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"the encoder {model} cannot be loaded: {error}") from None
-        self.model.to(self.device)
-        self.model.eval()
+        self.model: Any = loaded.to(self.device).eval()
 
     def token_embeddings(self, texts: Sequence[str]) -> list[EncodedText]:
         """Every token of every text, in the order of the texts.

@@ -51,7 +51,7 @@ def token_f1(
     )
 
 
-def _overlap(found: list[str], wanted: list[str]) -> PrecisionRecallF1:
+def _overlap(found: Sequence[str], wanted: Sequence[str]) -> PrecisionRecallF1:
     if not found and not wanted:
         return PrecisionRecallF1(1.0, 1.0, 1.0)
     if not found or not wanted:

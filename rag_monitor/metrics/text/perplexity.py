@@ -73,13 +73,12 @@ class PerplexityModel:
         self.device = device or ("cuda" if torch.cuda.is_available() else "cpu")
         try:
             self.tokenizer: Any = AutoTokenizer.from_pretrained(model, trust_remote_code=False)
-            self.model: Any = AutoModelForCausalLM.from_pretrained(
+            loaded: Any = AutoModelForCausalLM.from_pretrained(
                 model, trust_remote_code=False, use_safetensors=True
             )
         except (OSError, ValueError) as error:
             raise ConfigurationError(f"the model {model} cannot be loaded: {error}") from None
-        self.model.to(self.device)
-        self.model.eval()
+        self.model: Any = loaded.to(self.device).eval()
         own = int(getattr(self.model.config, "max_position_embeddings", 2048))
         self.window = min(window or own, own)
         self.stride = stride if stride is not None else max(1, self.window // 2)

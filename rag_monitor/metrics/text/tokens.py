@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import lru_cache
@@ -42,8 +42,14 @@ class Tokenizer:
     terms: tuple[str, ...] = field(default=())
     """Domain terms (年化收益率, 靶向药) that are never cut."""
 
-    def __call__(self, text: str) -> list[str]:
-        """The tokens of `text`, in order."""
+    def __call__(self, text: str) -> tuple[str, ...]:
+        """The tokens of `text`, in order.
+
+        The last few texts are remembered: several metrics in a row see the same ones.
+        """
+        return _cut(text, self)
+
+    def _tokens(self, text: str) -> tuple[str, ...]:
         folded = unicodedata.normalize("NFKC", text).casefold()
         tokens: list[str] = []
         for piece in _PIECE.findall(folded):
@@ -54,12 +60,17 @@ class Tokenizer:
             elif unicodedata.category(piece[0])[0] not in "PZC":
                 # Emoji and symbols carry meaning; punctuation does not.
                 tokens.append(piece)
-        return tokens
+        return tuple(tokens)
 
     def _cut_chinese(self, run: str) -> Sequence[str]:
         if self.unit is Unit.CHARACTER:
             return list(run)
         return _cut_run(run, self.terms)
+
+
+@lru_cache(maxsize=64)
+def _cut(text: str, tokenizer: Tokenizer) -> tuple[str, ...]:
+    return tokenizer._tokens(text)
 
 
 WORDS = Tokenizer()
@@ -97,8 +108,3 @@ def _segmenter(terms: tuple[str, ...]) -> Any:
 @lru_cache(maxsize=65_536)
 def _cut_run(run: str, terms: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(_segmenter(terms).lcut(run))
-
-
-def words_in(texts: Iterable[str], tokenizer: Tokenizer = WORDS) -> list[list[str]]:
-    """Tokens of several texts."""
-    return [tokenizer(text) for text in texts]

@@ -127,4 +127,4 @@ def test_nothing_but_punctuation_has_no_bleu(text: str) -> None:
 
 
 def test_mixed_scripts_keep_both_languages() -> None:
-    assert WORDS("GPU 训练 costs 3.5万") == ["gpu", "训练", "costs", "3.5", "万"]
+    assert WORDS("GPU 训练 costs 3.5万") == ("gpu", "训练", "costs", "3.5", "万")

@@ -1,0 +1,111 @@
+"""Several text metrics of one row in one go, by name: what `evaluate` and golden questions call."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from rag_monitor.errors import NotApplicable, UnknownMetric
+from rag_monitor.metrics.text.bleu import Smoothing, bleu
+from rag_monitor.metrics.text.meteor import meteor
+from rag_monitor.metrics.text.overlap import exact_match, token_f1
+from rag_monitor.metrics.text.rouge import Combine, rouge
+from rag_monitor.metrics.text.tokens import CHARACTERS, WORDS, Tokenizer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextOptions:
+    """How the text metrics of one report cut and smooth."""
+
+    tokenizer: Tokenizer = WORDS
+    smoothing: Smoothing = "exp"
+    combine: Combine = "best"
+    """What several references mean for ROUGE."""
+    weights: Mapping[str, float] = field(default_factory=dict)
+    """Key terms and their weight in ROUGE."""
+
+
+Measure = Callable[[str, Sequence[str], TextOptions], float]
+
+
+def _bleu(order: int) -> Measure:
+    def measure(text: str, references: Sequence[str], options: TextOptions) -> float:
+        return bleu(
+            text, references, order, smoothing=options.smoothing, tokenizer=options.tokenizer
+        )
+
+    return measure
+
+
+def _rouge(variant: str, *, tokenizer: Tokenizer | None = None) -> Measure:
+    def measure(text: str, references: Sequence[str], options: TextOptions) -> float:
+        return rouge(
+            text,
+            references,
+            variant,  # type: ignore[arg-type] # the table below holds only variants
+            combine=options.combine,
+            tokenizer=tokenizer or options.tokenizer,
+            weights=options.weights or None,
+        ).f1
+
+    return measure
+
+
+def _exact_match(text: str, references: Sequence[str], _options: TextOptions) -> float:
+    return exact_match(text, references)
+
+
+def _token_f1(text: str, references: Sequence[str], options: TextOptions) -> float:
+    return token_f1(text, references, options.tokenizer).f1
+
+
+def _character_f1(text: str, references: Sequence[str], _options: TextOptions) -> float:
+    return token_f1(text, references, CHARACTERS).f1
+
+
+def _meteor(text: str, references: Sequence[str], options: TextOptions) -> float:
+    return meteor(text, references, tokenizer=options.tokenizer).value
+
+
+_MEASURES: Mapping[str, Measure] = {
+    "bleu_1": _bleu(1),
+    "bleu_2": _bleu(2),
+    "bleu_3": _bleu(3),
+    "bleu_4": _bleu(4),
+    "rouge_1": _rouge("1"),
+    "rouge_2": _rouge("2"),
+    "rouge_l": _rouge("L"),
+    "rouge_s": _rouge("S"),
+    "rouge_l_characters": _rouge("L", tokenizer=CHARACTERS),
+    "meteor": _meteor,
+    "exact_match": _exact_match,
+    "token_f1": _token_f1,
+    "character_f1": _character_f1,
+}
+
+TEXT_METRICS = tuple(_MEASURES)
+"""Names `score_text` knows. BERTScore and perplexity need a model: see their modules."""
+
+
+def score_text(
+    text: str,
+    references: Sequence[str],
+    metrics: Sequence[str],
+    options: TextOptions | None = None,
+) -> dict[str, float | NotApplicable]:
+    """Each metric's number, or the reason why there is none.
+
+    Raises:
+        UnknownMetric: A name is not in `TEXT_METRICS`.
+    """
+    chosen = options or TextOptions()
+    results: dict[str, float | NotApplicable] = {}
+    for name in metrics:
+        measure = _MEASURES.get(name)
+        if measure is None:
+            raise UnknownMetric(f"no text metric {name!r}; there are {', '.join(TEXT_METRICS)}")
+        try:
+            results[name] = measure(text, references, chosen)
+        except NotApplicable as reason:
+            results[name] = reason
+    return results
