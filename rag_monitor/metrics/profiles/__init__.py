@@ -1,0 +1,1 @@
+"""Target profiles as data: one TOML file per scenario, shipped and editable."""
