@@ -381,7 +381,7 @@ def test_a_failed_judgement_fails_every_metric_with_its_reason() -> None:
 
 
 def test_an_unknown_metric_is_named_with_the_known_ones() -> None:
-    with pytest.raises(UnknownMetric, match="faithfullness.*faithfulness"):
+    with pytest.raises(UnknownMetric, match=r"faithfullness.*faithfulness"):
         aspects_for(["faithfullness"])
 
 
