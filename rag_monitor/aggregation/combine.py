@@ -1,0 +1,213 @@
+"""One estimate from the sums of a window: which judge, which estimator, which interval.
+
+Source: reference/statistics.md 3.2 and 4.3. One judge on every trace: the mean. A judge on a
+designed sample: Hajek. A judge on a sample beside the cheap judge on all: the difference estimator.
+The interval is the effective-count Wilson. Judges, and variants of one judge, are never mixed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from rag_monitor.aggregation import keys
+from rag_monitor.aggregation.totals import Totals
+from rag_monitor.domain.rollup import REFUSAL_METRIC
+from rag_monitor.metrics.rag import BAD_BELOW
+from rag_monitor.statistics.effective import effective_wilson
+from rag_monitor.statistics.moments import MeanEstimate, hajek_from_sums, mean_from_sums
+
+FEW_POSITIVES: Final = 10
+"""Below this many judged of either class an interval is flagged `few_positives`."""
+FAILED_SHARE: Final = 0.1
+"""Above this share of failed judgements an estimate is flagged `judge_failures`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice:
+    """Whose scores an estimate rests on."""
+
+    judge: str
+    totals: Totals
+    cheap: str | None = None
+    """The cheap judge that scored the traces this one did not see."""
+    cheap_totals: Totals | None = None
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Combined:
+    """What the sums of one window say."""
+
+    value: float | None = None
+    lower: float | None = None
+    upper: float | None = None
+    judged: int = 0
+    failed: int = 0
+    suspect: int = 0
+    effective: float = 0.0
+    notes: tuple[str, ...] = ()
+
+
+def choose(requested: str, by_judge: Mapping[str, Totals]) -> Choice:
+    """Which judge answers for `requested`.
+
+    A judge identity answers for itself. `combined` is the judge with the most scores, the cheap
+    one only where no other has any; the cheap variant with the most pairs stands in for the rest.
+    """
+    if requested != keys.COMBINED:
+        return Choice(judge=requested, totals=by_judge.get(requested, Totals()))
+    cheap = {judge: sums for judge, sums in by_judge.items() if keys.is_cheap(judge)}
+    dear = {judge: sums for judge, sums in by_judge.items() if judge not in cheap}
+    scored = {judge: sums for judge, sums in dear.items() if sums.count}
+    pool = scored or cheap or dear
+    if not pool:
+        return Choice(judge="", totals=Totals())
+    judge = _fullest(pool)
+    notes = ("several_judges",) if len(pool) > 1 else ()
+    if judge in cheap:
+        return Choice(judge=judge, totals=pool[judge], notes=(*notes, "embedded_uncorrected"))
+    return _with_cheap(Choice(judge=judge, totals=pool[judge], notes=notes), cheap)
+
+
+def _with_cheap(choice: Choice, cheap: Mapping[str, Totals]) -> Choice:
+    pairs = {name: choice.totals.moment(keys.pair("n", name)) for name in cheap}
+    best = max(pairs, key=lambda name: (pairs[name], name), default=None)
+    if best is None or not pairs[best] or choice.totals.count == choice.totals.weight:
+        return choice
+    # A variant that stood in for part of the window leaves judged traces without its score: the
+    # pairs would then correct only part of the traffic.
+    if pairs[best] < choice.totals.count:
+        return replace(choice, notes=(*choice.notes, "cheap_incomplete"))
+    return replace(choice, cheap=best, cheap_totals=cheap[best])
+
+
+def _fullest(pool: Mapping[str, Totals]) -> str:
+    return max(pool, key=lambda judge: (pool[judge].count, judge))
+
+
+def combine(
+    choice: Choice,
+    metric: str,
+    *,
+    min_judged: int,
+    confidence: float = 0.95,
+    lam: float = 1.0,
+) -> Combined:
+    """The estimate of one window.
+
+    Args:
+        choice: From `choose`.
+        metric: Name of the metric.
+        min_judged: Fewer scored traces than this: the interval is withheld.
+        confidence: Two-sided level.
+        lam: Trust in the cheap score, from the window before.
+    """
+    totals = choice.totals
+    base = Combined(judged=totals.count, failed=totals.failed, suspect=totals.suspect)
+    notes = [*choice.notes, *_notes(totals, metric, min_judged)]
+    if not totals.count:
+        return replace(base, notes=tuple(notes))
+    point = _point(choice, lam)
+    result = replace(base, value=min(1.0, max(0.0, point.value)), notes=tuple(notes))
+    if totals.count < min_judged or "incomplete" in notes:
+        return result
+    interval = effective_wilson(point.value, point.se, totals.count, confidence)
+    lower, upper = _worst_case(choice, metric, point, interval.lower, interval.upper, confidence)
+    return replace(result, lower=lower, upper=upper, effective=interval.effective)
+
+
+def _notes(totals: Totals, metric: str, min_judged: int) -> list[str]:
+    notes: list[str] = []
+    if totals.moment(keys.SHED):
+        notes.append("incomplete")
+    if totals.count < min_judged:
+        notes.append("few_judged")
+    elif metric in BAD_BELOW and min(totals.bad, totals.count - totals.bad) < FEW_POSITIVES:
+        notes.append("few_positives")
+    if totals.failed > FAILED_SHARE * (totals.count + totals.failed):
+        notes.append("judge_failures")
+    return notes
+
+
+def _point(choice: Choice, lam: float) -> MeanEstimate:
+    totals = choice.totals
+    if choice.cheap is not None and choice.cheap_totals is not None:
+        sums = totals.difference_sums(choice.cheap, choice.cheap_totals)
+        if sums.n >= 2:
+            found = sums.estimate(lam)
+            return MeanEstimate(found.value, found.se)
+    if totals.weight == totals.count:
+        return mean_from_sums(totals.count, totals.total, totals.squares)
+    return hajek_from_sums(
+        totals.count,
+        totals.weight,
+        totals.weighted_total,
+        totals.weight_squares,
+        totals.moment(keys.W2_TOTAL),
+        totals.moment(keys.W2_SQUARES),
+    )
+
+
+def _worst_case(
+    choice: Choice,
+    metric: str,
+    point: MeanEstimate,
+    lower: float,
+    upper: float,
+    confidence: float,
+) -> tuple[float, float]:
+    """Suspect traces count as the worst case in the bound on the bad side."""
+    totals = choice.totals
+    if not totals.suspect:
+        return lower, upper
+    weight = totals.moment(keys.SUSPECT_WEIGHT)
+    worst = 1.0 if metric == REFUSAL_METRIC else 0.0
+    share = weight / (weight + totals.weight)
+    mean = (1.0 - share) * point.value + share * worst
+    # The suspects spread around the mixed mean like one more stratum.
+    count = totals.count + totals.suspect
+    between = share * (1.0 - share) * (point.value - worst) ** 2
+    se = (((1.0 - share) * point.se) ** 2 + between / count) ** 0.5
+    mixed = effective_wilson(mean, se, count, confidence)
+    if worst == 1.0:
+        return lower, max(upper, mixed.upper)
+    return min(lower, mixed.lower), upper
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BadCount:
+    """Judged and bad traces of a stretch of time, for burn-rate and sequential rules."""
+
+    judged: int = 0
+    bad: int = 0
+    effective_judged: float = 0.0
+    """Judged traces after unequal sampling (Kish)."""
+    effective_bad: float = 0.0
+    """Estimated bad share times `effective_judged`."""
+    classes: Mapping[float, tuple[int, int]] = field(default_factory=dict)
+    """Sampling probability to (judged, bad): what weighted detectors need."""
+
+
+def bad_count(totals: Totals) -> BadCount:
+    """Judged and bad traces, by sampling probability."""
+    if not totals.count:
+        return BadCount()
+    classes: dict[float, tuple[int, int]] = {}
+    for name, judged in totals.moments.items():
+        probability = keys.probability_of(name)
+        if probability is not None:
+            classes[probability] = (int(judged), int(totals.moment(keys.bad_at(probability))))
+    judged = totals.count - sum(n for n, _ in classes.values())
+    if judged:
+        classes[1.0] = (judged, totals.bad - sum(bad for _, bad in classes.values()))
+    effective = totals.weight**2 / totals.weight_squares
+    share = totals.moment(keys.WEIGHTED_BAD) / totals.weight
+    return BadCount(
+        judged=totals.count,
+        bad=totals.bad,
+        effective_judged=effective,
+        effective_bad=min(effective, share * effective),
+        classes=classes,
+    )

@@ -1,0 +1,331 @@
+"""Live estimates over windows, from rollups alone.
+
+Every number says what it rests on: the traces, the judged, the interval and the notes that qualify
+it. Reads rollups through a port; keeps nothing.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from rag_monitor.aggregation import keys
+from rag_monitor.aggregation.baselines import (
+    BaselineKind,
+    baseline_window,
+    previous_release,
+)
+from rag_monitor.aggregation.combine import BadCount, Choice, bad_count, choose, combine
+from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
+from rag_monitor.aggregation.totals import RollupSource, sum_of, sums_by
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import HIT_RATE_METRIC, ROUTING_METRIC, TRACES_METRIC, Rollup
+from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.metrics.routing import Confusion
+from rag_monitor.statistics.wilson import wilson_interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstimateOptions:
+    """How estimates are made."""
+
+    min_judged: int = 50
+    """Fewer scored traces than this: a value without interval."""
+    confidence: float = 0.95
+    release_lookback: timedelta = timedelta(days=7)
+    """How far back the release before the present one is looked for."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """How judging went in a window, whatever the scores."""
+
+    scored: int = 0
+    failed: int = 0
+    not_applicable: int = 0
+    suspect: int = 0
+    bad: int = 0
+    shed: int = 0
+
+    @property
+    def asked(self) -> int:
+        """Judgements that should have given a value."""
+        return self.scored + self.failed + self.suspect
+
+
+class Estimates:
+    """Answers every question about a window.
+
+    Args:
+        source: Loads rollups.
+        options: Levels and limits.
+    """
+
+    def __init__(self, source: RollupSource, options: EstimateOptions | None = None) -> None:
+        self._source = source
+        self._options = options or EstimateOptions()
+
+    def estimate(
+        self, series: Series, window: Window, *, min_judged: int | None = None
+    ) -> Estimate:
+        """The metric over the window.
+
+        Args:
+            series: What; the judge `combined` gives the best estimate there is.
+            window: When.
+            min_judged: Fewer scored traces than this withhold the interval; None: the option.
+        """
+        rows = self._scores(series, window)
+        choice = choose(series.judge, sums_by(rows, _judge))
+        lam = 1.0
+        if choice.cheap is not None:
+            lam = self._tuning(self._scores(series, window.before()), choice)
+        traces = sum_of(self._rows(series, window, TRACES_METRIC)).count
+        return self._estimate(series, window, choice, traces, lam, min_judged)
+
+    def series(
+        self, series: Series, window: Window, step: timedelta, *, min_judged: int | None = None
+    ) -> list[Estimate]:
+        """One estimate per step of the window, oldest first; the last step may be shorter."""
+        rows = _by_step(self._scores(series, window), window, step)
+        traces = _by_step(self._rows(series, window, TRACES_METRIC), window, step)
+        found: list[Estimate] = []
+        previous: Sequence[Rollup] = ()
+        for index, part in enumerate(steps(window, step)):
+            present = rows.get(index, [])
+            choice = choose(series.judge, sums_by(present, _judge))
+            lam = self._tuning(previous, choice) if choice.cheap is not None else 1.0
+            count = sum_of(traces.get(index, [])).count
+            found.append(self._estimate(series, part, choice, count, lam, min_judged))
+            previous = present
+        return found
+
+    def outcomes(self, series: Series, window: Window) -> Outcomes:
+        """Scored, failed, suspect and shed judgements of the window.
+
+        For `combined`, those of the judge whose scores the estimate rests on.
+        """
+        totals = choose(series.judge, sums_by(self._scores(series, window), _judge)).totals
+        return Outcomes(
+            scored=totals.count,
+            failed=totals.failed,
+            not_applicable=totals.not_applicable,
+            suspect=totals.suspect,
+            bad=totals.bad,
+            shed=int(totals.moment(keys.SHED)),
+        )
+
+    def bad_count(self, series: Series, window: Window) -> BadCount:
+        """Judged and bad traces (score below `BAD_BELOW`) of the window."""
+        by_judge = sums_by(self._scores(series, window), _judge)
+        return bad_count(choose(series.judge, by_judge).totals)
+
+    def bad_counts(
+        self, series: Series, window: Window, step: timedelta
+    ) -> list[tuple[datetime, BadCount]]:
+        """Judged and bad traces per step, oldest first; one judge for the whole window."""
+        rows = self._scores(series, window)
+        judge = choose(series.judge, sums_by(rows, _judge)).judge
+        grouped = _by_step([row for row in rows if row.key.judge == judge], window, step)
+        return [
+            (part.start, bad_count(sum_of(grouped.get(index, []))))
+            for index, part in enumerate(steps(window, step))
+        ]
+
+    def baseline(self, series: Series, window: Window, kind: BaselineKind) -> Estimate | None:
+        """What the window is compared with; None when there is no earlier release.
+
+        For `previous_release` the baseline is the last window of the release before the newest
+        one, up to the newest one's first trace.
+        """
+        if kind is not BaselineKind.PREVIOUS_RELEASE:
+            return self.estimate(series, baseline_window(window, kind))
+        lookback = Window(window.start - self._options.release_lookback, window.end)
+        rows = self._source.load(series.project, lookback, app=series.app, metric=TRACES_METRIC)
+        found = previous_release(rows, series.release)
+        if found is None:
+            return None
+        earlier = Series(
+            project=series.project,
+            app=series.app,
+            metric=series.metric,
+            judge=series.judge,
+            release=found.release,
+        )
+        return self.estimate(earlier, Window.ending(found.replaced_at, window.length))
+
+    def latency(
+        self, project: str, app: str, metric: str, window: Window, release: str | None = None
+    ) -> LatencySummary:
+        """Count, percentiles, mean (milliseconds) and histogram of one latency."""
+        rows = self._source.load(project, window, app=app, metric=metric, release=release)
+        return latency_summary(sum_of(rows))
+
+    def hit_rate(
+        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
+    ) -> Estimate:
+        """Traces with a hit of that name over all traces, or over those that expected it.
+
+        Args:
+            project: Tenant.
+            app: Application.
+            kind: Plugin, knowledge base or workflow.
+            name: Its name.
+            basis: `all` or `expected`.
+            window: When.
+        """
+        if basis not in {"all", "expected"}:
+            raise ValueError(f"basis must be 'all' or 'expected', not {basis!r}")
+        dimension = keys.hit_dimension(HitKind(kind), name, basis)
+        rows = self._source.load(project, window, app=app, metric=HIT_RATE_METRIC)
+        totals = sum_of(row for row in rows if row.key.dimension == dimension)
+        traces = sum(self.traces(project, app, window).values())
+        # A minute without the name has no row, so the rows do not know all traces.
+        count = traces if basis == "all" else totals.count
+        series = Series(project=project, app=app, metric=f"{HIT_RATE_METRIC}:{dimension}", judge="")
+        if not count:
+            return Estimate(
+                series=series, window=window, value=None, lower=None, upper=None, traces=traces
+            )
+        hits = min(totals.total, float(count))
+        interval = wilson_interval(hits, count, self._options.confidence)
+        return Estimate(
+            series=series,
+            window=window,
+            value=hits / count,
+            lower=interval.lower,
+            upper=interval.upper,
+            confidence=self._options.confidence,
+            traces=traces,
+            judged=count,
+            effective=float(count),
+        )
+
+    def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
+        """Every kind and name that was hit or expected in the window, in order."""
+        rows = self._source.load(project, window, app=app, metric=HIT_RATE_METRIC)
+        found = {
+            (parts[0], parts[1])
+            for row in rows
+            if (parts := keys.split_dimension(row.key.dimension)) is not None
+        }
+        return sorted(found)
+
+    def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
+        """The routing confusion per kind and name over the labelled traces of the window."""
+        rows = self._source.load(project, window, app=app, metric=ROUTING_METRIC)
+        labelled: dict[HitKind, int] = defaultdict(int)
+        cells: dict[tuple[HitKind, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
+        for row in rows:
+            parts = keys.split_dimension(row.key.dimension)
+            if parts is None:
+                continue
+            kind, name, cell = parts
+            if cell == keys.LABELLED:
+                labelled[kind] += row.count
+            else:
+                cells[kind, name][cell] += row.count
+        return [
+            _confusion(kind, name, cells[kind, name], labelled[kind])
+            for kind, name in sorted(cells)
+        ]
+
+    def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
+        """Traces by status."""
+        rows = self._source.load(project, window, app=app, metric=TRACES_METRIC)
+        counts: dict[str, int] = defaultdict(int)
+        for row in rows:
+            counts[row.key.dimension] += row.count
+        return dict(counts)
+
+    def judges(self, series: Series, window: Window) -> list[str]:
+        """Identities with scores of this metric in the window, fullest first."""
+        by_judge = sums_by(self._scores(series, window, every_judge=True), _judge)
+        return sorted(by_judge, key=lambda judge: (-by_judge[judge].count, judge))
+
+    def _estimate(
+        self,
+        series: Series,
+        window: Window,
+        choice: Choice,
+        traces: int,
+        lam: float,
+        min_judged: int | None,
+    ) -> Estimate:
+        needed = self._options.min_judged if min_judged is None else min_judged
+        found = combine(
+            choice,
+            series.metric,
+            min_judged=max(2, needed),
+            confidence=self._options.confidence,
+            lam=lam,
+        )
+        return Estimate(
+            series=series,
+            window=window,
+            value=found.value,
+            lower=found.lower,
+            upper=found.upper,
+            confidence=self._options.confidence,
+            traces=traces,
+            judged=found.judged,
+            failed=found.failed,
+            suspect=found.suspect,
+            effective=found.effective,
+            notes=found.notes,
+        )
+
+    def _tuning(self, earlier: Sequence[Rollup], choice: Choice) -> float:
+        by_judge = sums_by(earlier, _judge)
+        judged, cheap = by_judge.get(choice.judge), by_judge.get(choice.cheap or "")
+        if judged is None or cheap is None or judged.count < self._options.min_judged:
+            return 1.0
+        return judged.difference_sums(choice.cheap or "", cheap).tuned_lam()
+
+    def _scores(
+        self, series: Series, window: Window, *, every_judge: bool = False
+    ) -> Sequence[Rollup]:
+        judge = None if every_judge or series.judge == keys.COMBINED else series.judge
+        return self._source.load(
+            series.project,
+            window,
+            app=series.app,
+            metric=series.metric,
+            release=series.release,
+            judge=judge,
+        )
+
+    def _rows(self, series: Series, window: Window, metric: str) -> Sequence[Rollup]:
+        return self._source.load(
+            series.project, window, app=series.app, metric=metric, release=series.release
+        )
+
+
+def steps(window: Window, step: timedelta) -> list[Window]:
+    """The window cut into steps from its start; the last one ends with the window."""
+    if step <= timedelta(0):
+        raise ValueError("a step must be longer than nothing")
+    parts: list[Window] = []
+    start = window.start
+    while start < window.end:
+        parts.append(Window(start, min(window.end, start + step)))
+        start += step
+    return parts
+
+
+def _by_step(rows: Sequence[Rollup], window: Window, step: timedelta) -> dict[int, list[Rollup]]:
+    grouped: dict[int, list[Rollup]] = defaultdict(list)
+    for row in rows:
+        grouped[(row.key.minute - window.start) // step].append(row)
+    return grouped
+
+
+def _judge(row: Rollup) -> str:
+    return row.key.judge
+
+
+def _confusion(kind: HitKind, name: str, cells: dict[str, int], labelled: int) -> Confusion:
+    tp, fp, fn = cells.get("tp", 0), cells.get("fp", 0), cells.get("fn", 0)
+    return Confusion(kind=kind, name=name, tp=tp, fp=fp, fn=fn, tn=max(0, labelled - tp - fp - fn))

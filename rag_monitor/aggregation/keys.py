@@ -1,0 +1,68 @@
+"""Names inside rollups: dimensions, moments, and which judges are the cheap ones."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rag_monitor.domain.hit import HitKind
+
+COMBINED: Final = "combined"
+"""The judge of a series that asks for the best estimate there is."""
+
+W2_TOTAL: Final = "w2y"
+"""Sum of value/pi^2 over scored traces."""
+W2_SQUARES: Final = "w2y2"
+"""Sum of value^2/pi^2."""
+WEIGHTED_BAD: Final = "wbad"
+"""Sum of 1/pi over bad traces."""
+SUSPECT_WEIGHT: Final = "sw"
+"""Sum of 1/pi over suspect traces."""
+SUSPECT_WEIGHT_SQUARES: Final = "sw2"
+SHED: Final = "shed"
+"""Traces that the budget did not allow to judge."""
+
+LABELLED: Final = "labelled"
+"""Routing cell that counts the traces labelled for a kind; its name is empty."""
+
+_JUDGED_AT: Final = "n@"
+_BAD_AT: Final = "bad@"
+
+
+def is_cheap(judge: str) -> bool:
+    """Whether the identity is the embedded judge's: the cheap score once another judges too."""
+    name = judge.split("/", 1)[0]
+    return name == "embedded" or name.startswith("embedded-")
+
+
+def pair(quantity: str, cheap: str) -> str:
+    """Moment of a difference estimate against the cheap judge of that identity."""
+    return f"pair.{quantity}:{cheap}"
+
+
+def judged_at(probability: float) -> str:
+    """Moment that counts the traces judged with this probability (only below 1)."""
+    return f"{_JUDGED_AT}{probability!r}"
+
+
+def bad_at(probability: float) -> str:
+    """Moment that counts the bad ones among them."""
+    return f"{_BAD_AT}{probability!r}"
+
+
+def probability_of(moment: str) -> float | None:
+    """The probability of a `judged_at` moment; None for any other moment."""
+    return float(moment[len(_JUDGED_AT) :]) if moment.startswith(_JUDGED_AT) else None
+
+
+def hit_dimension(kind: HitKind, name: str, basis: str) -> str:
+    """`kind:name:basis`; the name may itself hold colons."""
+    return f"{kind.value}:{name}:{basis}"
+
+
+def split_dimension(dimension: str) -> tuple[HitKind, str, str] | None:
+    """Kind, name and basis (or routing cell); None when it is not such a dimension."""
+    kind, _, rest = dimension.partition(":")
+    name, colon, last = rest.rpartition(":")
+    if not colon or kind not in HitKind.__members__.values():
+        return None
+    return HitKind(kind), name, last

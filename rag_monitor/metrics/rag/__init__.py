@@ -1,0 +1,25 @@
+"""Live metrics of a RAG trace: arithmetic from a judge's verdicts to scores."""
+
+from rag_monitor.metrics.rag.passages import passages_of
+from rag_monitor.metrics.rag.scoring import (
+    BAD_BELOW,
+    LIVE_METRICS,
+    METRICS,
+    aspects_for,
+    failed_scores,
+    is_bad,
+    metrics_for,
+    score_trace,
+)
+
+__all__ = [
+    "BAD_BELOW",
+    "LIVE_METRICS",
+    "METRICS",
+    "aspects_for",
+    "failed_scores",
+    "is_bad",
+    "metrics_for",
+    "passages_of",
+    "score_trace",
+]

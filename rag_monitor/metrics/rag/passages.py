@@ -1,0 +1,85 @@
+"""Passages: how good the retriever was, judged passage by passage on hard verdicts.
+
+Contexts known to be empty ("recalled nothing") score 0; contexts that are unknown score nothing.
+"""
+
+from __future__ import annotations
+
+from rag_monitor.domain.judgement import Aspect, Judgement, Verdict
+from rag_monitor.domain.trace import Trace
+from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, scored
+from rag_monitor.metrics.rag.verdicts import read
+
+
+def passages_of(trace: Trace) -> tuple[str, ...] | None:
+    """The passages as a judge must see them: empty for "recalled nothing", None for unknown.
+
+    A passage whose text the sender withheld makes all of them unknown: what it would have
+    supported cannot be told. An undivided context block counts as one passage.
+    """
+    if trace.contexts is not None:
+        texts = tuple(d.content for d in trace.contexts if d.content is not None)
+        if len(texts) == len(trace.contexts):
+            return texts
+    return (trace.context_block,) if trace.context_block else None
+
+
+def is_blank(text: str | None) -> bool:
+    """No text, or nothing but white space."""
+    return text is None or not text.strip()
+
+
+def context_relevance(trace: Trace, judgement: Judgement) -> Outcome:
+    """Relevant passages / passages."""
+    if is_blank(trace.query):
+        return not_applicable("no_question")
+    return _share(trace, judgement, Aspect.RELEVANCE)
+
+
+def context_utilization(trace: Trace, judgement: Judgement) -> Outcome:
+    """Passages the answer actually drew on / passages."""
+    if judgement.refusal:
+        return not_applicable("refusal")
+    if is_blank(trace.answer):
+        return not_applicable("empty_answer")
+    return _share(trace, judgement, Aspect.USE)
+
+
+def context_precision(trace: Trace, judgement: Judgement) -> Outcome:
+    """Average precision of the useful passages: sum_k (Precision@k * v_k) / sum_k v_k.
+
+    0 when no passage was useful in arriving at the answer.
+    """
+    verdicts = _per_passage(trace, judgement, Aspect.USEFULNESS)
+    if isinstance(verdicts, Outcome):
+        return verdicts
+    return scored(average_precision([verdict.holds for verdict in verdicts]), verdicts)
+
+
+def average_precision(useful: list[bool]) -> float:
+    """sum_k (Precision@k * v_k) / sum_k v_k over ranks from 1; 0 when nothing is useful."""
+    found = 0
+    total = 0.0
+    for rank, holds in enumerate(useful, start=1):
+        if holds:
+            found += 1
+            total += found / rank
+    return total / found if found else 0.0
+
+
+def _share(trace: Trace, judgement: Judgement, aspect: Aspect) -> Outcome:
+    verdicts = _per_passage(trace, judgement, aspect)
+    if isinstance(verdicts, Outcome):
+        return verdicts
+    return scored(sum(verdict.holds for verdict in verdicts) / len(verdicts), verdicts)
+
+
+def _per_passage(
+    trace: Trace, judgement: Judgement, aspect: Aspect
+) -> tuple[Verdict, ...] | Outcome:
+    texts = passages_of(trace)
+    if texts is None:
+        return not_applicable("contexts_unknown")
+    if not texts:
+        return scored(0.0)
+    return read(judgement, aspect, len(texts))

@@ -1,0 +1,158 @@
+"""From one judgement to the scores of all wanted metrics of a trace.
+
+Never sees the store, the clock or the sampling rate.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Final
+
+from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement
+from rag_monitor.domain.rollup import REFUSAL_METRIC
+from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.trace import Trace
+from rag_monitor.errors import JudgeError, UnknownMetric
+from rag_monitor.metrics.rag.answer import answer_relevance, answer_relevancy
+from rag_monitor.metrics.rag.coverage import context_recall
+from rag_monitor.metrics.rag.faithfulness import answer_supported, faithfulness
+from rag_monitor.metrics.rag.outcome import Outcome
+from rag_monitor.metrics.rag.passages import (
+    context_precision,
+    context_relevance,
+    context_utilization,
+)
+from rag_monitor.metrics.rag.refusal import refusal
+from rag_monitor.metrics.rag.summary import summary_score
+
+
+@dataclass(frozen=True, slots=True)
+class _Metric:
+    """How a metric is computed and what it must ask a judge."""
+
+    compute: Callable[[Trace, Judgement], Outcome]
+    aspects: frozenset[Aspect]
+
+
+_METRICS: Final[Mapping[str, _Metric]] = {
+    "faithfulness": _Metric(faithfulness, frozenset({Aspect.SUPPORT})),
+    "answer_supported": _Metric(answer_supported, frozenset({Aspect.ANSWER_SUPPORTED})),
+    "answer_relevance": _Metric(answer_relevance, frozenset({Aspect.GRADE})),
+    "answer_relevancy": _Metric(
+        answer_relevancy, frozenset({Aspect.QUESTION_SIMILARITY, Aspect.NONCOMMITTAL})
+    ),
+    "context_relevance": _Metric(context_relevance, frozenset({Aspect.RELEVANCE})),
+    "context_precision": _Metric(context_precision, frozenset({Aspect.USEFULNESS})),
+    "context_utilization": _Metric(context_utilization, frozenset({Aspect.USE})),
+    "context_recall": _Metric(context_recall, frozenset({Aspect.COVERAGE})),
+    REFUSAL_METRIC: _Metric(refusal, frozenset({Aspect.NONCOMMITTAL})),
+    "summary_score": _Metric(summary_score, frozenset({Aspect.SUMMARY_QUESTION})),
+}
+
+METRICS: Final = tuple(_METRICS)
+"""Every metric that needs nothing but the trace and a judge."""
+
+LIVE_METRICS: Final = tuple(name for name in METRICS if name != "summary_score")
+"""What is asked of live traffic by default; `summary_score` is for applications that summarise."""
+
+BAD_BELOW: Final[Mapping[str, float]] = MappingProxyType(
+    {
+        "faithfulness": 0.8,
+        "answer_supported": 0.5,
+        "answer_relevance": 0.5,
+        "answer_relevancy": 0.5,
+        "context_relevance": 0.5,
+        "context_precision": 0.5,
+        "context_utilization": 0.5,
+        "context_recall": 0.5,
+        "summary_score": 0.5,
+    }
+)
+"""A score below this is a bad one for burn-rate, objective and sequential rules."""
+
+
+def aspects_for(metrics: Collection[str]) -> frozenset[Aspect]:
+    """The union of what `metrics` ask of a judge.
+
+    Raises:
+        UnknownMetric: One of the names is not a live metric.
+    """
+    return frozenset(aspect for name in metrics for aspect in _metric(name).aspects)
+
+
+def metrics_for(aspects: Collection[Aspect]) -> tuple[str, ...]:
+    """The metrics a judge that answers `aspects` can serve, in the order of `METRICS`."""
+    known = frozenset(aspects)
+    return tuple(name for name, metric in _METRICS.items() if metric.aspects <= known)
+
+
+def is_bad(score: Score) -> bool:
+    """Whether a scored value counts as bad; `answer_supported` knows by its own threshold."""
+    if score.value is None:
+        return False
+    if score.flagged is not None:
+        return score.flagged
+    return score.value < BAD_BELOW.get(score.metric, 0.0)
+
+
+def score_trace(
+    trace: Trace,
+    judgement: Judgement,
+    metrics: Sequence[str],
+    created_at: datetime | None = None,
+) -> list[Score]:
+    """One score per metric, in the order asked; a judge's silence becomes a status, never a 0.
+
+    Raises:
+        UnknownMetric: One of the names is not a live metric.
+    """
+    return [
+        _stamp(name, _metric(name).compute(trace, judgement), judgement, created_at)
+        for name in metrics
+    ]
+
+
+def failed_scores(
+    metrics: Sequence[str],
+    error: Exception,
+    identity: JudgeIdentity,
+    created_at: datetime | None = None,
+) -> list[Score]:
+    """The scores of a trace whose judge failed altogether: all failed, with the error's reason."""
+    reason = error.reason if isinstance(error, JudgeError) else JudgeError.reason
+    return [
+        Score(
+            metric=name,
+            status=ScoreStatus.FAILED,
+            reason=reason,
+            judge=identity,
+            created_at=created_at,
+        )
+        for name in metrics
+    ]
+
+
+def _metric(name: str) -> _Metric:
+    try:
+        return _METRICS[name]
+    except KeyError:
+        known = ", ".join(_METRICS)
+        raise UnknownMetric(f"there is no live metric {name!r}; known are {known}") from None
+
+
+def _stamp(name: str, outcome: Outcome, judgement: Judgement, created_at: datetime | None) -> Score:
+    suspect = judgement.suspect is not None and outcome.status is ScoreStatus.SCORED
+    return Score(
+        metric=name,
+        status=ScoreStatus.SUSPECT if suspect else outcome.status,
+        value=outcome.value,
+        reason=judgement.suspect if suspect else outcome.reason,
+        flagged=outcome.flagged,
+        judge=judgement.identity,
+        verdicts=outcome.verdicts,
+        created_at=created_at,
+        inferred=outcome.inferred,
+    )

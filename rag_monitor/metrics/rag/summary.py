@@ -1,0 +1,35 @@
+"""Summary score: does a summary keep what matters, and is it short?"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rag_monitor.domain.judgement import Aspect, Judgement
+from rag_monitor.domain.trace import Trace
+from rag_monitor.metrics.rag.outcome import Outcome, not_applicable, scored
+from rag_monitor.metrics.rag.passages import is_blank, passages_of
+from rag_monitor.metrics.rag.verdicts import read
+
+CONCISENESS_SHARE: Final = 0.5
+"""c in QA * (1 - c) + conciseness * c."""
+
+
+def summary_score(trace: Trace, judgement: Judgement) -> Outcome:
+    """QA * (1 - c) + conciseness * c.
+
+    QA is the share of key-phrase questions the summary answers; conciseness is
+    1 - min(len(summary), len(context)) / (len(context) + 1e-10), in characters.
+    """
+    texts = passages_of(trace)
+    answer = trace.answer
+    if not texts:
+        return not_applicable("no_contexts" if texts is not None else "contexts_unknown")
+    if answer is None or is_blank(answer):
+        return not_applicable("empty_answer")
+    verdicts = read(judgement, Aspect.SUMMARY_QUESTION)
+    if isinstance(verdicts, Outcome):
+        return verdicts
+    answered = sum(verdict.holds for verdict in verdicts) / len(verdicts)
+    length = len("\n".join(texts))
+    conciseness = 1.0 - min(len(answer), length) / (length + 1e-10)
+    return scored(answered * (1.0 - CONCISENESS_SHARE) + conciseness * CONCISENESS_SHARE, verdicts)

@@ -1,0 +1,71 @@
+"""Facts, and rollups held in memory as the store would hold them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+
+from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.domain.judgement import JudgeIdentity
+from rag_monitor.domain.rollup import Rollup, TraceFacts
+from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.window import Window
+from rag_monitor.testing import EPOCH, make_trace
+
+EMBEDDED = JudgeIdentity(name="embedded", model="full", prompts="1")
+LEXICAL = JudgeIdentity(name="embedded-lexical", model="lexical", prompts="1")
+BIG = JudgeIdentity(name="openai_compatible", model="big", prompts="1")
+
+
+class MemoryRollups:
+    """A rollup source over a list of facts."""
+
+    def __init__(self, facts: Sequence[TraceFacts]) -> None:
+        self.rows = summarise(facts)
+
+    def load(
+        self,
+        project: str,
+        window: Window,
+        app: str | None = None,
+        metric: str | None = None,
+        release: str | None = None,
+        judge: str | None = None,
+    ) -> list[Rollup]:
+        return [
+            row
+            for row in self.rows
+            if row.key.project == project
+            and window.start <= row.key.minute < window.end
+            and (app is None or row.key.app == app)
+            and (metric is None or row.key.metric == metric)
+            and (release is None or row.key.release == release)
+            and (judge is None or row.key.judge == judge)
+        ]
+
+
+def value(
+    number: float | None,
+    *,
+    metric: str = "faithfulness",
+    judge: JudgeIdentity = EMBEDDED,
+    status: ScoreStatus = ScoreStatus.SCORED,
+    reason: str | None = None,
+    flagged: bool | None = None,
+) -> Score:
+    return Score(
+        metric=metric, status=status, value=number, judge=judge, reason=reason, flagged=flagged
+    )
+
+
+def facts(
+    *scores: Score,
+    at: datetime = EPOCH,
+    probabilities: dict[str, float] | None = None,
+    **fields: object,
+) -> TraceFacts:
+    return TraceFacts(
+        trace=make_trace(started_at=at, **fields),  # type: ignore[arg-type]
+        scores=scores,
+        probabilities=probabilities or {},
+    )
