@@ -1,0 +1,188 @@
+"""Labelled rows from files: JSONL, JSON, CSV, Parquet and saved Hugging Face data sets, streamed.
+
+Whatever the file calls its columns, rows come out with the names of Trace JSON. A row that cannot
+be read comes out as a `BadRow` in its place, so that nothing is lost and the order stays.
+"""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+from rag_monitor.errors import ConfigurationError
+
+COLUMN_NAMES: Mapping[str, str] = {
+    # Ragas 0.2 and later
+    "user_input": "question",
+    "response": "answer",
+    "retrieved_contexts": "contexts",
+    # Ragas 0.1, TruLens and common exports
+    "ground_truth": "reference",
+    "ground_truths": "reference",
+    "query_text": "question",
+    "prediction": "predicted",
+}
+"""Columns of other systems and what Trace JSON calls them; a column of our own name wins."""
+
+_LISTS = ("contexts", "key_points", "context_labels", "relevant_ids", "tags")
+_JSON_LISTS = ("[", "{")
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One row, with Trace JSON names."""
+
+    number: int
+    """0-based place in the file."""
+    fields: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A row that could not be read."""
+
+    number: int
+    reason: str
+
+
+def read_rows(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[Row | BadRow]:
+    """Rows of `path` one at a time; a file larger than memory is no problem (but for `.json`).
+
+    Args:
+        path: `.jsonl`, `.json`, `.csv` (each also `.gz`), `.parquet`, or the folder of a data set
+            saved by Hugging Face `datasets`.
+        columns: The file's column to the Trace JSON name, in addition to `COLUMN_NAMES`.
+
+    Raises:
+        ConfigurationError: The file is missing, of an unknown kind, or needs a library that is
+            not installed.
+    """
+    if not path.exists():
+        raise ConfigurationError(f"there is no file {path}")
+    names = {**COLUMN_NAMES, **(columns or {})}
+    for number, raw in enumerate(_open_rows(path)):
+        if isinstance(raw, str):
+            yield BadRow(number, raw)
+        else:
+            yield Row(number, rename(raw, names))
+
+
+def rename(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    """`raw` with Trace JSON names; a column that already has such a name is never overwritten."""
+    fields: dict[str, Any] = {}
+    for name, value in raw.items():
+        target = names.get(name, name)
+        if target != name and target in raw:
+            fields[name] = value
+        else:
+            fields[target] = value
+    return fields
+
+
+def _open_rows(path: Path) -> Iterator[Mapping[str, Any] | str]:
+    if path.is_dir():
+        return _data_set(path)
+    suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
+    kind = suffixes[0] if suffixes else ""
+    if kind == ".parquet":
+        return _parquet(path)
+    readers = {".jsonl": _jsonl, ".ndjson": _jsonl, ".json": _json, ".csv": _csv}
+    if kind not in readers:
+        raise ConfigurationError(
+            f"{path.name}: unknown kind of file; known are .jsonl, .json, .csv (also .gz), "
+            ".parquet and a saved data set folder"
+        )
+    return readers[kind](path)
+
+
+def _text(path: Path) -> IO[str]:
+    if path.suffix == ".gz":
+        return io.TextIOWrapper(gzip.open(path, "rb"), encoding="utf-8-sig", newline="")
+    return path.open(encoding="utf-8-sig", newline="")
+
+
+def _jsonl(path: Path) -> Iterator[Mapping[str, Any] | str]:
+    with _text(path) as stream:
+        for line in stream:
+            if line.strip():
+                yield _object(line)
+
+
+def _object(line: str) -> Mapping[str, Any] | str:
+    try:
+        value = json.loads(line)
+    except (ValueError, RecursionError) as error:
+        return f"not valid JSON: {error}"
+    return value if isinstance(value, dict) else "not a JSON object"
+
+
+def _json(path: Path) -> Iterator[Mapping[str, Any] | str]:
+    with _text(path) as stream:
+        try:
+            value = json.load(stream)
+        except (ValueError, RecursionError) as error:
+            raise ConfigurationError(f"{path.name} is not valid JSON: {error}") from None
+    rows = value if isinstance(value, list) else [value]
+    for row in rows:
+        yield row if isinstance(row, dict) else "not a JSON object"
+
+
+def _csv(path: Path) -> Iterator[Mapping[str, Any] | str]:
+    csv.field_size_limit(sys.maxsize)
+    with _text(path) as stream:
+        for row in csv.DictReader(stream):
+            if None in row:
+                yield "more cells than the header has columns"
+                continue
+            yield {
+                name: _cell(name, value) for name, value in row.items() if value not in ("", None)
+            }
+
+
+def _cell(name: str, value: str) -> Any:
+    """A cell as Trace JSON wants it: lists are written as JSON in CSV files."""
+    target = COLUMN_NAMES.get(name, name)
+    if target.startswith("label_"):
+        return int(value) if value in ("0", "1") else value
+    if value.lstrip()[:1] in _JSON_LISTS:
+        try:
+            return json.loads(value)
+        except ValueError:
+            return value
+    return [value] if target in _LISTS else value
+
+
+def _parquet(path: Path) -> Iterator[Mapping[str, Any] | str]:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        raise ConfigurationError(
+            'Parquet files need pyarrow: pip install "rag-monitor[parquet]"'
+        ) from None
+    with parquet.ParquetFile(path) as file:
+        for batch in file.iter_batches(batch_size=256):
+            yield from batch.to_pylist()
+
+
+def _data_set(path: Path) -> Iterator[Mapping[str, Any] | str]:
+    """The Arrow files of `Dataset.save_to_disk`, read without the `datasets` library."""
+    try:
+        import pyarrow as arrow
+    except ImportError:
+        raise ConfigurationError(
+            'saved data sets need pyarrow: pip install "rag-monitor[parquet]"'
+        ) from None
+    files = sorted(path.rglob("*.arrow"))
+    if not files:
+        raise ConfigurationError(f"{path} holds no .arrow file: not a saved data set")
+    for file in files:
+        with arrow.memory_map(str(file)) as source, arrow.ipc.open_stream(source) as stream:
+            for batch in stream:
+                yield from batch.to_pylist()

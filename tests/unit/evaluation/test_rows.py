@@ -1,0 +1,131 @@
+"""Rows come out the same whatever file they were in."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.rows import BadRow, Row, read_rows
+
+ROWS: list[dict[str, Any]] = [
+    {
+        "id": "1",
+        "user_input": "保修期多久?",
+        "response": "24 个月",
+        "retrieved_contexts": ["保修 24 个月。", "退货 7 天。"],
+        "reference": "24 个月",
+    },
+    {
+        "id": "2",
+        "user_input": "How long?",
+        "response": 'He said "two, years"\nor so',
+        "retrieved_contexts": ["Two years."],
+        "reference": "two years",
+    },
+]
+EXPECTED = [
+    {
+        "id": row["id"],
+        "question": row["user_input"],
+        "answer": row["response"],
+        "contexts": row["retrieved_contexts"],
+        "reference": row["reference"],
+    }
+    for row in ROWS
+]
+
+
+def _write(path: Path) -> Path:
+    kind = path.name.removesuffix(".gz").rsplit(".", 1)[-1]
+    opener = gzip.open if path.suffix == ".gz" else open
+    if kind == "parquet":
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(ROWS), path)
+    elif kind == "csv":
+        with opener(path, "wt", encoding="utf-8", newline="") as stream:
+            writer = csv.DictWriter(stream, list(ROWS[0]))
+            writer.writeheader()
+            for row in ROWS:
+                cells = {**row, "retrieved_contexts": json.dumps(row["retrieved_contexts"])}
+                writer.writerow(cells)
+    else:
+        text = json.dumps(ROWS) if kind == "json" else "\n".join(map(json.dumps, ROWS)) + "\n\n"
+        with opener(path, "wt", encoding="utf-8") as stream:
+            stream.write(text)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["a.jsonl", "a.jsonl.gz", "a.json", "a.json.gz", "a.csv", "a.csv.gz", "a.parquet"]
+)
+def test_every_kind_of_file_gives_the_same_rows(tmp_path: Path, name: str) -> None:
+    if name.endswith("parquet"):
+        pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    rows = list(read_rows(_write(tmp_path / name)))
+
+    assert [row.fields for row in rows if isinstance(row, Row)] == EXPECTED
+
+
+def test_a_saved_data_set_folder_is_read(tmp_path: Path) -> None:
+    pa = pytest.importorskip("pyarrow", reason="data set folders need pyarrow")
+    table = pa.Table.from_pylist(ROWS)
+    file = tmp_path / "data-00000-of-00001.arrow"
+    with pa.OSFile(str(file), "wb") as sink, pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+
+    assert [row.fields for row in read_rows(tmp_path) if isinstance(row, Row)] == EXPECTED
+
+
+def test_a_broken_line_keeps_its_place(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"question": "a"}\nnot json\n[1]\n{"question": "b"}\n')
+
+    first, second, third, fourth = read_rows(path)
+
+    assert isinstance(first, Row)
+    assert isinstance(second, BadRow)
+    assert isinstance(third, BadRow)
+    assert isinstance(fourth, Row)
+    assert (second.number, fourth.number) == (1, 3)
+
+
+def test_a_column_can_be_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"frage": "a", "answer": "b"}\n')
+
+    (row,) = read_rows(path, {"frage": "question"})
+
+    assert isinstance(row, Row)
+    assert row.fields == {"question": "a", "answer": "b"}
+
+
+def test_our_own_name_wins_over_a_foreign_one(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text('{"response": "theirs", "answer": "ours"}\n')
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, Row)
+    assert row.fields["answer"] == "ours"
+
+
+@pytest.mark.parametrize(("name", "message"), [("a.xlsx", "unknown kind"), ("a.json", "not valid")])
+def test_an_unreadable_file_says_why(tmp_path: Path, name: str, message: str) -> None:
+    path = tmp_path / name
+    path.write_text("{")
+
+    with pytest.raises(ConfigurationError, match=message):
+        list(read_rows(path))
+
+
+def test_a_missing_file_says_so(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="there is no file"):
+        list(read_rows(tmp_path / "nothing.jsonl"))
