@@ -1,0 +1,48 @@
+"""What a judge gets to see of a trace."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from rag_monitor.domain.judgement import Aspect, KeyPointSource
+from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument
+from rag_monitor.evaluation.request import build_request, context_texts
+from rag_monitor.testing import make_trace
+
+
+def test_a_rewritten_query_is_what_passages_are_judged_against() -> None:
+    trace = make_trace("And abroad?", retrievals=(Retrieval(query="warranty abroad"),))
+
+    request = build_request(trace, {Aspect.RELEVANCE})
+
+    assert request.question == "And abroad?"
+    assert request.passage_query == "warranty abroad"
+
+
+def test_labels_that_give_the_verdict_away_stay_out() -> None:
+    trace = make_trace(expected=Expected(faithful=False, key_points=("24 months",)))
+
+    request = build_request(trace, {Aspect.COVERAGE})
+
+    assert "faithful" not in repr(request)
+    assert request.key_points is not None
+    assert [p.source for p in request.key_points] == [KeyPointSource.LABELLED]
+
+
+def test_one_withheld_passage_makes_the_contexts_unknown() -> None:
+    contexts = (RetrievedDocument(content="seen"), RetrievedDocument(content=None, rank=2))
+
+    assert context_texts(replace(make_trace(), contexts=contexts)) is None
+
+
+def test_an_undivided_block_stands_in_for_withheld_passages() -> None:
+    trace = replace(
+        make_trace(), contexts=(RetrievedDocument(id="doc-1"),), context_block="the whole text"
+    )
+
+    assert context_texts(trace) == ("the whole text",)
+
+
+def test_an_empty_recall_is_not_unknown() -> None:
+    assert context_texts(make_trace(contexts=())) == ()
+    assert context_texts(make_trace(contexts=None)) is None
