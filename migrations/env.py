@@ -7,6 +7,7 @@ from rag_monitor.store.tables import metadata
 
 
 def run() -> None:
+    """Migrate on the connection given, or on a URL of the `alembic` command line."""
     connection = context.config.attributes.get("connection")
     if connection is None:
         url = context.get_x_argument(as_dictionary=True).get("url")
@@ -19,6 +20,7 @@ def run() -> None:
 
 
 def migrate(connection) -> None:
+    """Run the revisions inside the transaction of `connection`."""
     context.configure(
         connection=connection,
         target_metadata=metadata,

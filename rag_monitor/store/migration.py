@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from alembic import command
 from alembic.config import Config
@@ -16,8 +17,10 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from rag_monitor.errors import SchemaMismatch
-from rag_monitor.store.engine import parse_url
+from rag_monitor.store.engine import describe, parse_url
 from rag_monitor.store.failures import translate
+
+T = TypeVar("T")
 
 _ADVISORY_LOCK: Final = 7_420_655_116
 """Keeps two servers from migrating one PostgreSQL database at once."""
@@ -73,8 +76,9 @@ def upgrade(url: str, revision: str = "head") -> str:
 
 
 def downgrade(url: str, revision: str) -> None:
-    """Go back to `revision` (`base`: no tables at all). Deletes what the older schema has no place
-    for.
+    """Go back to `revision` (`base`: no tables at all).
+
+    Deletes what the older schema has no place for.
     """
 
     def work(connection: Connection) -> None:
@@ -123,9 +127,7 @@ def _run(step: Any, connection: Connection, revision: str) -> None:
         step(_config(connection), revision)
 
 
-def _on_connection(url: str, work: Any) -> Any:
-    from rag_monitor.store.engine import describe
-
+def _on_connection(url: str, work: Callable[[Connection], T]) -> T:
     parsed = parse_url(url)
     engine = _engine(url)
     try:

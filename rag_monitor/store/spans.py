@@ -80,7 +80,9 @@ class Spans:
         ]
 
 
-def _load(connection: Connection, keys: list[Key]) -> dict[Key, tuple[tuple[BlobFormat, bytes], ...]]:
+def _load(
+    connection: Connection, keys: list[Key]
+) -> dict[Key, tuple[tuple[BlobFormat, bytes], ...]]:
     found: dict[Key, list[tuple[BlobFormat, bytes]]] = defaultdict(list)
     for project, trace_ids in chunks(keys):
         statement = (

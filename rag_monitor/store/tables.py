@@ -1,6 +1,6 @@
 """The tables. Alembic's revisions build them; a test keeps the two equal.
 
-`day` is the UTC day on which the first evidence of a trace arrived. It is fixed in `trace_keys`, and
+`day` is the UTC day on which the first evidence of a trace arrived. It is fixed in `trace_keys`;
 on PostgreSQL everything that hangs on a trace is partitioned by it, so that retention drops
 partitions instead of deleting rows.
 """
@@ -35,7 +35,7 @@ metadata: Final = MetaData(
     }
 )
 
-PARTITION_BY: Final = {"postgresql_partition_by": "RANGE (day)"}
+PARTITION_BY: Final[dict[str, Any]] = {"postgresql_partition_by": "RANGE (day)"}
 Serial: Final = BigInteger().with_variant(Integer, "sqlite")
 """SQLite counts up by itself only in a column that is exactly INTEGER."""
 

@@ -113,7 +113,7 @@ class Writer:
         while group := self._next_group():
             try:
                 self._write(group)
-            except Exception as error:  # the thread must outlive whatever happens
+            except Exception as error:  # noqa: BLE001 - the thread must outlive whatever happens
                 _LOG.exception("a group of %d batches was not written", len(group))
                 for waiting in group:
                     waiting.outcome = waiting.outcome or StoreError(f"not written: {error!r}")
