@@ -1,0 +1,92 @@
+"""Rules, alerts and notifications as JSON bodies, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from datetime import datetime
+from typing import Any, Final
+
+from rag_monitor.domain.alert import (
+    Alert,
+    AlertRule,
+    AlertState,
+    Finding,
+    Notification,
+    RuleKind,
+    Severity,
+)
+
+_MOMENTS: Final = (
+    "since",
+    "started_at",
+    "fired_at",
+    "resolved_at",
+    "last_announced_at",
+    "clear_since",
+    "acknowledged_at",
+)
+
+
+def dump_rule(rule: AlertRule) -> dict[str, Any]:
+    """Everything of a rule."""
+    return {**_shallow(rule), "params": dict(rule.params)}
+
+
+def load_rule(body: Mapping[str, Any]) -> AlertRule:
+    """A rule; fields that a later release added are ignored."""
+    values = _known(AlertRule, body)
+    return AlertRule(
+        **{
+            **values,
+            "kind": RuleKind(values["kind"]),
+            "severity": Severity(values["severity"]),
+            "notifiers": tuple(values["notifiers"]),
+        }
+    )
+
+
+def dump_alert(alert: Alert) -> dict[str, Any]:
+    """Everything of an alert."""
+    return {**_shallow(alert), "finding": asdict(alert.finding)}
+
+
+def load_alert(body: Mapping[str, Any]) -> Alert:
+    """An alert."""
+    values = _known(Alert, body)
+    for name in _MOMENTS:
+        if values.get(name) is not None:
+            values[name] = datetime.fromisoformat(values[name])
+    finding = _known(Finding, values["finding"])
+    for name in ("worst_traces", "notes"):
+        finding[name] = tuple(finding[name])
+    return Alert(
+        **{
+            **values,
+            "state": AlertState(values["state"]),
+            "severity": Severity(values["severity"]),
+            "finding": Finding(**finding),
+        }
+    )
+
+
+def load_notification(row: Any) -> Notification:
+    """A row of `outbox`."""
+    return Notification(
+        dedup_key=row.dedup_key,
+        project=row.project,
+        channel=row.channel,
+        alert=load_alert(row.body),
+        event=row.event,
+        created_at=row.created_at,
+        attempts=row.attempts,
+    )
+
+
+def _shallow(value: Any) -> dict[str, Any]:
+    return {item.name: getattr(value, item.name) for item in fields(value)}
+
+
+def _known(kind: type[Any], body: Mapping[str, Any]) -> dict[str, Any]:
+    names = {item.name for item in fields(kind)}
+    return {name: value for name, value in body.items() if name in names}

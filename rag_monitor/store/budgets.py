@@ -1,0 +1,113 @@
+"""The judging budget: one row per project, judge and UTC day, shared by all workers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from sqlalchemy import Connection, select, update
+
+from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.judgement import JudgeUsage
+from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.stored import BudgetLimits
+from rag_monitor.store.engine import Database
+from rag_monitor.store.tables import budgets
+
+
+class Budgets:
+    """A `BudgetLedger`. Reserving and spending add up in the database, never in a process."""
+
+    def __init__(
+        self, database: Database, clock: Clock, limits: Mapping[str, BudgetLimits]
+    ) -> None:
+        self._database = database
+        self._clock = clock
+        self._limits = dict(limits)
+
+    def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
+        """Set aside what a judgement may cost; False when today's budget does not allow it."""
+        amounts = _amounts(estimate)
+        limits = self._of(judge)
+        allowed = [
+            budgets.c[name] + amounts[name] <= limit
+            for name, limit in limits.items()
+            if amounts[name] > 0
+        ]
+
+        def work(connection: Connection) -> bool:
+            self._ensure(connection, project, judge)
+            return bool(connection.execute(self._add(project, judge, amounts, allowed)).rowcount)
+
+        return self._database.transact(work)
+
+    def settle(self, project: str, judge: str, estimate: JudgeUsage, actual: JudgeUsage) -> None:
+        """Replace a reservation by what was really used."""
+        reserved, used = _amounts(estimate), _amounts(actual)
+        difference = {name: used[name] - reserved[name] for name in used}
+
+        def work(connection: Connection) -> None:
+            self._ensure(connection, project, judge)
+            connection.execute(self._add(project, judge, difference, []))
+
+        self._database.transact(work)
+
+    def state(self, project: str, judge: str) -> BudgetState:
+        """What is left of the current UTC day."""
+        limits = self._of(judge)
+        if not limits:
+            return BudgetState(remaining=1.0)
+        with self._database.read() as connection:
+            row = connection.execute(
+                select(budgets).where(*self._today(project, judge))
+            ).one_or_none()
+        left = {
+            name: 1.0 if row is None else 1.0 - row._mapping[name] / limit if limit > 0 else 0.0
+            for name, limit in limits.items()
+        }
+        spent = tuple(name for name, share in left.items() if share <= 0)
+        return BudgetState(
+            remaining=max(0.0, min(left.values())), exhausted=bool(spent), limits=spent
+        )
+
+    def _of(self, judge: str) -> dict[str, float]:
+        limits = self._limits.get(judge, BudgetLimits())
+        found = {
+            "tokens": limits.tokens,
+            "gpu_seconds": limits.gpu_seconds,
+            "money": limits.money,
+        }
+        return {name: float(limit) for name, limit in found.items() if limit is not None}
+
+    def _ensure(self, connection: Connection, project: str, judge: str) -> None:
+        row = {
+            "project": project,
+            "judge": judge,
+            "day": self._clock.now().date(),
+            "tokens": 0,
+            "gpu_seconds": 0.0,
+            "money": 0.0,
+        }
+        connection.execute(self._database.insert(budgets).on_conflict_do_nothing(), [row])
+
+    def _add(self, project: str, judge: str, amounts: Mapping[str, float], allowed: Any) -> Any:
+        return (
+            update(budgets)
+            .where(*self._today(project, judge), *allowed)
+            .values({name: budgets.c[name] + amount for name, amount in amounts.items()})
+        )
+
+    def _today(self, project: str, judge: str) -> tuple[Any, ...]:
+        return (
+            budgets.c.project == project,
+            budgets.c.judge == judge,
+            budgets.c.day == self._clock.now().date(),
+        )
+
+
+def _amounts(usage: JudgeUsage) -> dict[str, float]:
+    return {
+        "tokens": usage.input_tokens + usage.output_tokens,
+        "gpu_seconds": usage.gpu_seconds,
+        "money": usage.cost,
+    }

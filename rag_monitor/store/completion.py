@@ -1,0 +1,100 @@
+"""Finishing evaluation tasks: scores, decisions and the end of the task in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from sqlalchemy import Connection, Table, delete, select
+
+from rag_monitor.domain.decision import SamplingDecision
+from rag_monitor.domain.score import Score
+from rag_monitor.domain.stored import EvaluationTask
+from rag_monitor.store import dirty
+from rag_monitor.store.engine import Database
+from rag_monitor.store.evidence import chunks
+from rag_monitor.store.score_rows import dump_decision, dump_score
+from rag_monitor.store.tables import decisions, evaluation_tasks, scores, trace_keys
+from rag_monitor.store.trace_rows import minute_of
+from rag_monitor.store.types import storable_name
+
+Completion = tuple[EvaluationTask, Sequence[Score], Sequence[SamplingDecision]]
+"""A task and what came of it."""
+
+
+def finish(
+    database: Database, connection: Connection, done: Sequence[Completion], now: datetime
+) -> list[EvaluationTask]:
+    """Save what came of tasks that are still ours; returns those that are not."""
+    rows = _fence(connection, [task for task, _, _ in done])
+    lost = []
+    new_scores: list[dict[str, Any]] = []
+    new_decisions: list[dict[str, Any]] = []
+    minutes = set()
+    for task, found, drawn in done:
+        row = rows.get(task.id)
+        if row is None or row.token != task.token:
+            lost.append(task)
+            continue
+        key = {"project": row.project, "trace_id": row.trace_id, "day": row.day}
+        new_decisions += [key | {"decided_at": now} | dump_decision(item) for item in drawn]
+        key |= {
+            "revision": row.revision,
+            "app": task.trace.app,
+            "started_at": task.trace.started_at,
+            "superseded": False,
+        }
+        for score in found:
+            item = key | dump_score(score)
+            item["created_at"] = item["created_at"] or now
+            new_scores.append(item)
+        app = storable_name(task.trace.app)
+        minutes.add((row.project, app, minute_of(task.trace.started_at)))
+    _upsert(database, connection, decisions, new_decisions)
+    _upsert(database, connection, scores, new_scores)
+    dirty.mark(database, connection, minutes, now)
+    return lost
+
+
+def _fence(connection: Connection, tasks: Sequence[EvaluationTask]) -> dict[int, Any]:
+    """Delete the tasks that are still ours; returns their rows by id.
+
+    The keys are locked before the tasks, as derivation does: a newer revision waits until these
+    scores are in and then supersedes them, or came first and took the task away.
+    """
+    for project, trace_ids in chunks((task.project, task.trace.trace_id) for task in tasks):
+        connection.execute(
+            select(trace_keys.c.version)
+            .where(trace_keys.c.project == project, trace_keys.c.trace_id.in_(trace_ids))
+            .order_by(trace_keys.c.trace_id)
+            .with_for_update()
+        )
+    tokens = {task.id: task.token for task in tasks}
+    found = connection.execute(
+        select(evaluation_tasks)
+        .where(evaluation_tasks.c.id.in_(tokens))
+        .order_by(evaluation_tasks.c.id)
+        .with_for_update()
+    ).all()
+    ours = {row.id: row for row in found if row.token == tokens[row.id]}
+    connection.execute(delete(evaluation_tasks).where(evaluation_tasks.c.id.in_(ours)))
+    return ours
+
+
+def _upsert(
+    database: Database, connection: Connection, table: Table, rows: list[dict[str, Any]]
+) -> None:
+    if not rows:
+        return
+    statement = database.insert(table)
+    names = [column.name for column in table.primary_key.columns]
+    statement = statement.on_conflict_do_update(
+        index_elements=names,
+        set_={
+            column.name: statement.excluded[column.name]
+            for column in table.c
+            if column.name not in names
+        },
+    )
+    connection.execute(statement, rows)

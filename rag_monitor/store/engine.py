@@ -1,0 +1,208 @@
+"""Connections and transactions: the same for both databases, with what each needs to be safe.
+
+SQLite: write-ahead log, `synchronous=FULL`, one writer connection behind a lock, `BEGIN IMMEDIATE`,
+readers on connections of their own that see a snapshot. PostgreSQL: one pool, timeouts, retries.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from sqlalchemy import URL, Connection, Engine, Table, create_engine, event, make_url
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.pool import ConnectionPoolEntry
+
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.store.failures import is_retryable, translate
+from rag_monitor.store.options import StoreOptions
+
+T = TypeVar("T")
+
+BUSY_TIMEOUT_MS: Final = 5_000
+"""How long SQLite waits for another process's lock."""
+_JOURNAL_LIMIT: Final = 64 * 2**20
+_RETRY_PAUSES_S: Final = (0.01, 0.05, 0.2, 0.5, 1.0)
+
+
+def parse_url(text: str) -> URL:
+    """The URL with the driver we use.
+
+    Raises:
+        ConfigurationError: It is not a URL, or names a database we do not speak.
+    """
+    try:
+        url = make_url(text)
+    except ArgumentError:
+        raise ConfigurationError(
+            "the database URL cannot be read; write sqlite:///rag_monitor.db or "
+            "postgresql://user:password@host:5432/name"
+        ) from None
+    if url.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
+        return url.set(drivername="postgresql+psycopg")
+    if url.drivername not in {"sqlite", "sqlite+pysqlite"}:
+        raise ConfigurationError(
+            f"unknown database {url.drivername!r}; use sqlite:///FILE or postgresql://…"
+        )
+    if not url.database or url.database == ":memory:":
+        raise ConfigurationError("SQLite needs a file: write sqlite:///rag_monitor.db")
+    return url
+
+
+def describe(url: URL) -> str:
+    """Host and name, never the password."""
+    if url.get_backend_name() == "sqlite":
+        return f"SQLite {url.database}"
+    return f"PostgreSQL {url.host or 'local socket'}:{url.port or 5432}/{url.database}"
+
+
+class Database:
+    """One database with a door for reading and one for writing. Safe to share between threads."""
+
+    def __init__(self, options: StoreOptions) -> None:
+        self.url: Final = parse_url(options.url)
+        self.name: Final = describe(self.url)
+        """For messages; holds no password."""
+        self.is_postgresql: Final = self.url.get_backend_name() == "postgresql"
+        self.dialect: Final = self.url.get_backend_name()
+        self._retry_s = options.retry_s
+        self._write_lock = threading.Lock()
+        self._reader: Engine
+        self._writer: Engine
+        if self.is_postgresql:
+            self._reader = self._writer = _postgresql_engine(self.url, options)
+        else:
+            self._reader = _sqlite_engine(self.url, options, writer=False)
+            self._writer = _sqlite_engine(self.url, options, writer=True)
+
+    @property
+    def file(self) -> Path | None:
+        """The SQLite file."""
+        return None if self.is_postgresql else Path(self.url.database or "")
+
+    @contextmanager
+    def read(self) -> Iterator[Connection]:
+        """A connection that sees one moment of the database (SQLite) or each statement's own."""
+        try:
+            with self._reader.connect() as connection, connection.begin():
+                yield connection
+        except SQLAlchemyError as error:
+            raise translate(error, self.name) from error
+
+    @contextmanager
+    def write(self) -> Iterator[Connection]:
+        """A transaction: committed at the end, rolled back if anything is raised."""
+        try:
+            with self._exclusive(), self._writer.begin() as connection:
+                yield connection
+        except SQLAlchemyError as error:
+            raise translate(error, self.name) from error
+
+    def transact(self, work: Callable[[Connection], T], *, retry_s: float | None = None) -> T:
+        """Run `work` in a transaction, again if the connection is lost or a deadlock is broken.
+
+        `work` may run several times and must change nothing but the database.
+
+        Raises:
+            StoreUnavailable: It did not go through within `retry_s` (default: the option).
+        """
+        deadline = time.monotonic() + (self._retry_s if retry_s is None else retry_s)
+        attempt = 0
+        while True:
+            try:
+                with self._exclusive(), self._writer.begin() as connection:
+                    return work(connection)
+            except SQLAlchemyError as error:
+                pause = _RETRY_PAUSES_S[min(attempt, len(_RETRY_PAUSES_S) - 1)]
+                if not is_retryable(error) or time.monotonic() + pause > deadline:
+                    raise translate(error, self.name) from error
+            time.sleep(pause)
+            attempt += 1
+
+    def insert(self, table: Table) -> Any:
+        """An INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
+        return postgresql.insert(table) if self.is_postgresql else sqlite.insert(table)
+
+    def checkpoint(self) -> None:
+        """SQLite: fold the write-ahead log into the file and cut it; waits for no reader."""
+        if self.is_postgresql:
+            return
+        try:
+            with self._exclusive(), self._writer.connect() as connection:
+                connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        except SQLAlchemyError as error:
+            raise translate(error, self.name) from error
+
+    def close(self) -> None:
+        """Close every connection."""
+        self._reader.dispose()
+        self._writer.dispose()
+
+    @contextmanager
+    def _exclusive(self) -> Iterator[None]:
+        if self.is_postgresql:
+            yield
+            return
+        with self._write_lock:
+            yield
+
+
+def _postgresql_engine(url: URL, options: StoreOptions) -> Engine:
+    arguments: dict[str, Any] = {
+        "connect_timeout": options.connect_timeout_s,
+        "prepare_threshold": None,  # prepared statements do not survive PgBouncer's pooling
+        "application_name": "rag-monitor",
+        "tcp_user_timeout": 10_000,
+    }
+    if options.statement_timeout_s and "options" not in url.query:
+        milliseconds = int(options.statement_timeout_s * 1000)
+        arguments["options"] = (
+            f"-c statement_timeout={milliseconds} -c lock_timeout={max(milliseconds // 3, 1)}"
+        )
+    return create_engine(
+        url,
+        connect_args=arguments,
+        pool_size=options.pool_size,
+        max_overflow=0,
+        pool_timeout=options.pool_timeout_s,
+        pool_pre_ping=True,
+    )
+
+
+def _sqlite_engine(url: URL, options: StoreOptions, *, writer: bool) -> Engine:
+    engine = create_engine(
+        url,
+        connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
+        pool_size=1 if writer else options.pool_size,
+        max_overflow=0,
+        pool_timeout=options.pool_timeout_s,
+    )
+    pragmas = [
+        f"busy_timeout={BUSY_TIMEOUT_MS}",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        f"journal_size_limit={_JOURNAL_LIMIT}",
+        "temp_store=MEMORY",
+        f"cache_size=-{32_768 if writer else 8_192}",
+    ]
+    if not writer:
+        pragmas.append("query_only=ON")
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: ConnectionPoolEntry) -> None:
+        del record
+        # The driver's own transactions begin too late (at the first change) and as DEFERRED.
+        connection.isolation_level = None
+        for pragma in pragmas:
+            connection.execute(f"PRAGMA {pragma}").close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE" if writer else "BEGIN")
+
+    return engine

@@ -1,0 +1,67 @@
+"""What a driver's error means for the caller: try again, give up, or ask an operator."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from rag_monitor.errors import StoreError, StoreUnavailable
+
+_RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01", "55P03"})
+"""Serialisation failure, deadlock, lock not available: the same work may succeed right away."""
+_PASSING_CLASSES: Final = ("08", "53", "57", "58")
+"""Connection, out of resources, operator intervention, system error."""
+_PASSING_SQLITE: Final = ("locked", "busy", "full", "disk i/o", "readonly", "unable to open")
+
+
+def is_lost_connection(error: BaseException) -> bool:
+    """Whether the connection is gone, so that a new one may work."""
+    return isinstance(error, DBAPIError) and error.connection_invalidated
+
+
+def is_retryable(error: BaseException) -> bool:
+    """Whether the same transaction may be tried again at once."""
+    if not isinstance(error, DBAPIError):
+        return False
+    return is_lost_connection(error) or _sqlstate(error) in _RETRIED_SQLSTATES
+
+
+def is_disk_full(error: BaseException) -> bool:
+    """Whether the database could not grow."""
+    return isinstance(error, DBAPIError) and (
+        _sqlstate(error) == "53100" or "disk is full" in str(error.orig)
+    )
+
+
+def is_passing(error: BaseException) -> bool:
+    """Whether the database is to blame and not what was sent to it."""
+    if isinstance(error, PoolTimeout | InterfaceError) or is_retryable(error):
+        return True
+    if not isinstance(error, DBAPIError):
+        return False
+    state = _sqlstate(error)
+    if state:
+        return state.startswith(_PASSING_CLASSES)
+    message = str(error.orig).lower()
+    return isinstance(error, OperationalError) and (
+        "sqlite" not in type(error.orig).__module__
+        or any(word in message for word in _PASSING_SQLITE)
+    )
+
+
+def translate(error: Exception, database: str) -> StoreError:
+    """The store's own error for a driver's; `database` names it without credentials."""
+    if isinstance(error, StoreError):
+        return error
+    cause = getattr(error, "orig", None) or error
+    detail = str(cause).strip().splitlines()
+    text = f"{database}: {detail[0] if detail else type(cause).__name__}"
+    if is_passing(error):
+        return StoreUnavailable(f"the database does not take this right now ({text}); try again")
+    return StoreError(f"the database refused ({text})")
+
+
+def _sqlstate(error: DBAPIError) -> str:
+    return getattr(error.orig, "sqlstate", None) or ""

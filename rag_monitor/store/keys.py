@@ -1,0 +1,147 @@
+"""API keys: random, shown once, stored as HMAC-SHA256 under a secret of this installation."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets as randomness
+import threading
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, or_, select, update
+
+from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.stored import ApiKey, KeyScope
+from rag_monitor.errors import NotFound
+from rag_monitor.store.engine import Database
+from rag_monitor.store.tables import api_keys, secrets
+
+_PREFIX: Final = "rm_"
+_SHOWN: Final = 10
+"""Characters of a key that are kept in clear."""
+_SYSTEM: Final = "-"
+"""Project of rows that belong to the installation."""
+_USE_GRAIN: Final = timedelta(minutes=1)
+_LONGEST: Final = 200
+
+
+class Keys:
+    """Who may do what."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._pepper: bytes | None = None
+
+    def create(
+        self,
+        project: str,
+        name: str,
+        scopes: Collection[KeyScope],
+        *,
+        expires_at: datetime | None = None,
+    ) -> tuple[str, ApiKey]:
+        """A new key: its text, which is shown once and stored nowhere, and what is known of it."""
+        text = _PREFIX + randomness.token_urlsafe(32)
+        row = {
+            "project": project,
+            "id": randomness.token_hex(8),
+            "name": name,
+            "scopes": sorted(scope.value for scope in scopes),
+            "prefix": text[:_SHOWN],
+            "digest": self._digest(text),
+            "created_at": self._clock.now(),
+            "expires_at": expires_at,
+        }
+        statement = self._database.insert(api_keys).returning(api_keys)
+        return self._database.transact(
+            lambda connection: (text, _load(connection.execute(statement, [row]).one()))
+        )
+
+    def authenticate(self, text: str) -> ApiKey | None:
+        """The key that `text` is, if it is one, not revoked and not expired."""
+        if not text or len(text) > _LONGEST:
+            return None
+        digest = self._digest(text)
+        with self._database.read() as connection:
+            row = connection.execute(
+                select(api_keys).where(api_keys.c.digest == digest)
+            ).one_or_none()
+        now = self._clock.now()
+        if row is None or not hmac.compare_digest(bytes(row.digest), digest):
+            return None
+        if row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now):
+            return None
+        self._touch(row.id, now)
+        return _load(row)
+
+    def list(self, project: str | None = None) -> list[ApiKey]:
+        """The keys of a project (None: of all), oldest first, revoked ones included."""
+        statement = select(api_keys).order_by(api_keys.c.created_at, api_keys.c.id)
+        if project is not None:
+            statement = statement.where(api_keys.c.project == project)
+        with self._database.read() as connection:
+            return [_load(row) for row in connection.execute(statement)]
+
+    def revoke(self, project: str, id: str) -> None:
+        """Make a key useless, at once and for good.
+
+        Raises:
+            NotFound: This project has none of that id.
+        """
+        statement = (
+            update(api_keys)
+            .where(api_keys.c.project == project, api_keys.c.id == id)
+            .values(revoked_at=self._clock.now())
+        )
+        changed = self._database.transact(lambda connection: connection.execute(statement).rowcount)
+        if not changed:
+            raise NotFound(f"project {project!r} has no key {id!r}")
+
+    def secret(self, name: str, length: int = 32) -> bytes:
+        """A random secret of this installation, made on first use; the same ever after."""
+
+        def work(connection: Connection) -> bytes:
+            row = {"project": _SYSTEM, "name": name, "value": randomness.token_bytes(length)}
+            connection.execute(self._database.insert(secrets).on_conflict_do_nothing(), [row])
+            return bytes(connection.execute(wanted).scalar_one())
+
+        wanted = select(secrets.c.value).where(secrets.c.project == _SYSTEM, secrets.c.name == name)
+        with self._database.read() as connection:
+            known = connection.execute(wanted).scalar_one_or_none()
+        return bytes(known) if known is not None else self._database.transact(work)
+
+    def _digest(self, text: str) -> bytes:
+        with self._lock:
+            if self._pepper is None:
+                self._pepper = self.secret("api-keys")
+        return hmac.new(
+            self._pepper, text.encode("utf-8", "surrogatepass"), hashlib.sha256
+        ).digest()
+
+    def _touch(self, id: str, now: datetime) -> None:
+        """Note the use, at most once a minute: a request must not cost a commit."""
+        used = api_keys.c.last_used_at
+        stale = (api_keys.c.id == id, or_(used.is_(None), used < now - _USE_GRAIN))
+        with self._database.read() as connection:
+            if connection.execute(select(1).where(*stale)).first() is None:
+                return
+        statement = update(api_keys).where(*stale).values(last_used_at=now)
+        self._database.transact(lambda connection: connection.execute(statement))
+
+
+def _load(row: Any) -> ApiKey:
+    return ApiKey(
+        id=row.id,
+        project=row.project,
+        name=row.name,
+        scopes=frozenset(KeyScope(scope) for scope in row.scopes),
+        prefix=row.prefix,
+        created_at=row.created_at,
+        last_used_at=row.last_used_at,
+        expires_at=row.expires_at,
+        revoked_at=row.revoked_at,
+    )

@@ -1,0 +1,107 @@
+"""Leases: one holder of a name at a time, by the database's clock, with a fencing token."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, select, text, update
+
+from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.stored import Lease
+from rag_monitor.errors import LeaseLost
+from rag_monitor.store.engine import Database
+from rag_monitor.store.tables import leases
+
+_SYSTEM: Final = "-"
+_LONG_AGO: Final = timedelta(days=1)
+
+
+class Leases:
+    """Who leads. On SQLite, where one process owns the file, its own clock is the database's."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def now(self) -> datetime:
+        """The database's time: the only one that all processes share."""
+        with self._database.read() as connection:
+            return self._now(connection)
+
+    def acquire(self, name: str, owner: str, ttl_s: float) -> Lease | None:
+        """Take the lease if it is free or ours; None while somebody else holds it.
+
+        The token grows whenever the holder changes or the lease had run out.
+        """
+
+        def work(connection: Connection) -> Lease | None:
+            now = self._now(connection)
+            free = {
+                "project": _SYSTEM,
+                "name": name,
+                "token": 0,
+                "expires_at": now - _LONG_AGO,
+            }
+            connection.execute(self._database.insert(leases).on_conflict_do_nothing(), [free])
+            row = connection.execute(
+                select(leases)
+                .where(leases.c.project == _SYSTEM, leases.c.name == name)
+                .with_for_update()
+            ).one()
+            held = row.owner is not None and row.expires_at > now
+            if held and row.owner != owner:
+                return None
+            token = row.token if held else row.token + 1
+            expires_at = now + timedelta(seconds=ttl_s)
+            connection.execute(
+                update(leases)
+                .where(leases.c.project == _SYSTEM, leases.c.name == name)
+                .values(owner=owner, token=token, expires_at=expires_at)
+            )
+            return Lease(name=name, owner=owner, token=token, expires_at=expires_at)
+
+        return self._database.transact(work)
+
+    def renew(self, lease: Lease, ttl_s: float) -> Lease:
+        """Hold it longer.
+
+        Raises:
+            LeaseLost: It ran out, or somebody else has it.
+        """
+
+        def work(connection: Connection) -> Lease:
+            now = self._now(connection)
+            expires_at = now + timedelta(seconds=ttl_s)
+            changed = connection.execute(
+                update(leases)
+                .where(*_held_by(lease), leases.c.expires_at > now)
+                .values(expires_at=expires_at)
+            ).rowcount
+            if not changed:
+                raise LeaseLost
+            return Lease(
+                name=lease.name, owner=lease.owner, token=lease.token, expires_at=expires_at
+            )
+
+        return self._database.transact(work)
+
+    def release(self, lease: Lease) -> None:
+        """Give it up; nothing happens if it is not ours any more."""
+        statement = update(leases).where(*_held_by(lease)).values(owner=None)
+        self._database.transact(lambda connection: connection.execute(statement))
+
+    def _now(self, connection: Connection) -> datetime:
+        if not self._database.is_postgresql:
+            return self._clock.now()
+        moment: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+        return moment
+
+
+def _held_by(lease: Lease) -> tuple[Any, ...]:
+    return (
+        leases.c.project == _SYSTEM,
+        leases.c.name == lease.name,
+        leases.c.owner == lease.owner,
+        leases.c.token == lease.token,
+    )

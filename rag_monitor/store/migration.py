@@ -1,0 +1,159 @@
+"""The schema and its revisions, by way of Alembic."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+from alembic import command
+from alembic.config import Config
+from alembic.runtime.migration import MigrationContext
+from alembic.script import ScriptDirectory
+from alembic.util.exc import CommandError
+from sqlalchemy import Connection, Engine, create_engine, event, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from rag_monitor.errors import SchemaMismatch
+from rag_monitor.store.engine import describe, parse_url
+from rag_monitor.store.failures import translate
+
+T = TypeVar("T")
+
+_ADVISORY_LOCK: Final = 7_420_655_116
+"""Keeps two servers from migrating one PostgreSQL database at once."""
+_ALEMBIC_LOCK: Final = threading.Lock()
+"""Alembic keeps the running migration in module globals."""
+
+
+def folder() -> Path:
+    """Where the revisions are: beside the package in a checkout, inside it in a wheel."""
+    package = Path(__file__).resolve().parents[1]
+    checkout = package.parent
+    project = checkout / "pyproject.toml"
+    if project.is_file() and 'name = "rag-monitor"' in project.read_text("utf-8"):
+        return checkout / "migrations"
+    return package / "store" / "migrations"
+
+
+def head() -> str:
+    """The revision this release expects."""
+    return ScriptDirectory.from_config(_config()).get_current_head() or ""
+
+
+def current(url: str) -> str | None:
+    """The revision of the database, or None when it has no tables of ours yet.
+
+    Raises:
+        StoreUnavailable: It cannot be reached.
+    """
+    return _on_connection(url, current_of)
+
+
+def current_of(connection: Connection) -> str | None:
+    """The revision that an open connection sees."""
+    return MigrationContext.configure(connection).get_current_revision()
+
+
+def upgrade(url: str, revision: str = "head") -> str:
+    """Bring the schema up to `revision`; returns the revision it is at. Safe to call again.
+
+    Raises:
+        SchemaMismatch: The database was written by a newer release.
+        StoreUnavailable: It cannot be reached.
+    """
+
+    def work(connection: Connection) -> str:
+        if connection.dialect.name == "postgresql":
+            connection.execute(text(f"SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"))
+        refuse_newer(connection)
+        _run(command.upgrade, connection, revision)
+        return current_of(connection) or ""
+
+    return _on_connection(url, work)
+
+
+def downgrade(url: str, revision: str) -> None:
+    """Go back to `revision` (`base`: no tables at all).
+
+    Deletes what the older schema has no place for.
+    """
+
+    def work(connection: Connection) -> None:
+        refuse_newer(connection)
+        _run(command.downgrade, connection, revision)
+
+    _on_connection(url, work)
+
+
+def refuse_newer(connection: Connection) -> None:
+    """Raise `SchemaMismatch` when the database is at a revision this release does not know."""
+    revision = current_of(connection)
+    if revision is None:
+        return
+    try:
+        ScriptDirectory.from_config(_config()).get_revision(revision)
+    except CommandError:
+        raise SchemaMismatch(
+            f"the database is at schema revision {revision}, which this release does not know: it "
+            "was written by a newer rag-monitor. Upgrade rag-monitor, or restore a backup"
+        ) from None
+
+
+def check(connection: Connection) -> None:
+    """Raise `SchemaMismatch` unless the database is exactly at `head()`."""
+    refuse_newer(connection)
+    revision = current_of(connection)
+    if revision != head():
+        state = "has no tables yet" if revision is None else f"is at revision {revision}"
+        raise SchemaMismatch(
+            f"the database {state}, this release needs {head()}; run `rag-monitor migrate`"
+        )
+
+
+def _config(connection: Connection | None = None) -> Config:
+    config = Config()
+    config.set_main_option("script_location", str(folder()).replace("%", "%%"))
+    config.set_main_option("path_separator", "os")
+    if connection is not None:
+        config.attributes["connection"] = connection
+    return config
+
+
+def _run(step: Any, connection: Connection, revision: str) -> None:
+    with _ALEMBIC_LOCK:
+        step(_config(connection), revision)
+
+
+def _on_connection(url: str, work: Callable[[Connection], T]) -> T:
+    parsed = parse_url(url)
+    engine = _engine(url)
+    try:
+        with engine.begin() as connection:
+            return work(connection)
+    except SQLAlchemyError as error:
+        raise translate(error, describe(parsed)) from error
+    finally:
+        engine.dispose()
+
+
+def _engine(url: str) -> Engine:
+    parsed = parse_url(url)
+    if parsed.get_backend_name() == "postgresql":
+        return create_engine(parsed, poolclass=NullPool, connect_args={"connect_timeout": 5})
+    engine = create_engine(parsed, poolclass=NullPool)
+
+    @event.listens_for(engine, "connect")
+    def prepare(connection: Any, record: Any) -> None:
+        del record
+        connection.isolation_level = None
+        connection.execute("PRAGMA journal_mode=WAL").close()
+        connection.execute("PRAGMA synchronous=FULL").close()
+
+    @event.listens_for(engine, "begin")
+    def begin(connection: Connection) -> None:
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+
+    return engine

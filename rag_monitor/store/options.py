@@ -1,0 +1,50 @@
+"""What the store needs to know before it opens."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from rag_monitor.domain.stored import BudgetLimits
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoreOptions:
+    """Where the data lives and how much may wait."""
+
+    url: str = "sqlite:///rag_monitor.db"
+    """An SQLAlchemy URL; `postgresql://` is read as `postgresql+psycopg://`."""
+    auto_migrate: bool | None = None
+    """Bring the schema up to date on opening. None: yes on SQLite, no on PostgreSQL."""
+    exclusive: bool = True
+    """SQLite: take the lock file. Short-lived commands beside a running server set this False."""
+    pool_size: int = 8
+    """Connections for readers (SQLite) or altogether (PostgreSQL)."""
+    pool_timeout_s: float = 5.0
+    """How long a caller waits for a connection before `StoreUnavailable`."""
+    connect_timeout_s: int = 5
+    statement_timeout_s: float = 30.0
+    """PostgreSQL, sent as a startup option; 0 leaves it out (PgBouncer refuses startup options)."""
+    retry_s: float = 10.0
+    """How long a write is retried through a lost connection or a deadlock."""
+    queue_rows: int = 20_000
+    """Blobs that may wait for their commit; beyond it `QueueFull`."""
+    queue_bytes: int = 128 * 2**20
+    group_rows: int = 400
+    """Blobs per commit."""
+    group_bytes: int = 16 * 2**20
+    root_delay_s: float = 15.0
+    """A trace with its root is derived this long after it, to leave time for stragglers."""
+    rootless_delay_s: float = 60.0
+    """A trace without a root is derived this long after its first span."""
+    claim_s: float = 30.0
+    """How long a trace handed out for derivation stays hidden from other workers."""
+    checkpoint_s: float = 30.0
+    """SQLite: how often the write-ahead log is folded into the file and cut."""
+    ballast_bytes: int = 8 * 2**20
+    """SQLite: size of the file that is given up when the disk is full, so that retention can run;
+    0: none."""
+    partitions_ahead: int = 7
+    """PostgreSQL: days for which partitions stand ready."""
+    budgets: Mapping[str, BudgetLimits] = field(default_factory=dict)
+    """Daily limits by judge name."""

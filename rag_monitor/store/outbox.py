@@ -1,0 +1,103 @@
+"""Messages until they are delivered, at least once."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, func, select, update
+
+from rag_monitor.domain.alert import Notification
+from rag_monitor.domain.clock import Clock
+from rag_monitor.store.alert_rows import dump_alert, load_notification
+from rag_monitor.store.engine import Database
+from rag_monitor.store.tables import outbox
+
+_WAITING: Final = "waiting"
+_SENT: Final = "sent"
+
+
+class Outbox:
+    """The queue between alerting and the channels."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def due(self, now: datetime, limit: int = 100, lease_s: float = 60.0) -> list[Notification]:
+        """Messages to send now, oldest first; hidden from other senders for `lease_s` seconds.
+
+        `attempts` counts this one. A sender that dies leaves its messages to the next one.
+        """
+        ready = (outbox.c.state == _WAITING, outbox.c.not_before <= now)
+        with self._database.read() as connection:
+            if connection.execute(select(1).where(*ready).limit(1)).first() is None:
+                return []
+
+        def work(connection: Connection) -> list[Notification]:
+            rows = connection.execute(
+                select(outbox.c.id)
+                .where(*ready)
+                .order_by(outbox.c.not_before, outbox.c.id)
+                .limit(limit)
+                .with_for_update(skip_locked=True)
+            ).scalars()
+            claimed = connection.execute(
+                update(outbox)
+                .where(outbox.c.id.in_(list(rows)))
+                .values(not_before=now + timedelta(seconds=lease_s), attempts=outbox.c.attempts + 1)
+                .returning(outbox)
+            ).all()
+            return [load_notification(row) for row in sorted(claimed, key=lambda row: row.id)]
+
+        return self._database.transact(work)
+
+    def sent(self, notification: Notification) -> None:
+        """The channel took it."""
+        self._change(notification, state=_SENT, sent_at=self._clock.now(), error=None)
+
+    def failed(self, notification: Notification, error: str, not_before: datetime) -> None:
+        """The channel did not take it; try again at `not_before`."""
+        self._change(notification, error=error, not_before=not_before)
+
+    def waiting(self) -> int:
+        """Messages not delivered yet."""
+        statement = select(func.count()).select_from(outbox).where(outbox.c.state == _WAITING)
+        with self._database.read() as connection:
+            return connection.execute(statement).scalar_one()
+
+    def _change(self, notification: Notification, **values: Any) -> None:
+        statement = (
+            update(outbox)
+            .where(
+                outbox.c.project == notification.project,
+                outbox.c.channel == notification.channel,
+                outbox.c.dedup_key == notification.dedup_key,
+                outbox.c.state == _WAITING,
+            )
+            .values(**values)
+        )
+        self._database.transact(lambda connection: connection.execute(statement))
+
+
+def enqueue(
+    database: Database, connection: Connection, notifications: Sequence[Notification]
+) -> None:
+    """Queue messages inside the caller's transaction; known ones are left as they are."""
+    rows = [
+        {
+            "project": item.project,
+            "channel": item.channel,
+            "dedup_key": item.dedup_key,
+            "event": item.event,
+            "body": dump_alert(item.alert),
+            "created_at": item.created_at,
+            "state": _WAITING,
+            "not_before": item.created_at,
+            "attempts": item.attempts,
+        }
+        for item in notifications
+    ]
+    if rows:
+        connection.execute(database.insert(outbox).on_conflict_do_nothing(), rows)

@@ -1,0 +1,177 @@
+"""Forgetting: old days go, by age and by size, in steps that never hold writers up for long."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Sequence
+from datetime import date, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Table, delete, func, literal_column, select, text, tuple_
+
+from rag_monitor.domain.stored import RetentionPolicy, RetentionReport
+from rag_monitor.errors import StoreUnavailable
+from rag_monitor.store import partitions
+from rag_monitor.store.ballast import Ballast
+from rag_monitor.store.engine import Database
+from rag_monitor.store.failures import is_disk_full
+from rag_monitor.store.tables import (
+    PARTITIONED,
+    alerts,
+    budgets,
+    decisions,
+    evaluation_tasks,
+    feedback,
+    hits,
+    outbox,
+    passages,
+    replies,
+    retrievals,
+    rollups,
+    scores,
+    silences,
+    spans,
+    trace_keys,
+    traces,
+)
+
+_LOG: Final = logging.getLogger(__name__)
+_OF_TRACE: Final = (evaluation_tasks, hits, retrievals, spans, traces, trace_keys)
+"""Kept `traces_days`; the key goes last, so that an interrupted run is continued by the next."""
+_OF_SCORES: Final = (decisions, scores)
+_LEAST_DAYS: Final = 1
+"""Retention by size never touches the newest day."""
+
+
+class Retention:
+    """Deletes what is older than the policy. The leader runs it; running it twice is harmless."""
+
+    def __init__(self, database: Database, ballast: Ballast | None, partitions_ahead: int) -> None:
+        self._database = database
+        self._ballast = ballast
+        self._ahead = partitions_ahead
+
+    def run(self, now: datetime, policy: RetentionPolicy) -> RetentionReport:
+        """Delete by age, then by size; make the partitions of the days ahead (PostgreSQL).
+
+        On a full disk the reserve is given up first, and made again afterwards.
+        """
+        try:
+            report = self._forget(now, policy)
+        except StoreUnavailable as error:
+            if self._ballast is None or not is_disk_full(error.__cause__ or error):
+                raise
+            _LOG.warning("the disk is full: giving up the reserve to make room for deleting")
+            self._ballast.drop()
+            report = self._forget(now, policy)
+        if self._ballast is not None:
+            self._ballast.fill()
+        return report
+
+    def size_bytes(self) -> int:
+        """How much space the data takes; freed pages of SQLite that will be used again excluded."""
+        with self._database.read() as connection:
+            if self._database.is_postgresql:
+                query = "SELECT pg_database_size(current_database())"
+            else:
+                query = (
+                    "SELECT (page_count - freelist_count) * page_size FROM pragma_page_count, "
+                    "pragma_freelist_count, pragma_page_size"
+                )
+            return int(connection.execute(text(query)).scalar_one())
+
+    def _forget(self, now: datetime, policy: RetentionPolicy) -> RetentionReport:
+        run = _Run(self._database, policy.batch)
+        oldest_trace = now.date() - timedelta(days=policy.traces_days)
+        oldest_score = now.date() - timedelta(days=policy.scores_days)
+        run.traces_before(oldest_trace, now - timedelta(days=policy.traces_days))
+        run.scores_before(oldest_score, now - timedelta(days=policy.scores_days))
+        if policy.max_bytes is not None:
+            self._shrink(run, now.date(), policy.max_bytes)
+        if self._database.is_postgresql:
+            self._database.transact(
+                lambda connection: partitions.ensure(connection, now.date(), self._ahead + 1)
+            )
+        return RetentionReport(traces=run.traces, rows=run.rows, partitions=tuple(run.dropped))
+
+    def _shrink(self, run: _Run, today: date, max_bytes: int) -> None:
+        """Drop whole days of traces, the oldest first, until the rest fits."""
+        while self.size_bytes() > max_bytes:
+            with self._database.read() as connection:
+                oldest = connection.execute(select(func.min(trace_keys.c.day))).scalar_one()
+            if oldest is None or oldest > today - timedelta(days=_LEAST_DAYS):
+                _LOG.warning("the newest day alone is larger than retention's %d bytes", max_bytes)
+                return
+            run.traces_before(oldest + timedelta(days=1), None)
+
+
+class _Run:
+    """One pass, with its counts."""
+
+    def __init__(self, database: Database, batch: int) -> None:
+        self._database = database
+        self._batch = batch
+        self.traces = 0
+        self.rows = 0
+        self.dropped: list[str] = []
+
+    def traces_before(self, cutoff: date, moment: datetime | None) -> None:
+        """Forget traces of days before `cutoff`, and texts older than `moment`."""
+        self._drop([table for table in _OF_TRACE if table in PARTITIONED], cutoff)
+        for table in _OF_TRACE:
+            removed = self._delete(table, table.c.day < cutoff)
+            self.traces += removed if table is trace_keys else 0
+        self._delete(passages, passages.c.last_day < cutoff)
+        if moment is not None:
+            self._delete(feedback, feedback.c.created_at < moment)
+            self._delete(replies, replies.c.created_at < moment)
+            self._delete(outbox, outbox.c.created_at < moment)
+
+    def scores_before(self, cutoff: date, moment: datetime) -> None:
+        """Forget scores, rollups and closed alerts."""
+        self._drop(list(_OF_SCORES), cutoff)
+        for table in _OF_SCORES:
+            self._delete(table, table.c.day < cutoff)
+        self._delete(budgets, budgets.c.day < cutoff)
+        self._delete(rollups, rollups.c.minute < moment)
+        self._delete(silences, silences.c.ends_at < moment)
+        closed = ("resolved", "inactive")
+        self._delete(alerts, (alerts.c.started_at < moment) & alerts.c.state.in_(closed))
+
+    def _drop(self, tables: Sequence[Table], cutoff: date) -> None:
+        if self._database.is_postgresql:
+            self.dropped += self._database.transact(
+                lambda connection: partitions.drop_before(connection, tables, cutoff)
+            )
+
+    def _delete(self, table: Table, condition: Any) -> int:
+        """Delete in batches, each its own transaction."""
+        removed = 0
+        step = self._step(table, condition)
+        while count := step():
+            removed += count
+        self.rows += removed
+        return removed
+
+    def _step(self, table: Table, condition: Any) -> Callable[[], int]:
+        # Both databases name a row's place: rowid, and on PostgreSQL tableoid with ctid.
+        if self._database.is_postgresql:
+            place: Any = literal_column("ctid")
+            if table in PARTITIONED:
+                return self._default_step(table, condition)
+        else:
+            place = literal_column("rowid")
+        victims = select(place).select_from(table).where(condition).limit(self._batch)
+        statement = delete(table).where(place.in_(victims))
+        return lambda: self._database.transact(
+            lambda connection: connection.execute(statement).rowcount
+        )
+
+    def _default_step(self, table: Table, condition: Any) -> Callable[[], int]:
+        """Whole partitions were dropped: what is left lies in the default one, found by key."""
+        keys = list(table.primary_key.columns)
+        victims = select(*keys).where(condition).limit(self._batch)
+        statement = delete(table).where(tuple_(*keys).in_(victims), condition)
+        return lambda: self._database.transact(
+            lambda connection: connection.execute(statement).rowcount
+        )

@@ -1,0 +1,243 @@
+"""Per-minute sums: which are stale, what they are made of, and reading them back."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, and_, delete, func, or_, select
+
+from rag_monitor.domain.rollup import Rollup, RollupKey, TraceFacts
+from rag_monitor.domain.score import Score
+from rag_monitor.domain.stored import DirtyMinute
+from rag_monitor.domain.window import Window
+from rag_monitor.store.engine import Database
+from rag_monitor.store.score_rows import load_score
+from rag_monitor.store.tables import decisions, dirty_minutes, rollups, scores, traces
+from rag_monitor.store.trace_reads import load_hits
+from rag_monitor.store.trace_rows import from_rows
+
+_SUMS: Final = (
+    "count",
+    "total",
+    "squares",
+    "bad",
+    "failed",
+    "not_applicable",
+    "suspect",
+    "weight",
+    "weighted_total",
+    "weight_squares",
+    "weighted_squares",
+)
+_LEFT_OUT: Final = frozenset({"question", "answer", "context_block", "contexts", "passages"})
+_MINUTE: Final = timedelta(minutes=1)
+_LOOKUP: Final = 500
+_KEY: Final = ("project", "app", "minute", "key")
+
+
+class Rollups:
+    """The table that dashboards and detectors read."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def dirty(self, limit: int = 500) -> list[DirtyMinute]:
+        """Minutes to recompute, longest stale first."""
+        with self._database.read() as connection:
+            rows = connection.execute(
+                select(dirty_minutes).order_by(dirty_minutes.c.marked_at).limit(limit)
+            ).all()
+        return [
+            DirtyMinute(project=row.project, app=row.app, minute=row.minute, version=row.version)
+            for row in rows
+        ]
+
+    def facts(self, dirty: Sequence[DirtyMinute]) -> list[TraceFacts]:
+        """The traces of those minutes, without texts and passages, with their current scores."""
+        found: list[TraceFacts] = []
+        with self._database.read() as connection:
+            for item in dirty:
+                found += _facts_of(connection, item)
+        return found
+
+    def replace(self, dirty: Sequence[DirtyMinute], rollups: Sequence[Rollup]) -> None:
+        """Write the rollups of those minutes in place of what is there; one transaction.
+
+        A mark that changed since `dirty` was read stays, so that the minute is computed again.
+        """
+        if dirty:
+            self._database.transact(
+                lambda connection: _replace(self._database, connection, dirty, rollups)
+            )
+
+    def load(
+        self,
+        project: str,
+        window: Window,
+        app: str | None = None,
+        metric: str | None = None,
+        release: str | None = None,
+        judge: str | None = None,
+    ) -> list[Rollup]:
+        """The rollups whose minute starts within the window, by minute."""
+        table = rollups.c
+        statement = select(rollups).where(
+            table.project == project, table.minute >= window.start, table.minute < window.end
+        )
+        wanted = {"app": app, "metric": metric, "release": release, "judge": judge}
+        for name, value in wanted.items():
+            if value is not None:
+                statement = statement.where(table[name] == value)
+        with self._database.read() as connection:
+            rows = connection.execute(statement.order_by(table.minute)).all()
+        return [_load(row) for row in rows]
+
+    def newest_minute(self, project: str, app: str) -> datetime | None:
+        """The newest minute with a rollup, or None."""
+        table = rollups.c
+        statement = select(func.max(table.minute)).where(table.project == project, table.app == app)
+        with self._database.read() as connection:
+            newest: datetime | None = connection.execute(statement).scalar_one()
+        return newest
+
+
+def _facts_of(connection: Connection, item: DirtyMinute) -> list[TraceFacts]:
+    columns = [column for column in traces.c if column.name not in _LEFT_OUT]
+    rows = connection.execute(
+        select(*columns).where(
+            traces.c.project == item.project,
+            traces.c.app == item.app,
+            traces.c.started_at >= item.minute,
+            traces.c.started_at < item.minute + _MINUTE,
+        )
+    ).all()
+    facts: list[TraceFacts] = []
+    for start in range(0, len(rows), _LOOKUP):
+        facts += _with_scores(connection, item.project, rows[start : start + _LOOKUP])
+    return facts
+
+
+def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> list[TraceFacts]:
+    ids = [row.trace_id for row in rows]
+    days = {row.day for row in rows}
+    columns = [column for column in scores.c if column.name != "verdicts"]
+    found: dict[str, list[Score]] = defaultdict(list)
+    for row in connection.execute(
+        select(*columns).where(
+            scores.c.project == project,
+            scores.c.trace_id.in_(ids),
+            scores.c.day.in_(days),
+            scores.c.superseded.is_(False),
+        )
+    ):
+        found[row.trace_id].append(load_score(row))
+    drawn: dict[str, dict[str, float]] = defaultdict(dict)
+    for row in connection.execute(
+        select(decisions.c.trace_id, decisions.c.judge, decisions.c.probability).where(
+            decisions.c.project == project,
+            decisions.c.trace_id.in_(ids),
+            decisions.c.day.in_(days),
+        )
+    ):
+        drawn[row.trace_id][row.judge] = row.probability
+    called = load_hits(connection, project, ids, days)
+    return [
+        TraceFacts(
+            trace=from_rows(row, hits=called[row.trace_id]),
+            scores=tuple(found[row.trace_id]),
+            probabilities=drawn[row.trace_id],
+        )
+        for row in rows
+    ]
+
+
+def _replace(
+    database: Database,
+    connection: Connection,
+    dirty: Sequence[DirtyMinute],
+    found: Sequence[Rollup],
+) -> None:
+    ordered = sorted(dirty, key=lambda item: (item.project, item.app, item.minute))
+    for start in range(0, len(ordered), _LOOKUP // 5):
+        part = ordered[start : start + _LOOKUP // 5]
+        same = or_(*(_same_minute(dirty_minutes, item) for item in part))
+        # Two workers on one minute follow one another.
+        connection.execute(
+            select(dirty_minutes.c.version)
+            .where(same)
+            .order_by(*dirty_minutes.primary_key.columns)
+            .with_for_update()
+        )
+        connection.execute(
+            delete(rollups).where(or_(*(_same_minute(rollups, item) for item in part)))
+        )
+        connection.execute(
+            delete(dirty_minutes).where(
+                or_(
+                    *(
+                        and_(
+                            _same_minute(dirty_minutes, item),
+                            dirty_minutes.c.version == item.version,
+                        )
+                        for item in part
+                    )
+                )
+            )
+        )
+    if found:
+        statement = database.insert(rollups)
+        statement = statement.on_conflict_do_update(
+            index_elements=list(_KEY),
+            set_={
+                column.name: statement.excluded[column.name]
+                for column in rollups.c
+                if column.name not in _KEY
+            },
+        )
+        connection.execute(statement, [_dump(rollup) for rollup in found])
+
+
+def _same_minute(table: Any, item: DirtyMinute) -> Any:
+    return and_(
+        table.c.project == item.project, table.c.app == item.app, table.c.minute == item.minute
+    )
+
+
+def _dump(rollup: Rollup) -> dict[str, Any]:
+    key = rollup.key
+    name = "\0".join((key.metric, key.release, key.judge, key.dimension))
+    return {
+        "project": key.project,
+        "app": key.app,
+        "minute": key.minute,
+        "key": hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:16],
+        "metric": key.metric,
+        "release": key.release,
+        "judge": key.judge,
+        "dimension": key.dimension,
+        **{sum_: getattr(rollup, sum_) for sum_ in _SUMS},
+        "histogram": list(rollup.histogram),
+        "moments": rollup.moments,
+    }
+
+
+def _load(row: Any) -> Rollup:
+    return Rollup(
+        key=RollupKey(
+            project=row.project,
+            app=row.app,
+            metric=row.metric,
+            minute=row.minute,
+            release=row.release,
+            judge=row.judge,
+            dimension=row.dimension,
+        ),
+        # By name through the mapping: `row.count` is a method of tuples.
+        **{sum_: row._mapping[sum_] for sum_ in _SUMS},
+        histogram=tuple(row.histogram),
+        moments=row.moments,
+    )

@@ -1,0 +1,76 @@
+"""Scores and sampling decisions as rows, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from rag_monitor.domain.decision import SamplingDecision, SamplingReason
+from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Verdict
+from rag_monitor.domain.score import Score, ScoreStatus
+
+
+def dump_score(score: Score) -> dict[str, Any]:
+    """The columns of a score that do not name its trace."""
+    return {
+        "metric": score.metric,
+        "judge": "" if score.judge is None else str(score.judge),
+        "identity": None if score.judge is None else asdict(score.judge),
+        "status": score.status.value,
+        "value": score.value,
+        "reason": score.reason,
+        "flagged": score.flagged,
+        "inferred": score.inferred,
+        "verdicts": [_dump_verdict(verdict) for verdict in score.verdicts],
+        "created_at": score.created_at,
+    }
+
+
+def load_score(row: Any) -> Score:
+    """A row of `scores`; without its verdicts where they were not selected."""
+    identity = row.identity
+    return Score(
+        metric=row.metric,
+        status=ScoreStatus(row.status),
+        value=row.value,
+        reason=row.reason,
+        flagged=row.flagged,
+        judge=None if identity is None else JudgeIdentity(**identity),
+        verdicts=tuple(_load_verdict(item) for item in row._mapping.get("verdicts") or ()),
+        created_at=row.created_at,
+        inferred=row.inferred,
+    )
+
+
+def dump_decision(decision: SamplingDecision) -> dict[str, Any]:
+    """The columns of a decision that do not name its trace."""
+    return {
+        "judge": decision.judge,
+        "included": decision.included,
+        "probability": decision.probability,
+        "reason": decision.reason.value,
+        "stratum": decision.stratum,
+        "salt": decision.salt,
+    }
+
+
+def load_decision(row: Any) -> SamplingDecision:
+    """A row of `decisions`."""
+    return SamplingDecision(
+        judge=row.judge,
+        included=row.included,
+        probability=row.probability,
+        reason=SamplingReason(row.reason),
+        stratum=row.stratum,
+        salt=row.salt,
+    )
+
+
+def _dump_verdict(verdict: Verdict) -> dict[str, Any]:
+    values = asdict(verdict)
+    return {name: value for name, value in values.items() if value is not None}
+
+
+def _load_verdict(item: Mapping[str, Any]) -> Verdict:
+    return Verdict(**{**item, "aspect": Aspect(item["aspect"])})

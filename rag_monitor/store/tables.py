@@ -1,0 +1,410 @@
+"""The tables. Alembic's revisions build them; a test keeps the two equal.
+
+`day` is the UTC day on which the first evidence of a trace arrived. It is fixed in `trace_keys`;
+on PostgreSQL everything that hangs on a trace is partitioned by it, so that retention drops
+partitions instead of deleting rows.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from sqlalchemy import (
+    BigInteger,
+    Boolean,
+    Column,
+    Date,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    PrimaryKeyConstraint,
+    Table,
+    UniqueConstraint,
+    text,
+)
+
+from rag_monitor.store.types import Json, Moment, Name, SafeText
+
+metadata: Final = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+PARTITION_BY: Final[dict[str, Any]] = {"postgresql_partition_by": "RANGE (day)"}
+Serial: Final = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite counts up by itself only in a column that is exactly INTEGER."""
+
+
+def _column(name: str, kind: Any, **options: Any) -> Column[Any]:
+    """A column that must be there."""
+    return Column(name, kind, nullable=False, **options)
+
+
+def _of_trace() -> tuple[Column[Any], ...]:
+    """The columns by which a row hangs on a trace."""
+    return (_column("project", Name), _column("trace_id", Name), _column("day", Date))
+
+
+trace_keys: Final = Table(
+    "trace_keys",
+    metadata,
+    *_of_trace(),
+    _column("first_received", Moment),
+    Column("due_at", Moment),  # NULL: derived, nothing new since
+    _column("version", Integer),
+    _column("derived_version", Integer, server_default=text("0")),
+    PrimaryKeyConstraint("project", "trace_id"),
+    Index("ix_trace_keys_due_at", "due_at"),
+    Index("ix_trace_keys_day", "day"),
+)
+
+spans: Final = Table(
+    "spans",
+    metadata,
+    *_of_trace(),
+    _column("digest", LargeBinary(32)),  # SHA-256 of the uncompressed payload
+    _column("received_at", Moment),
+    _column("format", Name),
+    _column("complete", Boolean),
+    _column("has_root", Boolean),
+    _column("spans", Integer),
+    _column("payload", LargeBinary),
+    PrimaryKeyConstraint("project", "trace_id", "digest", "day"),
+    **PARTITION_BY,
+)
+
+traces: Final = Table(
+    "traces",
+    metadata,
+    *_of_trace(),
+    _column("revision", Integer),
+    _column("content_hash", Name),
+    _column("received_at", Moment),
+    _column("started_at", Moment),
+    _column("app", Name),
+    Column("environment", Name),
+    Column("release", Name),
+    Column("session_id", Name),
+    Column("user_id", Name),
+    _column("status", Name),
+    Column("error", SafeText),
+    Column("question", SafeText),
+    Column("answer", SafeText),
+    Column("context_block", SafeText),
+    Column("first_byte_ms", Float),
+    Column("generation_ms", Float),
+    Column("end_to_end_ms", Float),
+    Column("retrieval_ms", Float),
+    Column("first_token_ms", Float),
+    Column("model", Name),
+    Column("input_tokens", BigInteger),
+    Column("output_tokens", BigInteger),
+    Column("streamed", Boolean),
+    _column("truncated", Boolean),
+    _column("convention", Name),
+    _column("tags", Json),
+    Column("expected", Json),
+    Column("contexts", Json),  # NULL: unknown; []: recalled nothing
+    _column("passages", Json),  # hashes of every passage named in contexts and retrievals
+    _column("attributes", Json),
+    PrimaryKeyConstraint("project", "trace_id", "day"),
+    Index("ix_traces_time", "project", "started_at", "trace_id"),
+    Index("ix_traces_app", "project", "app", "started_at", "trace_id"),
+    Index("ix_traces_release", "project", "app", "release", "started_at"),
+    Index("ix_traces_status", "project", "status", "started_at"),
+    Index("ix_traces_user", "project", "user_id"),
+    **PARTITION_BY,
+)
+
+passages: Final = Table(
+    "passages",
+    metadata,
+    _column("project", Name),
+    _column("sha256", Name),
+    _column("content", SafeText),
+    _column("last_day", Date),  # newest day of a trace that names it
+    PrimaryKeyConstraint("project", "sha256"),
+    Index("ix_passages_last_day", "last_day"),
+)
+
+retrievals: Final = Table(
+    "retrievals",
+    metadata,
+    *_of_trace(),
+    _column("position", Integer),
+    Column("query", SafeText),
+    Column("knowledge_base", Name),
+    Column("latency_ms", Float),
+    _column("reranked", Boolean),
+    Column("error", SafeText),
+    _column("documents", Json),
+    PrimaryKeyConstraint("project", "trace_id", "position", "day"),
+    **PARTITION_BY,
+)
+
+hits: Final = Table(
+    "hits",
+    metadata,
+    *_of_trace(),
+    _column("position", Integer),
+    _column("kind", Name),
+    _column("name", Name),
+    _column("ok", Boolean),
+    Column("items", BigInteger),
+    Column("latency_ms", Float),
+    PrimaryKeyConstraint("project", "trace_id", "position", "day"),
+    **PARTITION_BY,
+)
+
+scores: Final = Table(
+    "scores",
+    metadata,
+    *_of_trace(),
+    _column("revision", Integer),
+    _column("metric", Name),
+    _column("judge", Name),  # the identity as text; empty: none
+    Column("identity", Json),
+    _column("app", Name),
+    _column("started_at", Moment),
+    _column("status", Name),
+    Column("value", Float),
+    Column("reason", SafeText),
+    Column("flagged", Boolean),
+    _column("inferred", Boolean),
+    _column("verdicts", Json),
+    _column("created_at", Moment),
+    _column("superseded", Boolean),
+    PrimaryKeyConstraint("project", "trace_id", "revision", "metric", "judge", "day"),
+    Index("ix_scores_metric", "project", "app", "metric", "started_at"),
+    Index("ix_scores_value", "project", "metric", "started_at", "value"),
+    **PARTITION_BY,
+)
+
+decisions: Final = Table(
+    "decisions",
+    metadata,
+    *_of_trace(),
+    _column("judge", Name),
+    _column("included", Boolean),
+    _column("probability", Float),
+    _column("reason", Name),
+    _column("stratum", Name),
+    _column("salt", Name),
+    _column("decided_at", Moment),
+    PrimaryKeyConstraint("project", "trace_id", "judge", "day"),
+    **PARTITION_BY,
+)
+
+evaluation_tasks: Final = Table(
+    "evaluation_tasks",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    *_of_trace(),
+    _column("revision", Integer),
+    _column("state", Name),  # waiting, leased or parked; done tasks are deleted
+    _column("forced", Boolean),
+    _column("created_at", Moment),
+    _column("not_before", Moment),
+    Column("lease_until", Moment),
+    Column("owner", Name),
+    _column("token", BigInteger, server_default=text("0")),
+    _column("attempts", Integer, server_default=text("0")),
+    Column("reason", SafeText),
+    UniqueConstraint("project", "trace_id", "revision"),
+    Index("ix_evaluation_tasks_ready", "state", "not_before"),
+    Index("ix_evaluation_tasks_lease", "state", "lease_until"),
+    sqlite_autoincrement=True,
+)
+
+feedback: Final = Table(
+    "feedback",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    _column("project", Name),
+    _column("trace_id", Name),
+    _column("value", Float),
+    Column("metric", Name),
+    Column("statement", Integer),
+    Column("comment", SafeText),
+    Column("author", Name),
+    _column("created_at", Moment),
+    Index("ix_feedback_trace", "project", "trace_id"),
+    Index("ix_feedback_created_at", "created_at"),
+    sqlite_autoincrement=True,
+)
+
+dirty_minutes: Final = Table(
+    "dirty_minutes",
+    metadata,
+    _column("project", Name),
+    _column("app", Name),
+    _column("minute", Moment),
+    _column("version", BigInteger),
+    _column("marked_at", Moment),
+    PrimaryKeyConstraint("project", "app", "minute"),
+    Index("ix_dirty_minutes_marked_at", "marked_at"),
+)
+
+rollups: Final = Table(
+    "rollups",
+    metadata,
+    _column("project", Name),
+    _column("app", Name),
+    _column("minute", Moment),
+    _column("key", LargeBinary(16)),  # hash of metric, release, judge and dimension
+    _column("metric", Name),
+    _column("release", Name),
+    _column("judge", SafeText),
+    _column("dimension", SafeText),
+    _column("count", BigInteger),
+    _column("total", Float),
+    _column("squares", Float),
+    _column("bad", BigInteger),
+    _column("failed", BigInteger),
+    _column("not_applicable", BigInteger),
+    _column("suspect", BigInteger),
+    _column("weight", Float),
+    _column("weighted_total", Float),
+    _column("weight_squares", Float),
+    _column("weighted_squares", Float),
+    _column("histogram", Json),
+    _column("moments", Json),
+    PrimaryKeyConstraint("project", "app", "minute", "key"),
+    Index("ix_rollups_minute", "project", "minute"),
+    Index("ix_rollups_metric", "project", "app", "metric", "minute"),
+)
+
+rules: Final = Table(
+    "rules",
+    metadata,
+    _column("project", Name),
+    _column("name", Name),
+    _column("body", Json),
+    _column("updated_at", Moment),
+    PrimaryKeyConstraint("project", "name"),
+)
+
+alerts: Final = Table(
+    "alerts",
+    metadata,
+    _column("project", Name),
+    _column("id", Name),
+    _column("rule", Name),
+    _column("app", Name),
+    _column("state", Name),
+    _column("started_at", Moment),
+    _column("body", Json),
+    PrimaryKeyConstraint("project", "id"),
+    Index("ix_alerts_state", "project", "state"),
+    Index("ix_alerts_started_at", "started_at"),
+)
+
+silences: Final = Table(
+    "silences",
+    metadata,
+    _column("project", Name),
+    _column("id", Name),
+    _column("rule", Name),
+    _column("app", Name),
+    _column("starts_at", Moment),
+    _column("ends_at", Moment),
+    _column("comment", SafeText),
+    _column("created_by", SafeText),
+    PrimaryKeyConstraint("project", "id"),
+)
+
+outbox: Final = Table(
+    "outbox",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    _column("project", Name),
+    _column("channel", Name),
+    _column("dedup_key", Name),
+    _column("event", Name),
+    _column("body", Json),
+    _column("created_at", Moment),
+    _column("state", Name),  # waiting or sent
+    _column("not_before", Moment),
+    _column("attempts", Integer, server_default=text("0")),
+    Column("error", SafeText),
+    Column("sent_at", Moment),
+    UniqueConstraint("project", "channel", "dedup_key"),
+    Index("ix_outbox_ready", "state", "not_before"),
+    sqlite_autoincrement=True,
+)
+
+api_keys: Final = Table(
+    "api_keys",
+    metadata,
+    _column("project", Name),
+    _column("id", Name),
+    _column("name", Name),
+    _column("scopes", Json),
+    _column("prefix", Name),
+    _column("digest", LargeBinary(32)),  # HMAC-SHA256 of the key under the server's secret
+    _column("created_at", Moment),
+    Column("last_used_at", Moment),
+    Column("expires_at", Moment),
+    Column("revoked_at", Moment),
+    PrimaryKeyConstraint("id"),
+    UniqueConstraint("digest"),
+    Index("ix_api_keys_project", "project"),
+)
+
+secrets: Final = Table(
+    "secrets",
+    metadata,
+    _column("project", Name),
+    _column("name", Name),
+    _column("value", LargeBinary),
+    PrimaryKeyConstraint("project", "name"),
+)
+
+leases: Final = Table(
+    "leases",
+    metadata,
+    _column("project", Name),
+    _column("name", Name),
+    Column("owner", Name),
+    _column("token", BigInteger),
+    _column("expires_at", Moment),
+    PrimaryKeyConstraint("project", "name"),
+)
+
+budgets: Final = Table(
+    "budgets",
+    metadata,
+    _column("project", Name),
+    _column("judge", Name),
+    _column("day", Date),
+    _column("tokens", BigInteger),
+    _column("gpu_seconds", Float),
+    _column("money", Float),
+    PrimaryKeyConstraint("project", "judge", "day"),
+)
+
+replies: Final = Table(
+    "replies",
+    metadata,
+    _column("project", Name),
+    _column("key", Name),
+    _column("trace_id", Name),
+    _column("reply", SafeText),
+    _column("created_at", Moment),
+    PrimaryKeyConstraint("key"),
+    Index("ix_replies_trace", "project", "trace_id"),
+    Index("ix_replies_created_at", "created_at"),
+)
+
+PARTITIONED: Final = tuple(
+    table
+    for table in metadata.sorted_tables
+    if "partition_by" in table.dialect_options["postgresql"]
+    and table.dialect_options["postgresql"]["partition_by"]
+)
+"""Tables split by day on PostgreSQL."""

@@ -1,0 +1,78 @@
+"""Loading whole traces, in as few queries as there are tables."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from typing import Any
+
+from sqlalchemy import Connection, Table, select
+
+from rag_monitor.domain.trace import Trace
+from rag_monitor.store.evidence import LOOKUP, Key, chunks
+from rag_monitor.store.tables import hits, passages, retrievals, trace_keys, traces
+from rag_monitor.store.trace_rows import from_rows
+
+
+def load_traces(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[Any, Trace]]:
+    """The rows of `traces` and the whole traces, by key; what is not there is left out."""
+    found: dict[Key, tuple[Any, Trace]] = {}
+    for project, trace_ids in chunks(keys):
+        days = days_of(connection, project, trace_ids)
+        rows = {row.trace_id: row for row in _rows(connection, traces, project, trace_ids, days)}
+        calls = _by_trace(connection, retrievals, project, list(rows), days)
+        called = _by_trace(connection, hits, project, list(rows), days)
+        texts = load_passages(
+            connection, project, {name for row in rows.values() for name in row.passages}
+        )
+        for trace_id, row in rows.items():
+            trace = from_rows(row, calls[trace_id], called[trace_id], texts)
+            found[project, trace_id] = (row, trace)
+    return found
+
+
+def days_of(connection: Connection, project: str, trace_ids: Iterable[str]) -> set[Any]:
+    """The days of traces: which partitions to look into."""
+    statement = select(trace_keys.c.day).where(
+        trace_keys.c.project == project, trace_keys.c.trace_id.in_(list(trace_ids))
+    )
+    return set(connection.execute(statement.distinct()).scalars())
+
+
+def load_passages(connection: Connection, project: str, digests: Iterable[str]) -> dict[str, str]:
+    """Content by SHA-256."""
+    wanted = sorted(digests)
+    found: dict[str, str] = {}
+    for start in range(0, len(wanted), LOOKUP):
+        statement = select(passages.c.sha256, passages.c.content).where(
+            passages.c.project == project, passages.c.sha256.in_(wanted[start : start + LOOKUP])
+        )
+        found.update({row.sha256: row.content for row in connection.execute(statement)})
+    return found
+
+
+def load_hits(
+    connection: Connection, project: str, trace_ids: list[str], days: set[Any]
+) -> dict[str, list[Any]]:
+    """Rows of `hits` by trace, in order."""
+    return _by_trace(connection, hits, project, trace_ids, days)
+
+
+def _rows(
+    connection: Connection, table: Table, project: str, trace_ids: list[str], days: set[Any]
+) -> Iterable[Any]:
+    statement = select(table).where(
+        table.c.project == project, table.c.trace_id.in_(trace_ids), table.c.day.in_(days)
+    )
+    return connection.execute(statement).all() if trace_ids else ()
+
+
+def _by_trace(
+    connection: Connection, table: Table, project: str, trace_ids: list[str], days: set[Any]
+) -> dict[str, list[Any]]:
+    found: dict[str, list[Any]] = defaultdict(list)
+    for row in _rows(connection, table, project, trace_ids, days):
+        found[row.trace_id].append(row)
+    for rows in found.values():
+        rows.sort(key=lambda row: row.position)
+    return found

@@ -1,0 +1,220 @@
+"""A Trace as rows, and rows as a Trace."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import date, datetime
+from typing import Any, Final
+
+from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.trace import (
+    Expected,
+    Retrieval,
+    RetrievedDocument,
+    Timings,
+    Trace,
+    TraceStatus,
+    Usage,
+)
+from rag_monitor.store.types import dump_json, storable
+
+_PLAIN: Final = (
+    "app",
+    "environment",
+    "release",
+    "session_id",
+    "user_id",
+    "error",
+    "question",
+    "answer",
+    "context_block",
+    "started_at",
+    "model",
+    "streamed",
+    "truncated",
+    "convention",
+)
+"""Columns named after the field they hold."""
+_TIMINGS: Final = (
+    "first_byte_ms",
+    "generation_ms",
+    "end_to_end_ms",
+    "retrieval_ms",
+    "first_token_ms",
+)
+_LARGEST: Final = 2**63 - 1
+
+
+@dataclass(frozen=True, slots=True)
+class TraceRows:
+    """One trace, cut into the rows of its tables. `day` and `revision` are filled in on saving."""
+
+    trace: dict[str, Any]
+    retrievals: list[dict[str, Any]]
+    hits: list[dict[str, Any]]
+    passages: dict[str, str]
+    """Content by SHA-256."""
+    content_hash: str
+    """Same hash, same trace: no new revision."""
+
+
+def to_rows(trace: Trace, project: str, trace_id: str, received_at: datetime) -> TraceRows:
+    """Cut a trace into rows. The key is the evidence's, whatever the trace says of itself."""
+    passages: dict[str, str] = {}
+    key = {"project": project, "trace_id": trace_id}
+    row: dict[str, Any] = {name: getattr(trace, name) for name in _PLAIN}
+    row.update({name: getattr(trace.timings, name) for name in _TIMINGS})
+    row.update(
+        status=trace.status.value,
+        input_tokens=_count(trace.usage.input_tokens),
+        output_tokens=_count(trace.usage.output_tokens),
+        tags=list(trace.tags),
+        expected=None if trace.expected is None else _dump_expected(trace.expected),
+        contexts=None if trace.contexts is None else _dump_documents(trace.contexts, passages),
+        attributes=dict(trace.attributes),
+    )
+    retrievals = [
+        {
+            **key,
+            "position": position,
+            "query": retrieval.query,
+            "knowledge_base": retrieval.knowledge_base,
+            "latency_ms": retrieval.latency_ms,
+            "reranked": retrieval.reranked,
+            "error": retrieval.error,
+            "documents": _dump_documents(retrieval.documents, passages),
+        }
+        for position, retrieval in enumerate(trace.retrievals)
+    ]
+    hits = [
+        {
+            **key,
+            "position": position,
+            "kind": hit.kind.value,
+            "name": hit.name,
+            "ok": hit.ok,
+            "items": _count(hit.items),
+            "latency_ms": hit.latency_ms,
+        }
+        for position, hit in enumerate(trace.hits)
+    ]
+    content = dump_json([row, retrievals, hits]).encode("utf-8")
+    row |= key | {"received_at": received_at, "passages": sorted(passages)}
+    return TraceRows(row, retrievals, hits, passages, hashlib.sha256(content).hexdigest())
+
+
+def from_rows(
+    row: Any,
+    retrievals: Sequence[Any] = (),
+    hits: Sequence[Any] = (),
+    passages: Mapping[str, str] | None = None,
+) -> Trace:
+    """Put a trace together again. Columns that were not selected count as None."""
+    found = passages or {}
+    values = row._mapping
+    contexts = values.get("contexts")
+    return Trace(
+        trace_id=row.trace_id,
+        project=row.project,
+        **{name: values.get(name) for name in _PLAIN},
+        status=TraceStatus(row.status),
+        timings=Timings(**{name: values.get(name) for name in _TIMINGS}),
+        usage=Usage(
+            input_tokens=values.get("input_tokens"), output_tokens=values.get("output_tokens")
+        ),
+        tags=tuple(values.get("tags") or ()),
+        expected=_load_expected(values.get("expected")),
+        contexts=None if contexts is None else _load_documents(contexts, found),
+        retrievals=tuple(
+            Retrieval(
+                query=item.query,
+                knowledge_base=item.knowledge_base,
+                latency_ms=item.latency_ms,
+                reranked=item.reranked,
+                error=item.error,
+                documents=_load_documents(item.documents, found),
+            )
+            for item in retrievals
+        ),
+        hits=tuple(load_hit(item) for item in hits),
+        revision=row.revision,
+        attributes=values.get("attributes") or {},
+    )
+
+
+def load_hit(row: Any) -> Hit:
+    """A row of `hits`."""
+    return Hit(
+        kind=HitKind(row.kind),
+        name=row.name,
+        ok=row.ok,
+        items=row.items,
+        latency_ms=row.latency_ms,
+    )
+
+
+def minute_of(moment: datetime) -> datetime:
+    """The start of its minute."""
+    return moment.replace(second=0, microsecond=0)
+
+
+def dated(rows: Iterable[dict[str, Any]], day: date) -> list[dict[str, Any]]:
+    """The rows with the day of their trace."""
+    return [{**row, "day": day} for row in rows]
+
+
+def _count(value: int | None) -> int | None:
+    """A whole number that both databases hold."""
+    return None if value is None else max(-_LARGEST, min(value, _LARGEST))
+
+
+def _dump_documents(
+    documents: Iterable[RetrievedDocument], passages: dict[str, str]
+) -> list[dict[str, Any]]:
+    dumped = []
+    for document in documents:
+        item: dict[str, Any] = {
+            "id": document.id,
+            "score": document.score,
+            "rank": document.rank,
+            "knowledge_base": document.knowledge_base,
+            "metadata": dict(document.metadata),
+        }
+        if document.content is not None:
+            content = storable(document.content)
+            digest = hashlib.sha256(content.encode("utf-8")).hexdigest()
+            passages[digest] = content
+            item["passage"] = digest
+        dumped.append({name: value for name, value in item.items() if value not in (None, {})})
+    return dumped
+
+
+def _load_documents(
+    items: Iterable[Mapping[str, Any]], passages: Mapping[str, str]
+) -> tuple[RetrievedDocument, ...]:
+    return tuple(
+        RetrievedDocument(
+            id=item.get("id"),
+            content=passages.get(item.get("passage", "")),
+            score=item.get("score"),
+            rank=item.get("rank", 1),
+            knowledge_base=item.get("knowledge_base"),
+            metadata=item.get("metadata", {}),
+        )
+        for item in items
+    )
+
+
+def _dump_expected(expected: Expected) -> dict[str, Any]:
+    return {name: value for name, value in asdict(expected).items() if value is not None}
+
+
+def _load_expected(value: Mapping[str, Any] | None) -> Expected | None:
+    if value is None:
+        return None
+    fields: dict[str, Any] = {
+        name: tuple(item) if isinstance(item, list) else item for name, item in value.items()
+    }
+    return Expected(**fields)

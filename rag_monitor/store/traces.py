@@ -1,0 +1,253 @@
+"""Traces: saved from derivation, found again by every filter of the API."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any, Final
+
+from sqlalchemy import Connection, and_, exists, func, or_, select
+
+from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.stored import (
+    AppSummary,
+    ErasureReport,
+    PendingTrace,
+    StoredTrace,
+    TracePage,
+    TraceQuery,
+    TraceSummary,
+)
+from rag_monitor.domain.trace import Trace, TraceStatus
+from rag_monitor.domain.window import Window
+from rag_monitor.errors import NotFound
+from rag_monitor.store import derivation
+from rag_monitor.store.cursor import decode_cursor, encode_cursor
+from rag_monitor.store.engine import Database
+from rag_monitor.store.erasure import erase_user
+from rag_monitor.store.feedback import load_feedback
+from rag_monitor.store.score_rows import load_decision, load_score
+from rag_monitor.store.tables import decisions, scores, traces
+from rag_monitor.store.trace_reads import load_traces
+from rag_monitor.store.types import storable
+
+MAX_PAGE: Final = 1000
+_LISTED: Final = (
+    "trace_id",
+    "day",
+    "app",
+    "release",
+    "started_at",
+    "status",
+    "question",
+    "answer",
+    "end_to_end_ms",
+    "first_byte_ms",
+    "revision",
+    "user_id",
+    "session_id",
+)
+
+
+class Traces:
+    """Traces of all projects; every question names one, and another's trace is not found."""
+
+    def __init__(self, database: Database, clock: Clock) -> None:
+        self._database = database
+        self._clock = clock
+
+    def save_derived(self, derived: Sequence[tuple[PendingTrace, Trace | None]]) -> int:
+        """Save derived traces in one transaction; returns how many are new or changed.
+
+        None as a trace: the evidence is not a counted request. A trace whose content changed gets a
+        new revision, a new evaluation task, and its older scores leave the estimates.
+        """
+        if not derived:
+            return 0
+        return self._database.transact(
+            lambda connection: derivation.save(self._database, connection, derived, self._clock.now)
+        )
+
+    def get(self, project: str, trace_id: str) -> StoredTrace:
+        """A trace with all that is known about it.
+
+        Raises:
+            NotFound: This project has no such trace.
+        """
+        with self._database.read() as connection:
+            found = load_traces(connection, [(project, trace_id)]).get((project, trace_id))
+            if found is None:
+                raise NotFound(f"project {project!r} has no trace {trace_id!r}")
+            row, trace = found
+            marks = connection.execute(
+                select(scores)
+                .where(_same_trace(scores, row), scores.c.superseded.is_(False))
+                .order_by(scores.c.metric, scores.c.judge)
+            ).all()
+            drawn = connection.execute(
+                select(decisions).where(_same_trace(decisions, row)).order_by(decisions.c.judge)
+            ).all()
+            remarks = load_feedback(connection, project, [trace_id])
+        return StoredTrace(
+            trace=trace,
+            received_at=row.received_at,
+            scores=tuple(load_score(item) for item in marks),
+            feedback=tuple(remarks.get(trace_id, ())),
+            decisions=tuple(load_decision(item) for item in drawn),
+        )
+
+    def load(self, project: str, trace_ids: Sequence[str]) -> list[Trace]:
+        """Whole traces, in the order asked; what is not there is left out."""
+        keys = [(project, trace_id) for trace_id in trace_ids]
+        with self._database.read() as connection:
+            found = load_traces(connection, keys)
+        return [found[key][1] for key in keys if key in found]
+
+    def search(self, query: TraceQuery) -> TracePage:
+        """One page of traces, newest first.
+
+        Raises:
+            MalformedPayload: The cursor is not one this store handed out.
+        """
+        limit = max(1, min(query.limit, MAX_PAGE))
+        statement = (
+            select(*(traces.c[name] for name in _LISTED))
+            .where(*_conditions(query))
+            .order_by(traces.c.started_at.desc(), traces.c.trace_id.desc())
+            .limit(limit + 1)
+        )
+        with self._database.read() as connection:
+            rows = connection.execute(statement).all()
+            more, rows = len(rows) > limit, rows[:limit]
+            values = _current_values(connection, query.project, rows)
+        return TracePage(
+            items=tuple(_summary(row, values[row.trace_id]) for row in rows),
+            next_cursor=encode_cursor(rows[-1].started_at, rows[-1].trace_id) if more else None,
+        )
+
+    def apps(self, project: str) -> list[AppSummary]:
+        """The applications with traces, by name."""
+        statement = (
+            select(traces.c.app, func.count(), func.max(traces.c.started_at))
+            .where(traces.c.project == project)
+            .group_by(traces.c.app)
+            .order_by(traces.c.app)
+        )
+        with self._database.read() as connection:
+            return [
+                AppSummary(app=app, traces=count, last_seen=last)
+                for app, count, last in connection.execute(statement)
+            ]
+
+    def releases(self, project: str, app: str) -> list[str]:
+        """The releases of an app, the one seen most recently first."""
+        statement = (
+            select(traces.c.release)
+            .where(traces.c.project == project, traces.c.app == app, traces.c.release.is_not(None))
+            .group_by(traces.c.release)
+            .order_by(func.max(traces.c.started_at).desc())
+        )
+        with self._database.read() as connection:
+            return list(connection.execute(statement).scalars())
+
+    def worst(
+        self, project: str, app: str, metric: str, window: Window, limit: int = 5
+    ) -> list[str]:
+        """Ids of the traces with the lowest current scores of `metric`, the lowest first."""
+        lowest = func.min(scores.c.value)
+        statement = (
+            select(scores.c.trace_id)
+            .where(
+                scores.c.project == project,
+                scores.c.app == app,
+                scores.c.metric == metric,
+                scores.c.started_at >= window.start,
+                scores.c.started_at < window.end,
+                scores.c.superseded.is_(False),
+                scores.c.value.is_not(None),
+            )
+            .group_by(scores.c.trace_id)
+            .order_by(lowest, scores.c.trace_id)
+            .limit(limit)
+        )
+        with self._database.read() as connection:
+            return list(connection.execute(statement).scalars())
+
+    def erase_user(self, project: str, user_id: str) -> ErasureReport:
+        """Remove everything of one user.
+
+        Evidence, traces, scores, feedback, cached replies, outbox text, and the passages that
+        nobody else's trace names.
+        """
+        return erase_user(self._database, project, user_id)
+
+
+def _same_trace(table: Any, row: Any) -> Any:
+    return and_(
+        table.c.project == row.project,
+        table.c.trace_id == row.trace_id,
+        table.c.day == row.day,
+    )
+
+
+def _conditions(query: TraceQuery) -> list[Any]:
+    table = traces.c
+    conditions = [table.project == query.project]
+    wanted = {"app": query.app, "release": query.release, "status": query.status}
+    conditions += [table[name] == value for name, value in wanted.items() if value is not None]
+    if query.since is not None:
+        conditions.append(table.started_at >= query.since)
+    if query.until is not None:
+        conditions.append(table.started_at < query.until)
+    if query.q:
+        conditions.append(table.question.icontains(storable(query.q), autoescape=True))
+    if query.metric is not None:
+        conditions.append(_scored(query.metric, query.below))
+    if query.cursor is not None:
+        started_at, trace_id = decode_cursor(query.cursor)
+        conditions.append(
+            or_(
+                table.started_at < started_at,
+                and_(table.started_at == started_at, table.trace_id < trace_id),
+            )
+        )
+    return conditions
+
+
+def _scored(metric: str, below: float | None) -> Any:
+    conditions = [
+        scores.c.project == traces.c.project,
+        scores.c.trace_id == traces.c.trace_id,
+        scores.c.day == traces.c.day,
+        scores.c.metric == metric,
+        scores.c.superseded.is_(False),
+    ]
+    if below is not None:
+        conditions.append(scores.c.value < below)
+    return exists().where(*conditions)
+
+
+def _current_values(
+    connection: Connection, project: str, rows: Sequence[Any]
+) -> dict[str, dict[str, float | None]]:
+    values: dict[str, dict[str, float | None]] = defaultdict(dict)
+    if not rows:
+        return values
+    statement = (
+        select(scores.c.trace_id, scores.c.metric, scores.c.value)
+        .where(
+            scores.c.project == project,
+            scores.c.trace_id.in_([row.trace_id for row in rows]),
+            scores.c.day.in_({row.day for row in rows}),
+            scores.c.superseded.is_(False),
+        )
+        .order_by(scores.c.created_at)
+    )
+    for trace_id, metric, value in connection.execute(statement):
+        values[trace_id][metric] = value
+    return values
+
+
+def _summary(row: Any, values: dict[str, float | None]) -> TraceSummary:
+    columns = {name: row._mapping[name] for name in _LISTED if name != "day"}
+    return TraceSummary(**{**columns, "status": TraceStatus(row.status)}, scores=values)

@@ -1,0 +1,194 @@
+"""The group commit: many requests, one transaction, an answer only after it is durable.
+
+One thread takes everything that waits (up to a bound), writes it and commits once. While it waits
+for the disk, the next group gathers by itself, so no timer is needed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+from collections import deque
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rag_monitor import telemetry
+from rag_monitor.domain.ports import IngestBatch, WriteOutcome
+from rag_monitor.errors import QueueFull, StoreError, StoreUnavailable
+from rag_monitor.store.engine import Database
+from rag_monitor.store.evidence import PreparedBlob, prepare, write_group
+from rag_monitor.store.options import StoreOptions
+
+_LOG: Final = logging.getLogger(__name__)
+_QUEUE: Final = "store_writer"
+_OVERHEAD: Final = 512
+"""Bytes a waiting blob costs beside its payload."""
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    batch: IngestBatch
+    size: int
+    loop: asyncio.AbstractEventLoop
+    future: asyncio.Future[WriteOutcome]
+    outcome: WriteOutcome | StoreError | None = None
+
+
+class Writer:
+    """The `TraceSink` of the store. `write` may be called from any event loop."""
+
+    def __init__(self, database: Database, options: StoreOptions) -> None:
+        self._database = database
+        self._options = options
+        self._queue: deque[_Waiting] = deque()
+        self._wake = threading.Condition()
+        self._rows = 0
+        self._bytes = 0
+        self._thread: threading.Thread | None = None
+        self._stopping = False
+
+    def start(self) -> None:
+        """Start the thread. Calling it again does nothing."""
+        with self._wake:
+            if self._thread is not None:
+                return
+            self._stopping = False
+            self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+            self._thread.start()
+
+    def stop(self, timeout_s: float = 10.0) -> bool:
+        """Write what waits, then end. False when that took longer than `timeout_s`."""
+        with self._wake:
+            thread, self._stopping = self._thread, True
+            self._wake.notify_all()
+        if thread is None:
+            return True
+        thread.join(timeout_s)
+        if thread.is_alive():
+            return False
+        self._thread = None
+        return True
+
+    @property
+    def waiting(self) -> int:
+        """Blobs that are not durable yet."""
+        return self._rows
+
+    async def write(self, batch: IngestBatch) -> WriteOutcome:
+        """Store the batch and return once it is committed.
+
+        Raises:
+            QueueFull: Too much is waiting to be written; answer 503.
+            StoreUnavailable: The database does not answer or is full; answer 503.
+        """
+        if not batch.blobs:
+            return WriteOutcome()
+        loop = asyncio.get_running_loop()
+        size = sum(len(blob.payload) + _OVERHEAD for blob in batch.blobs)
+        waiting = _Waiting(batch, size, loop, loop.create_future())
+        self._admit(waiting)
+        return await waiting.future
+
+    def _admit(self, waiting: _Waiting) -> None:
+        rows = len(waiting.batch.blobs)
+        with self._wake:
+            if self._thread is None or self._stopping:
+                raise StoreUnavailable("the store is shutting down; try again in a few seconds")
+            full = (
+                self._rows + rows > self._options.queue_rows
+                or self._bytes + waiting.size > self._options.queue_bytes
+            )
+            if full and self._rows:  # one batch beyond the bounds may pass an empty queue
+                telemetry.dropped("store", "queue_full", rows)
+                raise QueueFull
+            self._rows += rows
+            self._bytes += waiting.size
+            self._queue.append(waiting)
+            self._wake.notify()
+        telemetry.QUEUE_DEPTH.labels(queue=_QUEUE).set(self._rows)
+
+    def _run(self) -> None:
+        while group := self._next_group():
+            try:
+                self._write(group)
+            except Exception as error:  # noqa: BLE001 - the thread must outlive whatever happens
+                _LOG.exception("a group of %d batches was not written", len(group))
+                for waiting in group:
+                    waiting.outcome = waiting.outcome or StoreError(f"not written: {error!r}")
+            self._release(group)
+            _answer(group)
+
+    def _next_group(self) -> list[_Waiting]:
+        """The oldest batches, up to the bounds of a commit; empty when stopped and drained."""
+        with self._wake:
+            while not self._queue and not self._stopping:
+                self._wake.wait()
+            group: list[_Waiting] = []
+            rows = size = 0
+            while self._queue:
+                upcoming = self._queue[0]
+                rows += len(upcoming.batch.blobs)
+                size += upcoming.size
+                if group and (rows > self._options.group_rows or size > self._options.group_bytes):
+                    break
+                group.append(self._queue.popleft())
+            return group
+
+    def _write(self, group: Sequence[_Waiting]) -> None:
+        prepared = [prepare(waiting.batch) for waiting in group]
+        try:
+            self._commit(group, prepared)
+        except StoreUnavailable as error:
+            for waiting in group:
+                waiting.outcome = error
+        except StoreError as error:
+            if len(group) == 1:
+                _LOG.exception("a batch was refused by the database")
+                group[0].outcome = error
+                return
+            # Something in one batch was refused; its neighbours must not suffer.
+            for waiting in group:
+                self._write([waiting])
+
+    def _commit(
+        self, group: Sequence[_Waiting], prepared: Sequence[Sequence[PreparedBlob]]
+    ) -> None:
+        blobs = [blob for batch in prepared for blob in batch]
+        fresh = self._database.transact(
+            lambda connection: write_group(self._database, connection, blobs, self._options)
+        )
+        start = 0
+        for waiting, batch in zip(group, prepared, strict=True):
+            new = sum(fresh[start : start + len(batch)])
+            start += len(batch)
+            waiting.outcome = WriteOutcome(new=new, duplicates=len(batch) - new)
+
+    def _release(self, group: Iterable[_Waiting]) -> None:
+        with self._wake:
+            for waiting in group:
+                self._rows -= len(waiting.batch.blobs)
+                self._bytes -= waiting.size
+        telemetry.QUEUE_DEPTH.labels(queue=_QUEUE).set(self._rows)
+
+
+def _answer(group: Sequence[_Waiting]) -> None:
+    """Wake the callers, with one call per event loop."""
+    loops = {waiting.loop for waiting in group}
+    for loop in loops:
+        mine = [waiting for waiting in group if waiting.loop is loop]
+        try:
+            loop.call_soon_threadsafe(_resolve, mine)
+        except RuntimeError:  # the loop is closed: nobody waits any more
+            telemetry.dropped("store", "caller_gone", len(mine))
+
+
+def _resolve(group: Sequence[_Waiting]) -> None:
+    for waiting in group:
+        if waiting.future.done():  # the caller was cancelled
+            continue
+        if isinstance(waiting.outcome, WriteOutcome):
+            waiting.future.set_result(waiting.outcome)
+        else:
+            waiting.future.set_exception(waiting.outcome or StoreError("not written"))
