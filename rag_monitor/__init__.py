@@ -1,3 +1,23 @@
 """rag-monitor: quality monitoring for retrieval-augmented generation in production."""
 
+from rag_monitor.sdk.client import configure, feedback, flush, shutdown, stats
+from rag_monitor.sdk.steps import generation, plugin, retrieval, workflow
+from rag_monitor.sdk.tracing import current, record_contexts, trace
+
 __version__ = "0.1.0"
+
+__all__ = [
+    "__version__",
+    "configure",
+    "current",
+    "feedback",
+    "flush",
+    "generation",
+    "plugin",
+    "record_contexts",
+    "retrieval",
+    "shutdown",
+    "stats",
+    "trace",
+    "workflow",
+]

@@ -1,0 +1,148 @@
+"""Hides secrets and personal data in text before it leaves the process.
+
+Used by the SDK on its background thread and by ingest as a second net.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Final, Protocol
+
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.redaction.patterns import ALL, ALWAYS, Pattern, digit_skeleton
+
+MODES: Final = ("mask", "hash", "drop")
+
+
+class TextRedactor(Protocol):
+    """Decides what of a text may leave."""
+
+    def clean(self, field: str, text: str) -> str | None:
+        """The text to send for `field`, or None to leave it out."""
+        ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Redactor:
+    """Patterns for every field, and rules for whole fields.
+
+    Raises:
+        ConfigurationError: On an unknown mode, or hashing without a key.
+    """
+
+    patterns: tuple[Pattern, ...] = ALWAYS
+    mode: str = "mask"
+    """`mask` writes `[kind]`, `hash` writes `[kind:…]` with a keyed hash, so that equal texts stay
+    equal; `drop` leaves out the field that contains a match."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """Field name to mode for the whole value, whatever it contains: `question`, `answer`,
+    `query`, `content`, `comment`, `user_id`, `session_id`, `tags`, `error`, `metadata.<key>`."""
+    key: str | None = field(default=None, repr=False)
+    """Key of the hashes (HMAC-SHA-256)."""
+
+    def __post_init__(self) -> None:
+        used = {self.mode, *self.fields.values()}
+        unknown = sorted(used - set(MODES))
+        if unknown:
+            raise ConfigurationError(
+                f"unknown redaction mode {', '.join(unknown)}; use mask, hash or drop"
+            )
+        if "hash" in used and not self.key:
+            raise ConfigurationError("hashing needs a key: give redaction_key= any secret string")
+
+    def clean(self, field: str, text: str) -> str | None:
+        """The text to send for `field`, or None to leave it out. Linear in the text's length."""
+        rule = self.fields.get(field)
+        if rule == "drop":
+            return None
+        if rule is not None:
+            return self._mark(field, text, rule)
+        if len(text) < 6:
+            return text
+        lowered, skeleton = text.lower(), digit_skeleton(text)
+        for pattern in self.patterns:
+            if not pattern.may_occur(lowered, skeleton):
+                continue
+            cleaned = self._apply(pattern, text)
+            if cleaned is None:
+                return None
+            if cleaned is not text:
+                text, lowered, skeleton = cleaned, cleaned.lower(), digit_skeleton(cleaned)
+        return text
+
+    def _apply(self, pattern: Pattern, text: str) -> str | None:
+        parts: list[str] = []
+        end = 0
+        for match in pattern.expression.finditer(text):
+            found = match.group()
+            if not pattern.check(found):
+                continue
+            if self.mode == "drop":
+                return None
+            parts += (text[end : match.start()], self._mark(pattern.kind, found, self.mode))
+            end = match.end()
+        return "".join((*parts, text[end:])) if parts else text
+
+    def _mark(self, kind: str, text: str, mode: str) -> str:
+        if mode == "mask" or self.key is None:
+            return f"[{kind}]"
+        return f"[{kind}:{keyed_hash(self.key, text)}]"
+
+
+class CallableRedactor:
+    """A function of the user's; when it raises, the field is left out, never sent raw."""
+
+    def __init__(self, function: Callable[[str, str], str | None]) -> None:
+        self._function = function
+        self.failures = 0
+        """How often the function raised or returned something other than text or None."""
+
+    def clean(self, field: str, text: str) -> str | None:
+        """What the function says; None when it fails."""
+        try:
+            result = self._function(field, text)
+        except Exception:  # noqa: BLE001 - any failure of the user's function drops the field
+            self.failures += 1
+            return None
+        if result is None or type(result) is str:
+            return result
+        self.failures += 1
+        return None
+
+
+def keyed_hash(key: str, text: str) -> str:
+    """16 hex digits of HMAC-SHA-256: equal texts are equal, and only the key's owner can test one."""
+    digest = hmac.new(
+        key.encode("utf-8", "replace"), text.encode("utf-8", "replace"), hashlib.sha256
+    )
+    return digest.hexdigest()[:16]
+
+
+def build_redactor(
+    setting: object, key: str | None = None, fields: Iterable[tuple[str, str]] = ()
+) -> TextRedactor | None:
+    """The redactor for a setting: `default`, `mask`, `hash`, `drop`, `off`, a redactor, a callable.
+
+    Raises:
+        ConfigurationError: The setting is none of these; the message lists them.
+    """
+    if setting in (None, "off", False):
+        return None
+    rules = dict(fields)
+    if setting == "default" or setting is True:
+        return Redactor(fields=rules, key=key)
+    if isinstance(setting, str) and setting in MODES:
+        return Redactor(patterns=ALL, mode=setting, fields=rules, key=key)
+    if isinstance(setting, Redactor):
+        return setting
+    clean = getattr(setting, "clean", None)
+    if callable(clean):
+        return CallableRedactor(clean)
+    if callable(setting):
+        return CallableRedactor(setting)
+    raise ConfigurationError(
+        'redact must be "default", "mask", "hash", "drop", "off", a Redactor or a callable'
+    )

@@ -1,0 +1,82 @@
+"""What became of every trace: delivered + dropped + waiting = produced, exactly."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from typing import Final
+
+DROP_REASONS: Final = (
+    "queue_full", "too_large", "encode_failed", "rejected", "exit", "spool_full", "fork",
+    "share_failed", "http_4xx",
+)  # fmt: skip
+
+
+class Counters:
+    """Plain counters behind one re-entrant lock, and the condition that `flush` waits on."""
+
+    def __init__(self) -> None:
+        self.renew_after_fork()
+
+    def renew_after_fork(self) -> None:
+        """Start from zero with a fresh lock: what the parent produced is the parent's."""
+        self.changed = threading.Condition(threading.RLock())
+        self.produced = 0
+        self.delivered = 0
+        self.dropped: Counter[str] = Counter()
+        self.late = 0
+        """Things said about a trace after it was finished; ignored."""
+        self._unreported: Counter[str] = Counter()
+
+    @property
+    def dropped_total(self) -> int:
+        """Everything dropped, for any reason."""
+        return sum(self.dropped.values())
+
+    @property
+    def settled(self) -> int:
+        """How many produced things have reached their end."""
+        return self.delivered + self.dropped_total
+
+    def produce(self) -> None:
+        """One more thing to deliver."""
+        with self.changed:
+            self.produced += 1
+
+    def deliver(self, count: int) -> None:
+        """`count` things arrived."""
+        with self.changed:
+            self.delivered += count
+            self.changed.notify_all()
+
+    def drop(self, reason: str, count: int = 1) -> None:
+        """`count` things are given up, for `reason`."""
+        if count <= 0:
+            return
+        with self.changed:
+            self.dropped[reason] += count
+            self._unreported[reason] += count
+            self.changed.notify_all()
+
+    def take_unreported(self) -> dict[str, int]:
+        """Drops the server does not know of yet; give them back if the report is lost."""
+        with self.changed:
+            taken = dict(self._unreported)
+            self._unreported.clear()
+            return taken
+
+    def give_back(self, report: dict[str, int]) -> None:
+        """The report did not arrive; tell it again with the next batch."""
+        with self.changed:
+            self._unreported.update(report)
+
+    def snapshot(self) -> dict[str, object]:
+        """All numbers of one moment."""
+        with self.changed:
+            return {
+                "produced": self.produced,
+                "delivered": self.delivered,
+                "dropped": dict(self.dropped),
+                "waiting": self.produced - self.settled,
+                "late": self.late,
+            }

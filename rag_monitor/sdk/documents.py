@@ -1,0 +1,144 @@
+"""Retrieved documents of known shapes, taken as a shallow copy inside the call."""
+
+from __future__ import annotations
+
+from typing import Any, Final, NamedTuple
+
+from rag_monitor.sdk.peek import first, number_of, peek, text_of, type_name
+
+MAX_DOCUMENTS: Final = 100
+MAX_METADATA: Final = 20
+CONTENT_KEYS: Final = ("content", "page_content", "text", "document", "passage", "chunk")
+ID_KEYS: Final = ("id", "id_", "doc_id", "document_id", "chunk_id")
+SCORE_KEYS: Final = ("score", "relevance_score", "similarity")
+
+
+class TakenDocument(NamedTuple):
+    """One passage by reference; sanitised later."""
+
+    content: str | None
+    id: object = None
+    score: object = None
+    knowledge_base: object = None
+    metadata: dict[Any, Any] | None = None
+
+
+class TakenDocuments(NamedTuple):
+    """A shallow copy of one result list."""
+
+    items: tuple[TakenDocument, ...]
+    chars: int
+    truncated: bool
+
+
+def take_documents(value: object, max_chars: int) -> TakenDocuments | None:
+    """Copy at most 100 documents; None when `value` is nothing we know how to read.
+
+    `value` is a list or tuple of documents, or one document. Iterators are never consumed.
+
+    Args:
+        value: What the retriever returned.
+        max_chars: Longest content kept of one document, in characters.
+    """
+    kind = type(value)
+    if issubclass(kind, list):
+        size, items = list.__len__(value), list.__getitem__(value, slice(MAX_DOCUMENTS))  # type: ignore[arg-type]
+    elif issubclass(kind, tuple) and not _is_scored(value):
+        size, items = tuple.__len__(value), tuple.__getitem__(value, slice(MAX_DOCUMENTS))  # type: ignore[arg-type]
+    else:
+        return _take_single(value, max_chars)
+    chars = 0
+    cut = size > MAX_DOCUMENTS
+    taken: list[TakenDocument] = []
+    for item in items:
+        document = _take_one(item)
+        content = document.content
+        if content is not None:
+            if len(content) > max_chars:
+                content = content[:max_chars]
+                document = document._replace(content=content)
+                cut = True
+            chars += len(content)
+        taken.append(document)
+    return TakenDocuments(tuple(taken), chars, cut)
+
+
+def _take_single(value: object, max_chars: int) -> TakenDocuments | None:
+    if value is None:
+        return None
+    document = _take_one(value)
+    if document.content is None:
+        return None
+    return take_documents([value], max_chars)
+
+
+def _is_scored(value: object) -> bool:
+    return tuple.__len__(value) == 2 and number_of(tuple.__getitem__(value, 1)) is not None  # type: ignore[arg-type,type-var]
+
+
+def _take_one(item: object) -> TakenDocument:
+    kind = type(item)
+    if kind is str:
+        return TakenDocument(item)  # type: ignore[arg-type]
+    if kind is dict:
+        return _from_dict(item)  # type: ignore[arg-type]
+    text = text_of(item)
+    if text is not None:
+        return TakenDocument(text)
+    if issubclass(kind, dict):
+        return _from_dict(dict(dict.items(item)))  # type: ignore[arg-type]
+    if issubclass(kind, tuple) and _is_scored(item):
+        document = _take_one(tuple.__getitem__(item, 0))  # type: ignore[arg-type,type-var]
+        return document._replace(score=tuple.__getitem__(item, 1))  # type: ignore[arg-type,type-var]
+    return _from_object(item)
+
+
+def _from_dict(item: dict[Any, Any]) -> TakenDocument:
+    content = item.get("content")
+    if content is None:
+        content = first(item, CONTENT_KEYS)
+    if type(content) is not str:
+        content = text_of(content)
+    id_ = item.get("id")
+    score = item.get("score")
+    metadata = item.get("metadata")
+    known = _copy(metadata) if metadata else None
+    return TakenDocument(
+        content,
+        id_ if id_ is not None else first(item, ID_KEYS) or _of(known, ID_KEYS),
+        score if score is not None else first(item, SCORE_KEYS) or _of(known, SCORE_KEYS),
+        item.get("knowledge_base"),
+        known,
+    )
+
+
+def _from_object(item: object) -> TakenDocument:
+    node = peek(item, "node")
+    body = item if node is None else node
+    content = text_of(first(body, CONTENT_KEYS))
+    if content is None:
+        content = text_of(peek(peek(body, "text_resource"), "text"))
+    metadata = _copy(peek(body, "metadata"))
+    if content is None:
+        return TakenDocument(None, metadata={"type": type_name(item)})
+    score = first(item, SCORE_KEYS)
+    return TakenDocument(
+        content,
+        first(body, ID_KEYS) or _of(metadata, ID_KEYS),
+        score if score is not None else _of(metadata, SCORE_KEYS),
+        peek(body, "knowledge_base"),
+        metadata,
+    )
+
+
+def _copy(metadata: object) -> dict[Any, Any] | None:
+    if not issubclass(type(metadata), dict):
+        return None
+    copied: dict[Any, Any] = dict(dict.items(metadata))  # type: ignore[call-overload]
+    while len(copied) > MAX_METADATA:
+        copied.popitem()
+    return copied
+
+
+def _of(metadata: dict[Any, Any] | None, names: tuple[str, ...]) -> object:
+    return first(metadata, names) if metadata else None

@@ -1,0 +1,323 @@
+"""A finished trace into one self-contained OTLP span. Runs on the sender's thread.
+
+Every passage is turned into JSON once and its text used twice, for its retrieval and for the
+contexts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, Final
+
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+
+from rag_monitor import semconv
+from rag_monitor.domain.trace import utc_from_ns
+from rag_monitor.sdk.documents import TakenDocument
+from rag_monitor.sdk.envelope import AttributeValue, to_attributes
+from rag_monitor.sdk.http_body import answer_in_body, question_in_body
+from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.peek import text_of
+from rag_monitor.sdk.record import LiveTrace
+from rag_monitor.sdk.sanitise import Json, Sanitiser, TextRedactor, finite, whole
+from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep, Step
+from rag_monitor.sdk.text import answer_of, question_in
+
+_dump: Final = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
+).encode
+_EXTRA_FIELDS: Final = (
+    "reference", "key_points", "relevant_ids", "context_labels", "label_faithful", "query",
+)  # fmt: skip
+_LOCAL_ROOT_FLAGS: Final = 0x100 | 0x01
+
+
+class EncodedTrace:
+    """A trace as attributes: what the root carries, and the pieces steps reuse."""
+
+    __slots__ = ("attributes", "documents", "name", "record", "sanitiser")
+
+    def __init__(self, sanitiser: Sanitiser) -> None:
+        self.sanitiser = sanitiser
+        self.name = ""
+        self.record: dict[str, Json] = {}
+        self.attributes: dict[str, AttributeValue] = {}
+        self.documents: dict[int, str] = {}
+        """JSON array of a retrieval's documents by the step's `id`."""
+
+
+class Encoder:
+    """Encodes finished traces under the configured limits and redaction."""
+
+    def __init__(self, options: Options, redactor: TextRedactor | None) -> None:
+        self._options = options
+        self._redactor = redactor
+
+    def root(self, live: LiveTrace, encoded: EncodedTrace) -> Span:
+        """The root span of a described trace."""
+        span = Span(
+            trace_id=live.trace_id_int.to_bytes(16, "big"),
+            span_id=live.span_id.to_bytes(8, "big"),
+            name=encoded.name,
+            kind=Span.SPAN_KIND_INTERNAL,
+            start_time_unix_nano=live.wall_ns,
+            end_time_unix_nano=live.wall_ns + live.ended - live.started,
+            attributes=to_attributes(encoded.attributes),
+            flags=_LOCAL_ROOT_FLAGS,
+        )
+        if live.status == "error":
+            message = encoded.record.get("error")
+            span.status.CopyFrom(
+                Status(code=Status.STATUS_CODE_ERROR, message=str(message or "error")[:500])
+            )
+        if live.host_span is not None:
+            span.links.append(
+                Span.Link(
+                    trace_id=live.host_span[0].to_bytes(16, "big"),
+                    span_id=live.host_span[1].to_bytes(8, "big"),
+                )
+            )
+        return span
+
+    def describe(self, live: LiveTrace) -> EncodedTrace:
+        """Everything about the trace, cleaned; the budget shrinks until it fits."""
+        limit = self._options.max_trace_bytes
+        budget = limit
+        while True:
+            encoded = self._describe(live, budget)
+            size = sum(len(v.encode()) for v in encoded.attributes.values() if isinstance(v, str))
+            if size <= limit or budget < 1024:
+                return encoded
+            budget = int(budget * 0.9 * limit / size)
+
+    def _describe(self, live: LiveTrace, budget: int) -> EncodedTrace:
+        options = self._options
+        clean = Sanitiser(
+            self._redactor,
+            content=options.capture_content,
+            per_text=options.max_text_bytes,
+            budget=budget,
+        )
+        encoded = EncodedTrace(clean)
+        record = encoded.record
+        record["trace_id"] = live.trace_id
+        record["app"] = options.app
+        record["question"] = clean.content("question", _question(live))
+        record["answer"] = clean.content("answer", _answer(live))
+        _identity(record, live, clean, options)
+        record["timings"] = timings(live)
+        record["streamed"] = live.streamed
+        record["status"] = live.status
+        if live.error is not None:
+            record["error"] = clean.text("error", live.error, 2048)
+        hits = [hit for step in live.steps if (hit := _hit(step, clean)) is not None]
+        if hits:
+            record["hits"] = hits
+        usage = {
+            "input_tokens": whole(live.input_tokens),
+            "output_tokens": whole(live.output_tokens),
+        }
+        if any(value is not None for value in usage.values()):
+            record["usage"] = usage  # type: ignore[assignment]
+        _labels(record, live, clean)
+        lists = self._lists(encoded, live, clean)
+        if live.truncated or clean.truncated:
+            record["truncated"] = True
+        self._attributes(encoded, live, lists)
+        return encoded
+
+    def _lists(self, encoded: EncodedTrace, live: LiveTrace, clean: Sanitiser) -> list[str]:
+        """The bulky members of the record as JSON text: retrievals and contexts."""
+        members: list[str] = []
+        retrievals: list[str] = []
+        arrays: dict[int, str] = {}
+        for step in live.steps:
+            if isinstance(step, RetrievalStep):
+                array = None
+                if step.taken is not None:
+                    array = self._documents(step.taken.items, clean, step.knowledge_base)
+                    arrays[id(step)] = array
+                retrievals.append(_retrieval(step, array, clean))
+        if retrievals:
+            members.append('"retrievals":[' + ",".join(retrievals) + "]")
+        contexts = self._contexts(live, arrays, clean)
+        if contexts is not None:
+            members.append('"contexts":' + contexts)
+        encoded.documents = arrays
+        return members
+
+    def _contexts(self, live: LiveTrace, arrays: dict[int, str], clean: Sanitiser) -> str | None:
+        if live.contexts_known:
+            return self._documents(live.contexts, clean, None)
+        known = [s for s in live.steps if isinstance(s, RetrievalStep) and id(s) in arrays]
+        if not known:
+            return None
+        reranked = [step for step in known if step.reranked]
+        chosen = reranked[-1:] or known
+        inner = [arrays[id(step)][1:-1] for step in chosen]
+        return "[" + ",".join(text for text in inner if text) + "]"
+
+    def _documents(
+        self, items: Sequence[TakenDocument], clean: Sanitiser, knowledge_base: object
+    ) -> str:
+        return "[" + ",".join([_document(item, clean, knowledge_base) for item in items]) + "]"
+
+    def _attributes(self, encoded: EncodedTrace, live: LiveTrace, lists: list[str]) -> None:
+        record = encoded.record
+        head = _dump({key: value for key, value in record.items() if value is not None})
+        text = ",".join([head[:-1], *lists]) + "}"
+        name = encoded.sanitiser.label("name", live.name) or "request"
+        encoded.name = f"invoke_workflow {name}"
+        attributes = encoded.attributes
+        attributes[semconv.COMPLETE] = True
+        attributes[semconv.APP_ROOT] = True
+        attributes[semconv.RECORD] = text
+        attributes[semconv.OI_SPAN_KIND] = "CHAIN"
+        attributes[semconv.GEN_AI_OPERATION] = "invoke_workflow"
+        attributes[semconv.GEN_AI_WORKFLOW_NAME] = name
+        for key, mime, field in (
+            (semconv.OI_INPUT, semconv.OI_INPUT_MIME, "question"),
+            (semconv.OI_OUTPUT, semconv.OI_OUTPUT_MIME, "answer"),
+        ):
+            value = record.get(field)
+            if isinstance(value, str):
+                attributes[key] = value
+                attributes[mime] = semconv.TEXT_PLAIN
+        attributes.update(shared_attributes(record))
+        if live.error_type is not None:
+            attributes[semconv.ERROR_TYPE] = live.error_type[:200]
+
+
+def shared_attributes(record: dict[str, Json]) -> dict[str, AttributeValue]:
+    """Session and user, repeated on every span: children may arrive without the root."""
+    attributes: dict[str, AttributeValue] = {}
+    session, user = record.get("session_id"), record.get("user_id")
+    if isinstance(session, str):
+        attributes[semconv.SESSION_ID] = session
+        attributes[semconv.GEN_AI_CONVERSATION_ID] = session
+    if isinstance(user, str):
+        attributes[semconv.USER_ID] = user
+    return attributes
+
+
+def timings(live: LiveTrace) -> dict[str, Json]:
+    """Milliseconds as DESIGN section 2 defines them; what could not be known is left out."""
+    out: dict[str, Json] = {"end_to_end_ms": _ms(live.ended - live.started)}
+    if live.first_byte is not None:
+        out["first_byte_ms"] = _ms(live.first_byte - live.started)
+    if live.status == "ok" or live.first_byte is not None:
+        begun = live.retrieval_end or live.generation_start or live.started
+        out["generation_ms"] = _ms(max(0, live.ended - begun))
+    if live.retrieval_end is not None:
+        out["retrieval_ms"] = _ms(live.retrieval_ns)
+    if live.first_token_ns is not None:
+        out["first_token_ms"] = _ms(live.first_token_ns)
+    return out
+
+
+def _ms(nanoseconds: int) -> float:
+    return round(nanoseconds / 1e6, 3)
+
+
+def _question(live: LiveTrace) -> object:
+    if live.question is not None:
+        return question_in(live.question)
+    return question_in_body(live.request) if live.request is not None else None
+
+
+def _answer(live: LiveTrace) -> object:
+    if live.answer is not None:
+        return answer_of(live.answer)
+    if live.answer_parts is not None:
+        return "".join(live.answer_parts)
+    if live.body is not None:
+        return answer_in_body(live.body)
+    for step in reversed(live.steps):
+        if isinstance(step, GenerationStep) and step.text is not None:
+            return answer_of(step.text)
+    return "" if live.streamed else None
+
+
+def _identity(record: dict[str, Json], live: LiveTrace, clean: Sanitiser, options: Options) -> None:
+    for name in ("session_id", "user_id", "model", "knowledge_base"):
+        record[name] = clean.label(name, getattr(live, name))
+    record["release"] = clean.label("release", live.release) or options.release
+    record["environment"] = clean.label("environment", live.environment) or options.environment
+    record["started_at"] = utc_from_ns(live.wall_ns).isoformat()
+    tags: list[Json] = [
+        tag for value in live.tags if (tag := clean.content("tags", value)) is not None
+    ]
+    if tags:
+        record["tags"] = tags
+
+
+def _labels(record: dict[str, Json], live: LiveTrace, clean: Sanitiser) -> None:
+    for name in ("label", "predicted"):
+        record[name] = clean.content(name, getattr(live, name))
+    if live.expected:
+        record["expected"] = clean.tree("expected", live.expected)
+    extra = dict(live.extra or {})
+    if live.answer_type is not None:
+        extra["answer_type"] = live.answer_type
+    for name in _EXTRA_FIELDS:
+        if name in extra:
+            record[name] = clean.tree(name, extra.pop(name))
+    if extra:
+        record["metadata"] = clean.tree("metadata", extra)
+
+
+def _document(item: TakenDocument, clean: Sanitiser, knowledge_base: object) -> str:
+    content, id_, score, own, metadata = item
+    record: dict[str, Any] = {}
+    if id_ is not None:
+        record["id"] = clean.label("document_id", id_)
+    text = clean.content("content", content)
+    if text is not None:
+        record["content"] = text
+    if score is not None:
+        record["score"] = finite(score)
+    base = own if own is not None else knowledge_base
+    if base is not None:
+        record["knowledge_base"] = clean.label("knowledge_base", base)
+    if metadata:
+        record["metadata"] = clean.tree("metadata", metadata)
+    return _dump(record)
+
+
+def _retrieval(step: RetrievalStep, documents: str | None, clean: Sanitiser) -> str:
+    record: dict[str, Any] = {"latency_ms": _ms(step.ended - step.started)}
+    query = clean.content("query", text_of(step.query))
+    if query is not None:
+        record["query"] = query
+    if step.knowledge_base is not None:
+        record["knowledge_base"] = clean.label("knowledge_base", step.knowledge_base)
+    if step.reranked is True:
+        record["reranked"] = True
+    if step.error is not None:
+        record["error"] = clean.text("error", step.error, 512)
+    head = _dump(record)
+    return head if documents is None else f'{head[:-1]},"documents":{documents}}}'
+
+
+def _hit(step: Step, clean: Sanitiser) -> Json:
+    kind, items = step.kind, None
+    if isinstance(step, RetrievalStep):
+        kind = "knowledge_base"
+        items = len(step.taken.items) if step.taken is not None else None
+    elif isinstance(step, HitStep):
+        items = whole(step.items)
+    else:
+        return None
+    name = clean.label("name", step.name)
+    if name is None:
+        return None
+    hit: dict[str, Json] = {
+        "kind": kind,
+        "name": name,
+        "ok": bool(step.ok is True),
+        "latency_ms": _ms(step.ended - step.started),
+    }
+    if items is not None:
+        hit["items"] = items
+    return hit

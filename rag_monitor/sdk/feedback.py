@@ -1,0 +1,33 @@
+"""A person's mark on a trace, sent in the background after the traces before it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rag_monitor.sdk.sanitise import Sanitiser, TextRedactor, finite, whole
+
+
+class FeedbackNote:
+    """One mark waiting to be sent."""
+
+    __slots__ = ("_fields", "_redactor", "chars")
+
+    def __init__(self, fields: dict[str, Any], redactor: TextRedactor | None) -> None:
+        self._fields = fields
+        self._redactor = redactor
+        self.chars = 200
+
+    def body(self) -> bytes:
+        """The request body of `POST /api/v1/feedback`; runs on the sender's thread."""
+        clean = Sanitiser(self._redactor, content=True, per_text=8192, budget=16384)
+        fields = self._fields
+        value = fields["value"]
+        record = {
+            "trace_id": clean.label("trace_id", fields["trace_id"]),
+            "value": float(value) if type(value) is bool else finite(value),
+            "metric": clean.label("metric", fields["metric"]),
+            "statement": whole(fields["statement"]),
+            "comment": clean.text("comment", fields["comment"]),
+        }
+        return json.dumps({k: v for k, v in record.items() if v is not None}).encode()

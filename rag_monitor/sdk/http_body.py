@@ -1,0 +1,87 @@
+"""Questions and answers inside HTTP bodies: JSON, server-sent events, plain text.
+
+Runs on the sender's thread, on bytes the middleware kept.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rag_monitor.sdk.text import QUESTION_KEYS, answer_of, chunk_text, question_in
+
+MAX_BODY_BYTES: Final = 262_144
+"""How much of a body is looked at."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestBody:
+    """The start of a request body, with the keys that may hold the question."""
+
+    data: bytes
+    keys: Sequence[str] = QUESTION_KEYS
+
+
+def question_in_body(body: object) -> str | None:
+    """The question of a JSON request body; None for any other body."""
+    if not isinstance(body, RequestBody):
+        return None
+    parsed = _json(body.data)
+    return question_in(parsed, body.keys) if isinstance(parsed, dict | list) else None
+
+
+def answer_in_body(data: bytes) -> str | None:
+    """The answer of a response body: joined events, an answer field, or the text itself."""
+    text = data.decode("utf-8", "replace")
+    start = text.lstrip("\ufeff \r\n\t")[:6]
+    if start.startswith((":", "data:", "event:", "id:", "retry:")):
+        return _events(text)
+    if start.startswith(("{", "[", '"')):
+        parsed = _json(data)
+        if parsed is not None:
+            return answer_of(parsed)
+        lines = _json_lines(text)
+        if lines is not None:
+            return lines
+    return text
+
+
+def _events(text: str) -> str:
+    """The text of a stream of server-sent events."""
+    parts: list[str] = []
+    for event in text.replace("\r\n", "\n").split("\n\n"):
+        lines = [line[5:].removeprefix(" ") for line in event.split("\n") if line[:5] == "data:"]
+        if not lines:
+            continue
+        data = "\n".join(lines)
+        if data.strip() == "[DONE]":
+            continue
+        parts.append(_event_text(data))
+    return "".join(parts)
+
+
+def _event_text(data: str) -> str:
+    if data[:1] in ("{", "[", '"'):
+        parsed = _json(data.encode("utf-8", "replace"))
+        if parsed is not None:
+            return chunk_text(parsed) or ""
+    return data
+
+
+def _json_lines(text: str) -> str | None:
+    lines = [line for line in text.splitlines() if line.strip()]
+    parsed = [_json(line.encode("utf-8", "replace")) for line in lines]
+    if len(lines) < 2 or any(item is None for item in parsed):
+        return None
+    return "".join(chunk_text(item) or "" for item in parsed)
+
+
+def _json(data: bytes) -> object:
+    if data.count(b"[") + data.count(b"{") > 10_000:
+        return None
+    try:
+        return json.loads(data)  # type: ignore[no-any-return]
+    except (ValueError, RecursionError):
+        return None

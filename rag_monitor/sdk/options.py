@@ -1,0 +1,123 @@
+"""What can be configured in the application, with every default and unit. Reads no environment."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from rag_monitor.errors import ConfigurationError
+
+DEFAULT_ENDPOINT = "http://127.0.0.1:8700"
+
+Redact = Callable[[str, str], "str | None"]
+"""`(field name, text) -> text`, or None to leave the field out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Options:
+    """Settings of the SDK. Everything has a default that works against a local monitor."""
+
+    app: str = "app"
+    """Name of the application; `service.name` on the wire."""
+    endpoint: str = DEFAULT_ENDPOINT
+    """Base URL; `/v1/traces` and `/api/v1/feedback` are appended."""
+    environment: str | None = None
+    release: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further request headers."""
+    enabled: bool = True
+    capture_content: bool = True
+    """False: no question, answer, passage, query, tag, label or metadata leaves the process."""
+    redact: str | Redact | object = "default"
+    """`default` (secrets, identity and card numbers), `mask` (these, phones and e-mail), `hash`
+    (as `mask`, keyed), `drop` (the whole field), `off`, a `redaction.Redactor`, or a callable."""
+    redaction_key: str | None = field(default=None, repr=False)
+    """Key of `redact="hash"`; the same text gives the same mark under the same key."""
+    compression: str | None = None
+    """`gzip` or None."""
+    provider: str = "own"
+    """`own` sends by ourselves; `share` emits through the host's OpenTelemetry provider."""
+    steps: bool = False
+    """Also send one child span per step, for other OpenTelemetry backends."""
+    max_queue: int = 2048
+    """Finished traces waiting for the sender; beyond it the oldest is dropped and counted."""
+    max_queue_chars: int = 32_000_000
+    """Characters of all waiting traces together."""
+    max_text_bytes: int = 32_768
+    """UTF-8 bytes of one question, passage or query."""
+    max_trace_bytes: int = 262_144
+    """UTF-8 bytes of one trace on the wire."""
+    max_batch_bytes: int = 512_000
+    interval_s: float = 1.0
+    """How long a finished trace waits at most before it is sent."""
+    timeout_s: float = 10.0
+    """Whole deadline of one request."""
+    exit_timeout_s: float = 5.0
+    """How long the end of the process may wait for the last traces."""
+    spool_dir: str | None = None
+    """Directory that keeps unsent traces over restarts; None: memory only."""
+    max_spool_bytes: int = 268_435_456
+
+    def check(self) -> list[str]:
+        """What is wrong, one sentence per setting with the way to mend it; empty when all is well."""
+        return [message for wrong, message in self._checks() if wrong]
+
+    def _checks(self) -> list[tuple[bool, str]]:
+        return [
+            (
+                not _is_http(self.endpoint),
+                "endpoint must be an http:// or https:// URL with a host",
+            ),
+            (not isinstance(self.app, str) or not self.app, "app must be a non-empty string"),
+            (self.compression not in (None, "gzip"), 'compression must be "gzip" or None'),
+            (self.provider not in ("own", "share"), 'provider must be "own" or "share"'),
+            (
+                isinstance(self.redact, str)
+                and self.redact not in ("default", "mask", "hash", "drop", "off"),
+                'redact must be "default", "mask", "hash", "drop", "off" or a callable',
+            ),
+            (
+                self.redact == "hash" and not self.redaction_key,
+                'redact="hash" needs redaction_key= (any secret string)',
+            ),
+            *(
+                (not _positive(getattr(self, name)), f"{name} must be a number above 0")
+                for name in (
+                    "max_queue",
+                    "max_queue_chars",
+                    "max_text_bytes",
+                    "max_trace_bytes",
+                    "max_batch_bytes",
+                    "interval_s",
+                    "timeout_s",
+                    "exit_timeout_s",
+                    "max_spool_bytes",
+                )
+            ),
+        ]
+
+    def require_valid(self) -> None:
+        """Refuse settings that cannot work.
+
+        Raises:
+            ConfigurationError: Names every wrong setting and the way to mend it.
+        """
+        wrong = self.check()
+        if wrong:
+            raise ConfigurationError("; ".join(wrong))
+
+
+def _positive(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15
+
+
+def _is_http(url: object) -> bool:
+    if not isinstance(url, str):
+        return False
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False

@@ -1,0 +1,85 @@
+"""Reading foreign objects without running their code.
+
+Only state is read: an instance's `__dict__`, its slots, and the items of exact dicts. Properties,
+`__getattr__`, `__iter__`, `__str__` and `__eq__` of the object are never called, so a lazy ORM
+row fires no query and a hostile object cannot raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import MemberDescriptorType
+
+
+def peek(obj: object, name: str) -> object:
+    """The instance attribute `name`, or None."""
+    try:
+        state = object.__getattribute__(obj, "__dict__")
+    except AttributeError:
+        state = None
+    if type(state) is dict and name in state:
+        return state[name]
+    for cls in type.__dict__["__mro__"].__get__(type(obj)):
+        member = cls.__dict__.get(name)
+        if type(member) is MemberDescriptorType:
+            try:
+                return member.__get__(obj)
+            except AttributeError:
+                return None
+    return None
+
+
+def first(obj: object, names: Sequence[str]) -> object:
+    """The first of `names` that is there and not None: a key of a dict, else an attribute."""
+    if issubclass(type(obj), dict):
+        for name in names:
+            value = dict.get(obj, name)  # type: ignore[call-overload]
+            if value is not None:
+                return value  # type: ignore[no-any-return]
+        return None
+    for name in names:
+        value = peek(obj, name)
+        if value is not None:
+            return value  # type: ignore[no-any-return]
+    return None
+
+
+def text_of(value: object) -> str | None:
+    """`value` as an exact str if it is text (str or UTF-8 bytes), else None."""
+    kind = type(value)
+    if kind is str:
+        return value  # type: ignore[return-value]
+    if issubclass(kind, str):
+        return str.__str__(value)  # type: ignore[arg-type]
+    if kind is bytes or kind is bytearray or kind is memoryview:
+        return bytes(value).decode("utf-8", "replace")  # type: ignore[call-overload,no-any-return]
+    return None
+
+
+def number_of(value: object) -> float | None:
+    """`value` as a float if it is a number of Python's or NumPy's, else None."""
+    kind = type(value)
+    if kind is float:
+        return value  # type: ignore[return-value]
+    if kind is int:
+        return _float(value)
+    if kind is bool or value is None:
+        return None
+    if issubclass(kind, float):
+        return float.__float__(value)  # type: ignore[arg-type]
+    if type.__dict__["__module__"].__get__(kind) in ("numpy", "decimal"):
+        return _float(value)
+    return None
+
+
+def _float(value: object) -> float | None:
+    try:
+        return float(value)  # type: ignore[arg-type]
+    except (OverflowError, TypeError, ValueError):
+        return None
+
+
+def type_name(obj: object) -> str:
+    """The name of the object's type, as the type itself knows it."""
+    name = type.__dict__["__name__"].__get__(type(obj))
+    return name if type(name) is str else "unknown"

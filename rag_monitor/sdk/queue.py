@@ -1,0 +1,76 @@
+"""The bounded queue between the call and the sender: by count and by characters."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from typing import Generic, Protocol, TypeVar
+
+from rag_monitor.sdk.counters import Counters
+
+
+class Queued(Protocol):
+    """Something that waits for the sender."""
+
+    chars: int
+    """Roughly how much text it holds."""
+
+
+T = TypeVar("T", bound=Queued)
+
+
+class BoundedQueue(Generic[T]):
+    """First in, first out; when full the oldest goes, counted."""
+
+    def __init__(self, max_items: int, max_chars: int, counters: Counters) -> None:
+        self._max_items = max_items
+        self._max_chars = max_chars
+        self._counters = counters
+        self.renew_after_fork()
+
+    def renew_after_fork(self) -> None:
+        """Empty, with a fresh lock: what waits in the parent is the parent's to send."""
+        self._lock = threading.RLock()
+        self._items: deque[T] = deque()
+        self._chars = 0
+
+    def __len__(self) -> int:
+        return len(self._items)
+
+    @property
+    def chars(self) -> int:
+        """Characters waiting."""
+        return self._chars
+
+    def put(self, item: T) -> int:
+        """Add `item` without waiting and return how many wait now; the oldest make room."""
+        dropped = 0
+        with self._lock:
+            self._items.append(item)
+            self._chars += item.chars
+            while len(self._items) > self._max_items or (
+                self._chars > self._max_chars and len(self._items) > 1
+            ):
+                self._chars -= self._items.popleft().chars
+                dropped += 1
+            waiting = len(self._items)
+        if dropped:
+            self._counters.drop("queue_full", dropped)
+        return waiting
+
+    def take(self) -> T | None:
+        """The oldest, or None."""
+        with self._lock:
+            if not self._items:
+                return None
+            item = self._items.popleft()
+            self._chars -= item.chars
+            return item
+
+    def clear(self) -> int:
+        """Forget everything; returns how many there were."""
+        with self._lock:
+            count = len(self._items)
+            self._items.clear()
+            self._chars = 0
+            return count

@@ -1,0 +1,246 @@
+"""What the hot path writes: one live trace, its clocks and references.
+
+Nothing here is encoded, copied deeply or sent. Methods that hosts call never raise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextvars import ContextVar
+from time import perf_counter_ns, time_ns
+from typing import TYPE_CHECKING, Any, Final
+
+from rag_monitor.sdk.documents import TakenDocument, take_documents
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.peek import text_of, type_name
+
+if TYPE_CHECKING:
+    from rag_monitor.sdk.client import Client
+    from rag_monitor.sdk.steps import Step
+
+MAX_STEPS: Final = 200
+"""Steps of one trace that are kept."""
+_JOIN_EVERY: Final = 256
+
+_FIELDS: Final = frozenset(
+    {
+        "question", "answer", "session_id", "user_id", "release", "environment", "model",
+        "knowledge_base", "label", "predicted", "input_tokens", "output_tokens",
+    }
+)  # fmt: skip
+
+
+class LiveTrace:
+    """One request being answered. `current()` gives it to the host."""
+
+    __slots__ = (
+        "answer", "answer_chars", "answer_parts", "answer_type", "body", "chars", "client",
+        "closed", "contexts", "contexts_known", "ended", "environment", "error", "error_type",
+        "expected", "explicit_answer", "explicit_question", "extra", "first_byte", "first_token_ns",
+        "generation_start", "host_span", "input_tokens", "knowledge_base", "label", "model",
+        "name", "origin", "otel_context", "otel_span", "output_tokens", "predicted", "question",
+        "release", "request", "retrieval_end", "retrieval_ns", "session_id",
+        "span_id", "started", "status", "steps", "streamed", "tags", "taken_over", "trace_id_int",
+        "truncated", "user_id", "wall_ns",
+    )  # fmt: skip
+
+    def __init__(self, client: Client, name: str, trace_id: int, span_id: int) -> None:
+        self.wall_ns = time_ns()
+        self.started = perf_counter_ns()
+        self.client = client
+        self.name = name
+        self.trace_id_int = trace_id
+        self.span_id = span_id
+        self.origin = "call"
+        self.closed = False
+        self.taken_over = False
+        self.streamed = False
+        self.truncated = False
+        self.contexts_known = False
+        self.explicit_answer = False
+        self.explicit_question = False
+        self.chars = 0
+        self.answer_chars = 0
+        self.retrieval_ns = 0
+        self.status = "ok"
+        self.steps: list[Step] = []
+        self.answer_parts: list[str] | None = None
+        self.ended: int = 0
+        self.first_byte: int | None = None
+        self.first_token_ns: int | None = None
+        self.retrieval_end: int | None = None
+        self.generation_start: int | None = None
+        self.contexts: tuple[TakenDocument, ...] = ()
+        self.question: Any = None
+        self.answer: Any = None
+        self.answer_type: str | None = None
+        self.body: bytes | None = None
+        self.request: Any = None
+        self.error: str | None = None
+        self.error_type: str | None = None
+        self.expected: dict[Any, Any] | None = None
+        self.extra: dict[str, Any] | None = None
+        self.tags: tuple[Any, ...] = ()
+        self.session_id: Any = None
+        self.user_id: Any = None
+        self.release: Any = None
+        self.environment: Any = None
+        self.model: Any = None
+        self.knowledge_base: Any = None
+        self.label: Any = None
+        self.predicted: Any = None
+        self.input_tokens: Any = None
+        self.output_tokens: Any = None
+        self.host_span: Any = None
+        self.otel_context: Any = None
+        self.otel_span: Any = None
+
+    @property
+    def trace_id(self) -> str:
+        """32 lower-case hex digits; what `feedback` needs."""
+        return f"{self.trace_id_int:032x}"
+
+    def set(self, **fields: Any) -> LiveTrace:
+        """Say more about this trace; the last value given for a field counts.
+
+        Args:
+            **fields: `question`, `answer`, `session_id`, `user_id`, `release`, `environment`,
+                `model`, `knowledge_base`, `label`, `predicted`, `input_tokens`, `output_tokens`,
+                `tags` (list of str), `expected` (`{"plugin": […], "knowledge_base": […],
+                "workflow": […]}`), `reference`, `key_points`, `relevant_ids`, `context_labels`,
+                `label_faithful` as in Trace JSON. Anything else is kept as metadata.
+        """
+        try:
+            for name, value in fields.items():
+                self._set_one(name, value)
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("set", error)
+        return self
+
+    def _set_one(self, name: str, value: Any) -> None:
+        if self.closed:
+            self.client.counters.late += 1
+        elif name in _FIELDS:
+            if type(value) is str and len(value) > self.client.max_chars:
+                value = value[: self.client.max_chars]
+                self.truncated = True
+            setattr(self, name, value)
+            if name == "question":
+                self.explicit_question = True
+            elif name == "answer":
+                self.explicit_answer = True
+        elif name == "tags":
+            tags = (value,) if text_of(value) is not None else _shallow(value)
+            self.tags = tags[:50] if type(tags) is tuple else ()
+        elif name == "expected" and issubclass(type(value), dict):
+            self.expected = {key: _shallow(item) for key, item in dict.items(value)}
+        else:
+            if self.extra is None:
+                self.extra = {}
+            if len(self.extra) < 50:
+                self.extra[name] = _shallow(value)
+
+    def chunk(self, text: str | None) -> None:
+        """Take one piece of the streamed answer; empty pieces do not stop the first-byte clock."""
+        if not text:
+            return
+        if self.first_byte is None:
+            self.first_byte = perf_counter_ns()
+        if self.answer_chars >= self.client.max_answer_chars:
+            self.truncated = True
+            return
+        parts = self.answer_parts
+        if parts is None:
+            parts = self.answer_parts = []
+        room = self.client.max_answer_chars - self.answer_chars
+        if len(text) > room:
+            text = text[:room]
+            self.truncated = True
+        parts.append(text)
+        self.answer_chars += len(text)
+        if len(parts) > _JOIN_EVERY:
+            self.answer_parts = ["".join(parts)]
+
+    def fail(self, error: BaseException) -> None:
+        """Note how the handler ended without keeping the exception or asking it anything."""
+        self.error_type = type_name(error)
+        self.status = _status_of(error)
+        if self.status == "error":
+            message = _message_of(error)
+            self.error = f"{self.error_type}: {message}" if message else self.error_type
+
+    def finish(self, status: str | None = None) -> None:
+        """Stop the clocks and hand the trace to the sender. Only the first call counts."""
+        if self.closed:
+            return
+        self.ended = perf_counter_ns()
+        self.closed = True
+        if status is not None:
+            self.status = status
+        if self.first_byte is None and not self.streamed and self.status == "ok":
+            self.first_byte = self.ended
+        self.client.submit(self)
+
+    def add_step(self, step: Step) -> None:
+        """Keep a finished step."""
+        if self.closed:
+            self.client.counters.late += 1
+        elif len(self.steps) >= MAX_STEPS:
+            self.truncated = True
+        else:
+            self.steps.append(step)
+
+    def reach_model(self, contexts: object) -> None:
+        """Say which passages reached the model."""
+        taken = take_documents(contexts, self.client.max_chars)
+        if taken is None:
+            self.contexts_known = False
+            return
+        self.contexts = taken.items
+        self.contexts_known = True
+        self.chars += taken.chars
+        self.truncated = self.truncated or taken.truncated
+
+
+class NullTrace:
+    """What `current()` gives outside a trace: takes everything, keeps nothing, is false."""
+
+    trace_id = ""
+
+    def set(self, **fields: Any) -> NullTrace:
+        """Do nothing."""
+        del fields
+        return self
+
+    def __bool__(self) -> bool:
+        return False
+
+
+NULL: Final = NullTrace()
+CURRENT: Final[ContextVar[LiveTrace | NullTrace | None]] = ContextVar("rag_monitor", default=None)
+"""The trace of this context; `NULL` where recording is suppressed (our own threads)."""
+
+
+def _shallow(value: Any) -> Any:
+    kind = type(value)
+    if kind is list or kind is tuple or kind is set or kind is frozenset:
+        return tuple(value)
+    if issubclass(kind, Mapping) and issubclass(kind, dict):
+        return dict(dict.items(value))
+    return value
+
+
+def _status_of(error: BaseException) -> str:
+    for cls in type.__dict__["__mro__"].__get__(type(error)):
+        if cls is GeneratorExit:
+            return "abandoned"
+        if cls.__name__ in ("CancelledError", "Cancelled", "ClientDisconnect"):
+            return "cancelled"
+    return "error"
+
+
+def _message_of(error: BaseException) -> str:
+    arguments = BaseException.__dict__["args"].__get__(error)
+    if not arguments or any(type(a) not in (str, int, float, bool) for a in arguments):
+        return ""
+    return " ".join(a[:2000] if type(a) is str else str(a)[:100] for a in arguments[:5])

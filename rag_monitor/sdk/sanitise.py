@@ -1,0 +1,161 @@
+"""Foreign values into text and JSON that every receiver can read. Off the request path.
+
+Bounded in bytes, depth, breadth and nodes; exact built-in types only, everything else by type name.
+"""
+
+from __future__ import annotations
+
+import datetime
+import decimal
+import math
+import uuid
+from typing import Final, Protocol
+
+from rag_monitor.sdk.peek import number_of, text_of, type_name
+
+MAX_DEPTH: Final = 6
+MAX_BREADTH: Final = 50
+MAX_NODES: Final = 500
+_PLAIN: Final = frozenset(
+    {
+        datetime.datetime,
+        datetime.date,
+        datetime.time,
+        datetime.timedelta,
+        uuid.UUID,
+        decimal.Decimal,
+    }
+)
+_MAX_INT: Final = 2**63 - 1
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+class TextRedactor(Protocol):
+    """Hides what must not leave the process."""
+
+    def clean(self, field: str, text: str) -> str | None:
+        """The text to send for `field`, or None to leave it out."""
+        ...
+
+
+def valid_text(text: str) -> str:
+    """`text` as valid UTF-8 without NUL: surrogate pairs joined, lone ones become U+FFFD."""
+    if text.isascii():
+        return text.replace("\0", "\ufffd") if "\0" in text else text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        text = text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+    return text.replace("\0", "\ufffd") if "\0" in text else text
+
+
+def cut_bytes(text: str, limit: int) -> str:
+    """The longest start of `text` that fits `limit` UTF-8 bytes."""
+    if text.isascii():
+        return text[: max(0, limit)]
+    return text.encode()[: max(0, limit)].decode("utf-8", "ignore")
+
+
+class Sanitiser:
+    """Cleans the values of one trace under one common byte budget."""
+
+    def __init__(
+        self, redactor: TextRedactor | None, *, content: bool, per_text: int, budget: int
+    ) -> None:
+        self._redactor = redactor
+        self._content = content
+        self._per_text = per_text
+        self.left = budget
+        """Bytes of text this trace may still use."""
+        self.truncated = False
+        self._nodes = 0
+
+    def content(self, field: str, value: object) -> str | None:
+        """Text a person wrote or read; None when content is not captured."""
+        return self.text(field, value) if self._content else None
+
+    def text(self, field: str, value: object, limit: int | None = None) -> str | None:
+        """Any text, valid, redacted and cut; None when `value` is not text."""
+        text = text_of(value)
+        if text is None:
+            return None
+        text = valid_text(text)
+        if self._redactor is not None and text:
+            redacted = self._redactor.clean(field, text)
+            if redacted is None:
+                return None
+            text = redacted if redacted is text else valid_text(redacted)
+        size = len(text) if text.isascii() else len(text.encode())
+        room = min(self._per_text if limit is None else limit, self.left)
+        if size > room:
+            text = cut_bytes(text, room)
+            self.truncated = True
+            size = len(text.encode())
+        self.left -= size
+        return text
+
+    def label(self, field: str, value: object) -> str | None:
+        """An id or name: text or a number, at most 512 bytes."""
+        if (type(value) is int and abs(value) <= _MAX_INT) or type(value) is uuid.UUID:
+            value = str(value)
+        return self.text(field, value, 512)
+
+    def tree(self, field: str, value: object) -> Json:
+        """A JSON value: metadata and labels. None when content is not captured."""
+        if not self._content:
+            return None
+        self._nodes = 0
+        return self._tree(field, value, 0)
+
+    def _tree(self, field: str, value: object, depth: int) -> Json:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            self.truncated = True
+            return None
+        if value is None or type(value) is bool:
+            return value  # type: ignore[return-value]
+        if type(value) is int:
+            return value if abs(value) <= _MAX_INT else None  # type: ignore[return-value,operator,arg-type]
+        number = finite(value)
+        if number is not None:
+            return number
+        text = self.text(field, value, 4096)
+        if text is not None:
+            return text
+        if depth >= MAX_DEPTH:
+            self.truncated = True
+            return f"<{type_name(value)}>"
+        return self._branch(field, value, depth)
+
+    def _branch(self, field: str, value: object, depth: int) -> Json:
+        kind = type(value)
+        if kind in _PLAIN:
+            return self.text(field, str(value), 512)
+        try:
+            if kind is dict:
+                out: dict[str, Json] = {}
+                for key, item in list(value.items())[:MAX_BREADTH]:  # type: ignore[attr-defined]
+                    name = self.label(field, key)
+                    if name is not None:
+                        out[name] = self._tree(f"{field}.{name}", item, depth + 1)
+                return out
+            if kind in (list, tuple, set, frozenset):
+                return [
+                    self._tree(field, item, depth + 1)
+                    for item in list(value)[:MAX_BREADTH]  # type: ignore[call-overload]
+                ]
+        except RuntimeError:  # the host changes it while we read
+            return f"<{type_name(value)}>"
+        return self.text(field, f"<{type_name(value)}>", 128)
+
+
+def finite(value: object) -> float | None:
+    """A finite float, or None."""
+    number = number_of(value)
+    return number if number is not None and math.isfinite(number) else None
+
+
+def whole(value: object) -> int | None:
+    """A 63-bit non-negative int, or None."""
+    return value if type(value) is int and 0 <= value <= _MAX_INT else None

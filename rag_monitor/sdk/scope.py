@@ -1,0 +1,195 @@
+"""One traced call: begins or joins a trace, makes it current while the host's code runs, ends it.
+
+No method raises into the host (except in strict mode).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_monitor.sdk.client import active
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.otel import attach, detach
+from rag_monitor.sdk.peek import type_name
+from rag_monitor.sdk.record import CURRENT, LiveTrace
+from rag_monitor.sdk.text import answer_of, chunk_text, question_in, question_of, response_body
+
+Extractor = Callable[..., Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spec:
+    """What a decorated function's calls have in common."""
+
+    name: str
+    question: Extractor | None = None
+    """Called with the call's arguments; None: the first text argument or a known shape."""
+    question_argument: tuple[str, int | None] | None = None
+    """Name and position of the argument that is the question."""
+    answer: Extractor | None = None
+    """Called with the return value, or with each streamed chunk."""
+    fields: Mapping[str, Any] | None = None
+
+
+class Scope:
+    """A call being traced."""
+
+    __slots__ = ("_otel_token", "_token", "live", "owner", "spec")
+
+    def __init__(self, live: LiveTrace, spec: Spec, *, owner: bool) -> None:
+        self.live = live
+        self.spec = spec
+        self.owner = owner
+        """False when the call joined a trace that somebody else ends."""
+        self._token: Any = None
+        self._otel_token: Any = None
+
+    def resume(self) -> None:
+        """Make the trace current in this context; the host's code runs next."""
+        try:
+            live = self.live
+            self._token = CURRENT.set(live)
+            if live.otel_context is not None and self.owner:
+                self._otel_token = attach(live.otel_context)
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("resume", error)
+
+    def pause(self) -> None:
+        """Undo `resume` after the host's code has returned, yielded or raised."""
+        try:
+            if self._otel_token is not None:
+                token, self._otel_token = self._otel_token, None
+                detach(token)
+            if self._token is not None:
+                token, self._token = self._token, None
+                CURRENT.reset(token)
+        except ValueError:  # another context drives the host's code now; nothing is set in it
+            return
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("pause", error)
+
+    def returned(self, result: object) -> None:
+        """Take the answer from a complete result and end the trace."""
+        try:
+            self._answer(result)
+            if self.owner:
+                self.live.finish()
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("returned", error)
+            self.ended()
+
+    def failed(self, error: BaseException, status: str | None = None) -> None:
+        """The host's code raised; end the trace accordingly."""
+        try:
+            self.live.fail(error)
+            if status is not None:
+                self.live.status = status
+            if self.owner:
+                self.live.finish()
+        except Exception as mistake:  # noqa: BLE001 - the boundary
+            GUARD.caught("failed", mistake)
+            self.ended("error")
+
+    def ended(self, status: str | None = None) -> None:
+        """The answer is complete, or will never be."""
+        try:
+            if self.owner:
+                self.live.finish(status)
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("ended", error)
+
+    def chunk(self, chunk: object) -> None:
+        """Take the text of one streamed chunk."""
+        try:
+            extract = self.spec.answer
+            if extract is not None:
+                chunk = extract(chunk)
+            self.live.chunk(chunk if type(chunk) is str else chunk_text(chunk))
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("chunk", error)
+
+    def _answer(self, result: object) -> None:
+        live = self.live
+        if live.explicit_answer:
+            return
+        extract = self.spec.answer
+        if extract is not None:
+            result = extract(result)
+        if type(result) is str:
+            text: str | None = result
+        else:
+            body = response_body(result)
+            if body is not None:
+                live.body = body[: live.client.max_answer_chars]
+                return
+            text = answer_of(result)
+        if text is not None:
+            if len(text) > live.client.max_chars:
+                text = text[: live.client.max_chars]
+                live.truncated = True
+            live.answer = text
+        elif result is not None:
+            live.answer_type = type_name(result)
+
+
+def open_scope(
+    spec: Spec, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None
+) -> Scope | None:
+    """Begin a trace for a call, or join the one the middleware began; None: just call.
+
+    A traced function inside another one's trace is part of that trace and records nothing.
+    """
+    try:
+        outer = CURRENT.get()
+        if outer is not None:
+            return _join(outer, spec, args, kwargs or {})
+        client = active()
+        if client is None:
+            return None
+        live = client.new_trace(spec.name)
+        if spec.fields:
+            live.set(**spec.fields)
+        scope = Scope(live, spec, owner=True)
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("open", error)
+        return None
+    try:
+        _take_question(live, spec, args, kwargs or {})
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("question", error)
+    return scope
+
+
+def _join(
+    outer: object, spec: Spec, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> Scope | None:
+    if type(outer) is not LiveTrace or outer.origin != "http" or outer.taken_over or outer.closed:
+        return None
+    outer.taken_over = True
+    outer.name = spec.name
+    _take_question(outer, spec, args, kwargs)
+    return Scope(outer, spec, owner=False)
+
+
+def _take_question(
+    live: LiveTrace, spec: Spec, args: Sequence[Any], kwargs: Mapping[str, Any]
+) -> None:
+    if live.explicit_question:
+        return
+    if spec.question is not None:
+        found = question_in(spec.question(*args, **kwargs))
+    elif spec.question_argument is not None:
+        name, position = spec.question_argument
+        value = kwargs.get(name)
+        if value is None and position is not None and position < len(args):
+            value = args[position]
+        found = question_in(value)
+    else:
+        found = question_of(args, kwargs)
+    if found is not None:
+        if len(found) > live.client.max_chars:
+            found = found[: live.client.max_chars]
+            live.truncated = True
+        live.question = found

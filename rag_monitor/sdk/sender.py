@@ -1,0 +1,286 @@
+"""The one background thread: encodes, batches, sends, retries. Never blocks a caller."""
+
+from __future__ import annotations
+
+import random
+import threading
+import time
+from collections import deque
+from typing import Final, Protocol
+
+from opentelemetry import context as otel_context
+
+from rag_monitor.sdk.counters import Counters
+from rag_monitor.sdk.envelope import CONTENT_TYPE, Envelope, rejected_spans
+from rag_monitor.sdk.feedback import FeedbackNote
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.queue import BoundedQueue
+from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace
+from rag_monitor.sdk.spool import Spool
+from rag_monitor.sdk.transport import Outcome, Transport
+
+FIRST_BACKOFF_S: Final = 0.5
+MAX_BACKOFF_S: Final = 30.0
+RESTART_EVERY_S: Final = 5.0
+_MAX_BATCH_TRACES: Final = 512
+
+Item = LiveTrace | FeedbackNote
+
+
+class TraceEncoder(Protocol):
+    """Turns a finished trace into its spans; an empty list when it went another way."""
+
+    def spans(self, live: LiveTrace) -> list[bytes]:
+        """Protobuf spans, the root first."""
+        ...
+
+
+class Batch:
+    """Encoded traces that travel together, or one feedback note."""
+
+    __slots__ = ("file", "note", "traces")
+
+    def __init__(self, traces: list[list[bytes]], note: FeedbackNote | None = None) -> None:
+        self.traces = traces
+        self.note = note
+        self.file: str | None = None
+        """Where the spool keeps it until it is settled."""
+
+    def __len__(self) -> int:
+        return 1 if self.note is not None else len(self.traces)
+
+
+class Sender:
+    """Owns the thread, the connection and the back-off."""
+
+    def __init__(
+        self,
+        options: Options,
+        counters: Counters,
+        queue: BoundedQueue[Item],
+        encoder: TraceEncoder,
+        envelope: Envelope,
+        transport: Transport,
+        spool: Spool | None = None,
+    ) -> None:
+        self._options = options
+        self._counters = counters
+        self._queue = queue
+        self._encoder = encoder
+        self._envelope = envelope
+        self._transport = transport
+        self._spool = spool
+        self._start_failed_at: float | None = None
+        self.renew_after_fork()
+
+    def renew_after_fork(self) -> None:
+        """Forget the parent's thread, connection and batches."""
+        self._thread: threading.Thread | None = None
+        self._wake = threading.Event()
+        self._start_lock = threading.RLock()
+        self._held: deque[Batch] = deque()
+        self._stopping = False
+        self._failures = 0
+        self._retry_at = 0.0
+        self._announced = False
+        self._next: Item | None = None
+        self._transport.close()
+        if self._spool is not None:
+            self._spool.renew_after_fork()
+
+    @property
+    def alive(self) -> bool:
+        """Whether the thread runs."""
+        thread = self._thread
+        return thread is not None and thread.is_alive()
+
+    def ensure_started(self) -> bool:
+        """Start the thread when there is none; a machine without threads is tolerated."""
+        with self._start_lock:
+            if self.alive:
+                return True
+            now = time.monotonic()
+            if self._start_failed_at is not None and now - self._start_failed_at < RESTART_EVERY_S:
+                return False
+            thread = threading.Thread(target=self._run, name="rag-monitor-sender", daemon=True)
+            try:
+                thread.start()
+            except RuntimeError as error:
+                self._start_failed_at = now
+                GUARD.say("thread", "cannot start the sender (%s); traces wait in memory", error)
+                return False
+            self._thread = thread
+            return True
+
+    def wake(self) -> None:
+        """Send soon instead of at the next interval."""
+        self._wake.set()
+
+    def flush(self, timeout_s: float) -> bool:
+        """Wait until everything produced so far is settled; True when all of it arrived."""
+        if threading.current_thread() is self._thread:
+            return False
+        counters = self._counters
+        with counters.changed:
+            target, lost = counters.produced, counters.dropped_total
+            if counters.settled >= target:
+                return True
+        self.ensure_started()
+        if not self._announced:
+            self._retry_at = 0.0
+        self.wake()
+        with counters.changed:
+            counters.changed.wait_for(lambda: counters.settled >= target, max(0.0, timeout_s))
+            return counters.settled >= target and counters.dropped_total == lost
+
+    def stop(self, timeout_s: float) -> None:
+        """End the thread within the time; whatever is left is counted as dropped, or spooled."""
+        self._stopping = True
+        self.wake()
+        thread = self._thread
+        if thread is not None and thread is not threading.current_thread():
+            thread.join(max(0.0, timeout_s))
+        if not self.alive:
+            self._transport.close()
+        left = self._counters.produced - self._counters.settled
+        if self._spool is not None and not self.alive:
+            left -= self._save_rest(self._spool)
+        self._counters.drop("exit", left)
+
+    def _run(self) -> None:
+        CURRENT.set(NULL)
+        key = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", None)
+        if key is not None:
+            otel_context.attach(otel_context.set_value(key, True))
+        if self._spool is not None:
+            self._adopt(self._spool)
+        while not self._stopping:
+            self._wake.wait(self._pause_s())
+            self._wake.clear()
+            try:
+                self._drain()
+            except Exception as error:  # noqa: BLE001 - the boundary; the thread must live on
+                GUARD.caught("sender", error)
+
+    def _pause_s(self) -> float:
+        if not self._held:
+            return self._options.interval_s
+        return max(0.0, self._retry_at - time.monotonic())
+
+    def _drain(self) -> None:
+        while not self._stopping:
+            if not self._held:
+                batch = self._collect()
+                if batch is None:
+                    return
+                self._keep(batch)
+                self._held.append(batch)
+            if time.monotonic() < self._retry_at:
+                return
+            batch = self._held[0]
+            self._settle(batch, self._send(batch))
+
+    def _collect(self) -> Batch | None:
+        """Encode the next traces into a batch of at most `max_batch_bytes`."""
+        traces: list[list[bytes]] = []
+        size = 0
+        while size < self._options.max_batch_bytes and len(traces) < _MAX_BATCH_TRACES:
+            item, self._next = self._next or self._queue.take(), None
+            if item is None:
+                break
+            if isinstance(item, FeedbackNote):
+                if traces:
+                    self._next = item
+                    break
+                return Batch([], item)
+            spans = self._encode(item)
+            if spans:
+                traces.append(spans)
+                size += sum(map(len, spans))
+            time.sleep(0)  # let a waiting handler have the interpreter between two traces
+        return Batch(traces) if traces else None
+
+    def _encode(self, live: LiveTrace) -> list[bytes]:
+        try:
+            return self._encoder.spans(live)
+        except Exception as error:  # noqa: BLE001 - the boundary
+            self._counters.drop("encode_failed")
+            GUARD.caught("encode", error)
+            return []
+
+    def _send(self, batch: Batch) -> Outcome:
+        if batch.note is not None:
+            return self._transport.post("/api/v1/feedback", batch.note.body(), "application/json")
+        report = self._counters.take_unreported()
+        body = self._envelope.wrap([span for spans in batch.traces for span in spans], report)
+        outcome = self._transport.post("/v1/traces", body, CONTENT_TYPE)
+        if not outcome.ok:
+            self._counters.give_back(report)
+        return outcome
+
+    def _settle(self, batch: Batch, outcome: Outcome) -> None:
+        if outcome.retryable:
+            self._back_off(outcome)
+            return
+        self._failures = 0
+        self._announced = False
+        self._held.popleft()
+        if outcome.status == 413 and len(batch.traces) > 1:
+            middle = len(batch.traces) // 2
+            halves = [Batch(batch.traces[:middle]), Batch(batch.traces[middle:])]
+            for half in reversed(halves):
+                self._keep(half)
+                self._held.appendleft(half)
+            self._forget(batch)
+            return
+        self._forget(batch)
+        count = len(batch)
+        if outcome.ok:
+            rejected = min(count, rejected_spans(outcome.body)) if batch.note is None else 0
+            self._counters.deliver(count - rejected)
+            self._counters.drop("rejected", rejected)
+            return
+        reason = "too_large" if outcome.status == 413 else f"http_{outcome.status}"
+        self._counters.drop(reason, count)
+        GUARD.say(
+            reason,
+            "the monitor refused traces with HTTP %s; see rag_monitor.stats()",
+            outcome.status,
+        )
+
+    def _back_off(self, outcome: Outcome) -> None:
+        self._failures += 1
+        wait = outcome.retry_after_s
+        self._announced = wait is not None
+        if wait is None:
+            ceiling = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2 ** min(self._failures - 1, 10))
+            wait = ceiling * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+        self._retry_at = time.monotonic() + wait
+
+    def _keep(self, batch: Batch) -> None:
+        if self._spool is not None and batch.note is None:
+            batch.file = self._spool.save(batch.traces)
+
+    def _forget(self, batch: Batch) -> None:
+        if self._spool is not None and batch.file is not None:
+            self._spool.remove(batch.file)
+
+    def _adopt(self, spool: Spool) -> None:
+        """Queue what dead processes left behind."""
+        for file, traces in spool.adopt():
+            batch = Batch(traces)
+            batch.file = file
+            for _ in traces:
+                self._counters.produce()
+            self._held.append(batch)
+
+    def _save_rest(self, spool: Spool) -> int:
+        """Write what is still in memory to disk; returns how many traces will not be lost."""
+        saved = sum(len(batch) for batch in self._held if batch.file is not None)
+        while (batch := self._collect()) is not None:
+            if batch.note is None and spool.save(batch.traces) is not None:
+                saved += len(batch)
+        self._counters.deliver(0)
+        spool.close()
+        return saved

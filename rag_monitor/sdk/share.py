@@ -1,0 +1,75 @@
+"""`provider="share"`: our trace as spans of the host's own OpenTelemetry provider.
+
+Spans are opened in the call, so that the host's spans nest below them; attributes are computed
+and spans ended on the sender's thread, with the end times of the call.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from opentelemetry import trace as otel_trace
+from opentelemetry.trace import SpanKind, Status, StatusCode
+
+from rag_monitor.sdk.encoding import Encoder
+from rag_monitor.sdk.otel import attach, detach
+from rag_monitor.sdk.record import LiveTrace
+from rag_monitor.sdk.step_attributes import step_attributes, step_name
+from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
+
+if TYPE_CHECKING:
+    from rag_monitor.sdk.client import Client
+
+
+class HostSpans:
+    """Emits traces through the host's provider."""
+
+    def __init__(self, encoder: Encoder) -> None:
+        self._encoder = encoder
+
+    def open(self, client: Client, provider: Any, name: str) -> LiveTrace:
+        """Start the root span in the host's trace."""
+        span = provider.get_tracer("rag_monitor").start_span(
+            f"invoke_workflow {name}", kind=SpanKind.INTERNAL
+        )
+        context = span.get_span_context()
+        live = LiveTrace(client, name, context.trace_id, context.span_id)
+        live.otel_span = span
+        live.otel_context = otel_trace.set_span_in_context(span)
+        return live
+
+    def open_step(self, step: Step) -> None:
+        """Start a span below the current one and make it current."""
+        tracer = otel_trace.get_tracer_provider().get_tracer("rag_monitor")
+        client = isinstance(step, RetrievalStep | GenerationStep)
+        span = tracer.start_span(
+            step.kind,
+            kind=SpanKind.CLIENT if client else SpanKind.INTERNAL,
+        )
+        step.shared = (span, attach(otel_trace.set_span_in_context(span)))
+
+    def leave_step(self, step: Step) -> None:
+        """Make the span around the step current again."""
+        span, token = step.shared
+        step.shared = (span, None)
+        detach(token)
+
+    def close(self, live: LiveTrace) -> None:
+        """Write the attributes and end every span of the trace at its own time."""
+        encoded = self._encoder.describe(live)
+        offset = live.wall_ns - live.started
+        for step in live.steps:
+            if step.shared is None:
+                continue
+            span = step.shared[0]
+            span.update_name(step_name(step, encoded))
+            span.set_attributes(step_attributes(step, encoded))
+            if not step.ok:
+                span.set_status(Status(StatusCode.ERROR))
+            span.end(end_time=offset + step.ended)
+        root = live.otel_span
+        root.update_name(encoded.name)
+        root.set_attributes(encoded.attributes)
+        if live.status == "error":
+            root.set_status(Status(StatusCode.ERROR, str(encoded.record.get("error"))[:500]))
+        root.end(end_time=live.wall_ns + live.ended - live.started)

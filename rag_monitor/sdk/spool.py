@@ -1,0 +1,161 @@
+"""Unsent batches on disk: written before they are sent, removed when settled.
+
+Each process owns a directory and holds a lock in it. A directory whose lock is free belongs to a
+dead process; the next one to start sends what is in it. A file appears by rename after fsync, so
+a torn write is never read.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import struct
+import uuid
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from rag_monitor.sdk.counters import Counters
+from rag_monitor.sdk.guard import GUARD
+
+_HEADER: Final = struct.Struct("<III")  # length, CRC-32, 1 where a trace begins
+_SUFFIX: Final = ".spans"
+
+
+class Spool:
+    """A crash-safe list of batches. Used by the sender's thread only."""
+
+    def __init__(self, directory: str, max_bytes: int, counters: Counters) -> None:
+        self._root = Path(directory)
+        self._max_bytes = max_bytes
+        self._counters = counters
+        self._own: Path | None = None
+        self._lock_fd: int | None = None
+        self._adopted_fds: list[int] = []
+        self._bytes = 0
+        self._sequence = 0
+
+    def renew_after_fork(self) -> None:
+        """A child opens its own directory; the parent's lock stays the parent's."""
+        for fd in [self._lock_fd, *self._adopted_fds]:
+            if fd is not None:
+                os.close(fd)
+        self._own, self._lock_fd, self._adopted_fds = None, None, []
+        self._bytes = 0
+
+    def save(self, traces: list[list[bytes]]) -> str | None:
+        """Write one batch; returns its file, or None when it could not be written (logged)."""
+        data = b"".join(
+            _HEADER.pack(len(span), zlib.crc32(span), int(index == 0)) + span
+            for spans in traces
+            for index, span in enumerate(spans)
+        )
+        if self._bytes + len(data) > self._max_bytes:
+            GUARD.say("spool", "the spool is full (max_spool_bytes); traces wait in memory only")
+            return None
+        try:
+            own = self._own or self._open()
+            self._sequence += 1
+            final = own / f"{self._sequence:012d}{_SUFFIX}"
+            partial = final.with_suffix(".tmp")
+            with partial.open("wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            partial.rename(final)
+        except OSError as error:
+            GUARD.say("spool", "cannot write the spool (%s); traces wait in memory only", error)
+            return None
+        self._bytes += len(data)
+        return str(final)
+
+    def remove(self, file: str) -> None:
+        """Forget a settled batch."""
+        path = Path(file)
+        try:
+            size = path.stat().st_size
+            path.unlink(missing_ok=True)
+            if path.parent == self._own:
+                self._bytes -= size
+        except OSError as error:
+            GUARD.say("spool", "cannot remove a spooled batch (%s); it may be sent twice", error)
+
+    def adopt(self) -> Iterator[tuple[str, list[list[bytes]]]]:
+        """The batches dead processes left, oldest first, under their lock."""
+        try:
+            directories = sorted(self._root.iterdir()) if self._root.is_dir() else []
+        except OSError as error:
+            GUARD.say("spool", "cannot read the spool (%s)", error)
+            return
+        for directory in directories:
+            if directory == self._own or not (directory / "lock").exists():
+                continue
+            fd = _try_lock(directory / "lock")
+            if fd is None:
+                continue
+            files = sorted(directory.glob("*" + _SUFFIX))
+            if not files:
+                _discard(directory)
+                os.close(fd)
+                continue
+            self._adopted_fds.append(fd)
+            for file in files:
+                traces = self._read(file)
+                if traces:
+                    yield str(file), traces
+
+    def close(self) -> None:
+        """Give up the locks; files that are left are for the next process."""
+        if self._own is not None and not any(self._own.glob("*" + _SUFFIX)):
+            _discard(self._own)
+        self.renew_after_fork()
+
+    def _open(self) -> Path:
+        own = self._root / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
+        own.mkdir(parents=True, mode=0o700)
+        self._lock_fd = _try_lock(own / "lock")
+        self._own = own
+        return own
+
+    def _read(self, file: Path) -> list[list[bytes]]:
+        traces: list[list[bytes]] = []
+        try:
+            data = file.read_bytes()
+        except OSError as error:
+            GUARD.say("spool", "cannot read a spooled batch (%s)", error)
+            return []
+        position = 0
+        while position + _HEADER.size <= len(data):
+            length, crc, begins = _HEADER.unpack_from(data, position)
+            position += _HEADER.size
+            span = data[position : position + length]
+            position += length
+            if len(span) != length or zlib.crc32(span) != crc:
+                GUARD.say("spool", "a spooled batch is damaged; its rest is skipped")
+                break
+            if begins or not traces:
+                traces.append([])
+            traces[-1].append(span)
+        if not traces:
+            file.rename(file.with_suffix(".damaged"))
+        return traces
+
+
+def _try_lock(path: Path) -> int | None:
+    fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(fd)
+        return None
+    return fd
+
+
+def _discard(directory: Path) -> None:
+    for leftover in (*directory.glob("*.tmp"), directory / "lock"):
+        leftover.unlink(missing_ok=True)
+    try:
+        directory.rmdir()
+    except OSError as error:  # somebody put something else there
+        GUARD.say("spool", "cannot remove an empty spool directory (%s)", error)

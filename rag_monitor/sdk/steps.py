@@ -1,0 +1,282 @@
+"""Steps inside a trace: retrieval, generation, plugin and workflow.
+
+Each is a context manager (`with` and `async with`) and a decorator. Outside a trace they cost a
+context lookup and record nothing.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from time import perf_counter_ns
+from types import TracebackType
+from typing import Any, Self, TypeVar
+
+from rag_monitor.sdk.documents import TakenDocuments, take_documents
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.peek import type_name
+from rag_monitor.sdk.record import CURRENT, LiveTrace
+from rag_monitor.sdk.text import question_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Step:
+    """A timed part of a trace."""
+
+    __slots__ = ("ended", "error", "kind", "live", "name", "ok", "shared", "started")
+
+    def __init__(self, kind: str, name: str | None) -> None:
+        self.kind = kind
+        self.name = name
+        self.live: LiveTrace | None = None
+        self.started = 0
+        self.ended = 0
+        self.ok = True
+        self.error: str | None = None
+        self.shared: Any = None
+
+    def __enter__(self) -> Self:
+        live = CURRENT.get()
+        if live is not None and type(live) is LiveTrace:
+            self.live = live
+            if live.otel_span is not None:
+                self._guarded(live.client.open_shared, self)
+        self.started = perf_counter_ns()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.ended = perf_counter_ns()
+        live = self.live
+        if live is None:
+            return
+        self.live = None  # no cycle: a finished trace is freed without the collector
+        try:
+            if error is not None:
+                self.ok = False
+                self.error = type_name(error)
+            if self.shared is not None:
+                live.client.leave_shared(self)
+            live.add_step(self)
+            self._record(live)
+        except Exception as mistake:  # noqa: BLE001 - the boundary
+            GUARD.caught("step", mistake)
+
+    async def __aenter__(self) -> Self:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.__exit__(kind, error, traceback)
+
+    def _record(self, live: LiveTrace) -> None:
+        """Write into the trace what this kind of step means for it."""
+
+    def _again(self) -> Step:
+        """A fresh step with the same settings, for each call of a decorated function."""
+        raise NotImplementedError
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Look at the arguments of a decorated call."""
+
+    def _returned(self, result: object) -> None:
+        """Look at the result of a decorated call."""
+
+    def __call__(self, function: F) -> F:
+        """Time every call of `function`, sync or async, as this step."""
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def traced_async(*args: Any, **kwargs: Any) -> Any:
+                step = self._again()
+                with step:
+                    step._guarded(step._called, args, kwargs)
+                    result = await function(*args, **kwargs)
+                    step._guarded(step._returned, result)
+                return result
+
+            return traced_async  # type: ignore[return-value]
+
+        @functools.wraps(function)
+        def traced(*args: Any, **kwargs: Any) -> Any:
+            step = self._again()
+            with step:
+                step._guarded(step._called, args, kwargs)
+                result = function(*args, **kwargs)
+                step._guarded(step._returned, result)
+            return result
+
+        return traced  # type: ignore[return-value]
+
+    def _guarded(self, hook: Callable[..., None], *values: Any) -> None:
+        try:
+            hook(*values)
+        except Exception as mistake:  # noqa: BLE001 - the boundary
+            GUARD.caught("step", mistake)
+
+
+class RetrievalStep(Step):
+    """One call of a retriever; assign what it returned to `documents`."""
+
+    __slots__ = ("_documents", "_value_type", "knowledge_base", "query", "reranked", "taken")
+
+    def __init__(self, knowledge_base: str | None, query: str | None, reranked: bool) -> None:
+        super().__init__("retrieval", knowledge_base)
+        self.knowledge_base = knowledge_base
+        self.query: Any = query
+        """The query the retriever saw, when it is not the user's question."""
+        self.reranked = reranked
+        """True when `documents` is the order after reranking."""
+        self.taken: TakenDocuments | None = None
+        self._documents: Any = None
+        self._value_type: str | None = None
+
+    @property
+    def documents(self) -> Any:
+        """What was assigned, unchanged. Assigning takes a shallow copy for the trace."""
+        return self._documents
+
+    @documents.setter
+    def documents(self, value: Any) -> None:
+        self._documents = value
+        live = self.live
+        if live is None:
+            return
+        try:
+            self.taken = take_documents(value, live.client.max_chars)
+            self._value_type = None if self.taken is not None else type_name(value)
+        except Exception as mistake:  # noqa: BLE001 - the boundary
+            GUARD.caught("documents", mistake)
+
+    def _record(self, live: LiveTrace) -> None:
+        self._documents = None
+        live.retrieval_end = self.ended
+        live.retrieval_ns += self.ended - self.started
+        taken = self.taken
+        if taken is not None:
+            live.chars += taken.chars
+            live.truncated = live.truncated or taken.truncated
+        elif self._value_type not in (None, "NoneType") and self.error is None:
+            self.error = f"documents of unknown type {self._value_type}"
+        query = self.query
+        if type(query) is str and len(query) > live.client.max_chars:
+            self.query = query[: live.client.max_chars]
+            live.truncated = True
+
+    def _again(self) -> RetrievalStep:
+        return RetrievalStep(self.knowledge_base, self.query, self.reranked)
+
+    def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        if self.query is None:
+            self.query = question_of(args, kwargs)
+
+    def _returned(self, result: object) -> None:
+        self.documents = result
+
+
+class GenerationStep(Step):
+    """The model call that writes the answer."""
+
+    __slots__ = ("input_tokens", "model", "output_tokens", "text", "token_ns")
+
+    def __init__(self, model: str | None) -> None:
+        super().__init__("generation", model)
+        self.model: Any = model
+        self.text: Any = None
+        """The model's text; stands in for the answer when the handler returns none we know."""
+        self.input_tokens: Any = None
+        self.output_tokens: Any = None
+        self.token_ns: int | None = None
+
+    def first_token(self) -> None:
+        """Mark the model's first token; later calls change nothing."""
+        if self.token_ns is None:
+            self.token_ns = perf_counter_ns()
+
+    def usage(self, input_tokens: int | None = None, output_tokens: int | None = None) -> None:
+        """Say how many tokens went in and came out."""
+        self.input_tokens = input_tokens
+        self.output_tokens = output_tokens
+
+    def __enter__(self) -> Self:
+        super().__enter__()
+        live = self.live
+        if live is not None and live.generation_start is None:
+            live.generation_start = self.started
+        return self
+
+    def _record(self, live: LiveTrace) -> None:
+        self.name = self.model
+        if self.model is not None and live.model is None:
+            live.model = self.model
+        if self.token_ns is not None:
+            live.first_token_ns = self.token_ns - self.started
+        live.input_tokens = _sum(live.input_tokens, self.input_tokens)
+        live.output_tokens = _sum(live.output_tokens, self.output_tokens)
+
+    def _again(self) -> GenerationStep:
+        return GenerationStep(self.model)
+
+
+class HitStep(Step):
+    """A plugin or workflow that was called."""
+
+    __slots__ = ("items",)
+
+    def __init__(self, kind: str, name: str | None) -> None:
+        super().__init__(kind, name)
+        self.items: int | None = None
+        """How many results came back; None when it does not return a list."""
+
+    def _again(self) -> HitStep:
+        return HitStep(self.kind, self.name)
+
+    def _returned(self, result: object) -> None:
+        if type(result) in (list, tuple, dict, set):
+            self.items = len(result)  # type: ignore[arg-type]
+
+
+def retrieval(
+    knowledge_base: str | None = None, *, query: str | None = None, reranked: bool = False
+) -> RetrievalStep:
+    """Record a call of a retriever, as `with retrieval(...) as found` or as a decorator.
+
+    As a decorator the function's result is the documents and its first text argument the query.
+
+    Args:
+        knowledge_base: Its name; also counts as a hit of that knowledge base.
+        query: The rewritten query, when it is not the user's question.
+        reranked: The documents are in the order after reranking.
+    """
+    return RetrievalStep(knowledge_base, query, reranked)
+
+
+def generation(model: str | None = None) -> GenerationStep:
+    """Record the model call that writes the answer."""
+    return GenerationStep(model)
+
+
+def plugin(name: str) -> HitStep:
+    """Record a call of the plugin `name`; it is a failed hit when the body raises."""
+    return HitStep("plugin", name)
+
+
+def workflow(name: str) -> HitStep:
+    """Record a run of the workflow `name`; it is a failed hit when the body raises."""
+    return HitStep("workflow", name)
+
+
+def _sum(total: Any, more: Any) -> Any:
+    if type(more) is not int:
+        return total
+    return more + total if type(total) is int else more

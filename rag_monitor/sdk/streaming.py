@@ -1,0 +1,206 @@
+"""Watching an answer go by, chunk by chunk, without changing how it behaves."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from typing import Any
+
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.peek import peek
+from rag_monitor.sdk.scope import Scope
+
+
+def watch(scope: Scope, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+    """A generator that behaves as `generator`: send, throw, close and return value pass through.
+
+    The trace is current only while `generator` itself runs, never while its consumer does.
+    """
+    scope.live.streamed = True
+    advance, value = generator.send, None
+    while True:
+        scope.resume()
+        try:
+            chunk = advance(value)
+        except StopIteration as stop:
+            scope.pause()
+            scope.ended()
+            return stop.value
+        except BaseException as error:
+            scope.pause()
+            scope.failed(error)
+            raise
+        scope.pause()
+        scope.chunk(chunk)
+        try:
+            value = yield chunk
+            advance = generator.send
+        except BaseException as error:  # noqa: BLE001 - whatever it is, it is the generator's
+            advance, value = generator.throw, error
+        chunk = None
+
+
+class Bystander:
+    """Stands in for a scope where nothing is recorded."""
+
+    def resume(self) -> None:
+        """Nothing becomes current."""
+
+    def pause(self) -> None:
+        """Nothing was current."""
+
+    def chunk(self, chunk: object) -> None:
+        """Look away."""
+
+    def ended(self, status: str | None = None) -> None:
+        """Nothing to end."""
+
+    def failed(self, error: BaseException, status: str | None = None) -> None:
+        """Nothing to end."""
+
+
+Begin = Callable[
+    [tuple[Any, ...], dict[str, Any]], tuple[Scope | Bystander, AsyncGenerator[Any, Any]]
+]
+
+
+def watching(begin: Begin) -> Callable[..., AsyncGenerator[Any, Any]]:
+    """An async generator function that passes asend, athrow and aclose through to `begin`'s."""
+
+    async def traced(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
+        scope, generator = begin(args, kwargs)
+        step = _first_step(generator)
+        while True:
+            scope.resume()
+            try:
+                chunk = await step
+            except StopAsyncIteration:
+                scope.pause()
+                scope.ended()
+                return
+            except BaseException as error:
+                scope.pause()
+                scope.failed(error)
+                raise
+            scope.pause()
+            scope.chunk(chunk)
+            try:
+                value = yield chunk
+                step = generator.asend(value)
+            except BaseException as error:  # noqa: BLE001 - whatever it is, it is the generator's
+                step = generator.athrow(error)
+            chunk = None
+
+    return traced
+
+
+def watch_async(
+    scope: Scope | Bystander, generator: AsyncGenerator[Any, Any]
+) -> AsyncGenerator[Any, Any]:
+    """As `watch`, for an async generator."""
+    if isinstance(scope, Scope):
+        scope.live.streamed = True
+    return watching(lambda _args, _kwargs: (scope, generator))()
+
+
+def _first_step(generator: AsyncGenerator[Any, Any]) -> Any:
+    """Begin `generator` unseen by the event loop's shutdown hooks.
+
+    The watching generator is registered with the loop and closes this one; were both registered,
+    the loop would close them at the same time and one of the two would fail.
+    """
+    hooks = sys.get_asyncgen_hooks()
+    sys.set_asyncgen_hooks(None, None)
+    try:
+        return generator.asend(None)
+    finally:
+        sys.set_asyncgen_hooks(*hooks)
+
+
+async def watch_coroutine(scope: Scope, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Await `coroutine` as part of the trace and return its result."""
+    scope.resume()
+    try:
+        result = await coroutine
+    except BaseException as error:
+        scope.pause()
+        scope.failed(error)
+        raise
+    scope.pause()
+    return finish_with(scope, result)
+
+
+class AnswerStream:
+    """Stands in for the body of a streaming response; ends the trace however the stream ends."""
+
+    def __init__(self, scope: Scope, body: Any) -> None:
+        scope.live.streamed = True
+        self._scope = scope
+        self._body = body
+        self._iterator: Any = None
+
+    def __aiter__(self) -> AnswerStream:
+        return self
+
+    async def __anext__(self) -> Any:
+        if self._iterator is None:
+            self._iterator = self._body.__aiter__()
+        scope = self._scope
+        scope.resume()
+        try:
+            chunk = await self._iterator.__anext__()
+        except StopAsyncIteration:
+            scope.pause()
+            scope.ended()
+            raise
+        except BaseException as error:
+            scope.pause()
+            scope.failed(error)
+            raise
+        scope.pause()
+        scope.chunk(chunk)
+        return chunk
+
+    async def aclose(self) -> None:
+        """Close the body the way its owner would."""
+        close = getattr(self._iterator or self._body, "aclose", None)
+        try:
+            if close is not None:
+                await close()
+        finally:
+            self._scope.ended("cancelled")
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._body, name)
+
+    def __del__(self) -> None:
+        # the caller went away: nobody will read the rest
+        if "_scope" in self.__dict__:
+            self._scope.ended("cancelled")
+
+
+def finish_with(scope: Scope, result: Any) -> Any:
+    """End the trace with a handler's result, or watch the result if it is a stream.
+
+    Returns the result itself; a fresh generator, async generator or coroutine is replaced by one
+    that watches it.
+    """
+    kind = type(result)
+    if kind is GeneratorType and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
+        return watch(scope, result)
+    if kind is AsyncGeneratorType and not result.ag_running and result.ag_frame is not None:
+        return watch_async(scope, result)
+    if kind is CoroutineType and inspect.getcoroutinestate(result) == inspect.CORO_CREATED:
+        return watch_coroutine(scope, result)
+    body = peek(result, "body_iterator") if kind is not str else None
+    if body is not None:
+        try:
+            result.body_iterator = AnswerStream(scope, body)
+        except Exception as error:  # noqa: BLE001 - the boundary; a response we may not touch
+            GUARD.caught("stream", error)
+            scope.returned(None)
+        return result
+    scope.returned(result)
+    return result

@@ -1,0 +1,135 @@
+"""Questions and answers in the shapes applications pass around. Reads state, runs no foreign code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rag_monitor.sdk.peek import first, peek, text_of
+
+QUESTION_KEYS: Final = ("question", "query", "input", "prompt", "message", "messages")
+ANSWER_KEYS: Final = ("answer", "output", "response", "text", "content", "result", "message")
+_MAX_DEPTH: Final = 4
+
+
+def question_of(args: Sequence[object], kwargs: Mapping[str, object]) -> str | None:
+    """The question among a call's arguments.
+
+    The first text argument; else the last user message of a chat list; else a field named like a
+    question in a dict or a request body object.
+    """
+    for value in args:
+        if type(value) is str:
+            return value
+    for value in kwargs.values():
+        if type(value) is str:
+            return value
+    for value in (*args, *kwargs.values()):
+        found = question_in(value)
+        if found is not None:
+            return found
+    return None
+
+
+def question_in(value: object, keys: Sequence[str] = QUESTION_KEYS, depth: int = 0) -> str | None:
+    """The question inside one value: text, a chat list, or something with a question field."""
+    text = text_of(value)
+    if text is not None or value is None or depth > _MAX_DEPTH:
+        return text
+    if issubclass(type(value), list):
+        return last_user_message(value)
+    for key in keys:
+        found = first(value, (key,))
+        if found is not None:
+            text = question_in(found, keys, depth + 1)
+            if text is not None:
+                return text
+    return None
+
+
+def last_user_message(messages: object) -> str | None:
+    """The newest message of role `user` or `human` in a chat list."""
+    for message in reversed(list.__getitem__(messages, slice(-200, None))):  # type: ignore[arg-type,type-var]
+        role = text_of(first(message, ("role", "type")))
+        if role in ("user", "human"):
+            return content_text(first(message, ("content", "text")))
+    return None
+
+
+def content_text(content: object) -> str | None:
+    """Message content: text, or the text parts of a list of parts joined."""
+    text = text_of(content)
+    if text is not None or not issubclass(type(content), list):
+        return text
+    parts: list[str] = []
+    for part in list.__getitem__(content, slice(0, 200)):  # type: ignore[arg-type,type-var]
+        piece = text_of(part)
+        if piece is None:
+            piece = text_of(first(part, ("text",)))
+        if piece:
+            parts.append(piece)
+    return "".join(parts)
+
+
+def chunk_text(chunk: object) -> str | None:
+    """The text of one piece of a streamed answer; None when it carries none.
+
+    Knows str, bytes, OpenAI chunks (`choices[0].delta.content`, `choices[0].text`), Anthropic
+    (`delta.text`), LangChain messages (`.content`), Ollama (`message.content`, `response`) and
+    dicts or objects with an answer-like field.
+    """
+    if type(chunk) is str:
+        return chunk
+    text = text_of(chunk)
+    if text is not None or chunk is None:
+        return text
+    choice = _first_item(first(chunk, ("choices",)))
+    if choice is not None:
+        message = first(choice, ("delta", "message"))
+        return content_text(first(message, ("content",)) if message is not None else None) or (
+            text_of(first(choice, ("text",)))
+        )
+    for key in ("content", "delta", "text", "answer", "response", "message", "token"):
+        value = first(chunk, (key,))
+        if value is None:
+            continue
+        text = content_text(value)
+        if text is None:
+            text = text_of(first(value, ("content", "text")))
+        if text is not None:
+            return text
+    return None
+
+
+def answer_of(result: object, depth: int = 0) -> str | None:
+    """The answer inside a handler's return value; None when there is none we know."""
+    text = text_of(result)
+    if text is not None or result is None or depth > _MAX_DEPTH:
+        return text
+    choice = _first_item(first(result, ("choices",)))
+    if choice is not None:
+        return chunk_text(result)
+    for key in ANSWER_KEYS:
+        value = first(result, (key,))
+        if value is None:
+            continue
+        text = content_text(value)
+        if text is None:
+            text = answer_of(value, depth + 1)
+        if text is not None:
+            return text
+    return None
+
+
+def response_body(result: object) -> bytes | None:
+    """The whole body of a response of Starlette's kind."""
+    body = peek(result, "body")
+    if type(body) is bytes and peek(result, "raw_headers") is not None:
+        return body
+    return None
+
+
+def _first_item(value: object) -> Any:
+    if issubclass(type(value), list) and list.__len__(value):  # type: ignore[arg-type]
+        return list.__getitem__(value, 0)  # type: ignore[arg-type,type-var]
+    return None

@@ -1,0 +1,241 @@
+"""`trace`: a decorator for handlers of every kind, and a context manager."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import AsyncGenerator, Callable
+from types import TracebackType
+from typing import Any, TypeVar, overload
+
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.peek import first
+from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace, NullTrace
+from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
+from rag_monitor.sdk.streaming import Bystander, finish_with, watch, watching
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Tracer:
+    """What `trace(...)` gives: decorate a handler with it, or enter it."""
+
+    def __init__(
+        self, name: str | None, question: Any, answer: Any, fields: dict[str, Any]
+    ) -> None:
+        self._name = name
+        self._question = question
+        self._answer = answer
+        self._fields = fields
+        self._scope: Scope | None = None
+
+    def __call__(self, function: F) -> F:
+        """The same function, traced: same signature, results, exceptions and kind."""
+        if isinstance(function, staticmethod | classmethod):
+            return type(function)(self(function.__func__))  # type: ignore[return-value]
+        return _wrap(function, self._spec_for(function))
+
+    def __enter__(self) -> LiveTrace | NullTrace:
+        name = self._name or "request"
+        answer = self._answer if callable(self._answer) else None
+        scope = open_scope(Spec(name=name, answer=answer, fields=self._fields))
+        if scope is None:
+            return current()
+        self._scope = scope
+        if self._question is not None:
+            scope.live.set(question=self._question)
+        scope.resume()
+        return scope.live
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        scope, self._scope = self._scope, None
+        if scope is None:
+            return
+        scope.pause()
+        if error is not None:
+            scope.failed(error)
+        else:
+            scope.ended()
+
+    async def __aenter__(self) -> LiveTrace | NullTrace:
+        return self.__enter__()
+
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self.__exit__(kind, error, traceback)
+
+    def _spec_for(self, function: Callable[..., Any]) -> Spec:
+        question: Extractor | None = self._question if callable(self._question) else None
+        argument = None
+        if isinstance(self._question, str):
+            argument = (self._question, _position(function, self._question))
+        return Spec(
+            name=self._name or _name_of(function),
+            question=question,
+            question_argument=argument,
+            answer=_answer_extractor(self._answer),
+            fields=self._fields or None,
+        )
+
+
+@overload
+def trace(function: F, /) -> F: ...
+@overload
+def trace(
+    name: str | None = None,
+    /,
+    *,
+    question: str | Extractor | None = None,
+    answer: str | Extractor | None = None,
+    **fields: Any,
+) -> Tracer: ...
+def trace(
+    target: Any = None,
+    /,
+    *,
+    question: str | Extractor | None = None,
+    answer: str | Extractor | None = None,
+    **fields: Any,
+) -> Any:
+    """Trace every call of a handler, or the body of a `with`.
+
+    `@trace` and `@trace(...)` decorate functions, async functions, generators, async generators,
+    and handlers that return a streaming response of Starlette's kind. `with trace("name",
+    question=...) as live:` traces a block; say `live.set(answer=...)` in it.
+
+    A plain function that returns a fresh generator or coroutine gets back one that watches it. A
+    traced call inside a traced call belongs to the outer trace.
+
+    Args:
+        target: The function, or the trace's name.
+        question: As a decorator: an argument's name, or a callable that gets the call's arguments.
+            In a `with`: the question. Default: the first text argument, the last user message of
+            a chat list, or a field named like a question in a request body.
+        answer: A field's name, or a callable that gets the return value (or each chunk).
+        **fields: As `current().set(...)`, the same for every call.
+    """
+    if target is None or isinstance(target, str):
+        return Tracer(target, question, answer, fields)
+    return Tracer(None, question, answer, fields)(target)
+
+
+def current() -> LiveTrace | NullTrace:
+    """The trace of this context: `.set(...)` adds to it, `.trace_id` names it for `feedback`.
+
+    Outside a trace a stand-in that takes everything, keeps nothing and is false.
+    """
+    live = CURRENT.get()
+    return live if live is not None else NULL
+
+
+def record_contexts(contexts: Any) -> None:
+    """Say which passages reached the model, in order; `[]` means none, silence means unknown."""
+    live = CURRENT.get()
+    if type(live) is not LiveTrace or live.closed:
+        return
+    try:
+        live.reach_model(contexts)
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("contexts", error)
+
+
+def _wrap(function: Any, spec: Spec) -> Any:
+    if inspect.isasyncgenfunction(function):
+
+        def begin(
+            args: tuple[Any, ...], kwargs: dict[str, Any]
+        ) -> tuple[Scope | Bystander, AsyncGenerator[Any, Any]]:
+            inner = function(*args, **kwargs)
+            scope = open_scope(spec, args, kwargs)
+            if scope is None:
+                return Bystander(), inner
+            scope.live.streamed = True
+            return scope, inner
+
+        return functools.wraps(function)(watching(begin))
+    if inspect.isgeneratorfunction(function):
+
+        @functools.wraps(function)
+        def traced_generator(*args: Any, **kwargs: Any) -> Any:
+            inner = function(*args, **kwargs)
+            scope = open_scope(spec, args, kwargs)
+            return (yield from inner if scope is None else watch(scope, inner))
+
+        return traced_generator
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def traced_async(*args: Any, **kwargs: Any) -> Any:
+            scope = open_scope(spec, args, kwargs)
+            if scope is None:
+                return await function(*args, **kwargs)
+            scope.resume()
+            try:
+                result = await function(*args, **kwargs)
+            except BaseException as error:
+                scope.pause()
+                scope.failed(error)
+                raise
+            scope.pause()
+            return finish_with(scope, result)
+
+        return traced_async
+
+    @functools.wraps(function)
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        scope = open_scope(spec, args, kwargs)
+        if scope is None:
+            return function(*args, **kwargs)
+        scope.resume()
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            scope.pause()
+            scope.failed(error)
+            raise
+        scope.pause()
+        return finish_with(scope, result)
+
+    return traced
+
+
+def _name_of(function: Any) -> str:
+    name = getattr(function, "__qualname__", None) or getattr(
+        getattr(function, "func", None), "__qualname__", None
+    )
+    return name.rpartition("<locals>.")[2] if isinstance(name, str) else "request"
+
+
+def _position(function: Callable[..., Any], argument: str) -> int | None:
+    try:
+        names = list(inspect.signature(function).parameters)
+    except (TypeError, ValueError):
+        return None
+    if argument not in names:
+        GUARD.say(
+            f"argument {argument}",
+            "trace(question=%r): %s has no such argument; the question stays unknown",
+            argument,
+            _name_of(function),
+        )
+        return None
+    return names.index(argument)
+
+
+def _answer_extractor(answer: Any) -> Extractor | None:
+    if not isinstance(answer, str):
+        return answer if callable(answer) else None
+    return functools.partial(_field, (answer,))
+
+
+def _field(names: tuple[str, ...], result: object) -> object:
+    return first(result, names)
