@@ -70,15 +70,12 @@ def extract(question: str, passages: Sequence[Passage], weights: Retriever) -> s
     if not candidates:
         return _NO_ANSWER[language_of(question)]
     best = max(candidates, key=lambda item: (item[0], -item[1], -item[2]))
-    chosen = [best] + sorted(
-        (
-            item
-            for item in candidates
-            if item is not best and item[1] == best[1] and item[0] >= _SECOND_SENTENCE * best[0] > 0
-        ),
-        reverse=True,
-    )[:1]
-    chosen.sort(key=lambda item: item[2])
+    close = [
+        item
+        for item in candidates
+        if item is not best and item[1] == best[1] and item[0] >= _SECOND_SENTENCE * best[0] > 0
+    ]
+    chosen = sorted([best, *sorted(close, reverse=True)[:1]], key=lambda item: item[2])
     glue = "" if language_of(best[3]) == "zh" else " "
     return glue.join(item[3] for item in chosen)
 

@@ -38,6 +38,8 @@ class BreakRequest(BaseModel):
 
     retriever: bool = False
     invent: bool = False
+    release: str | None = Field(default=None, max_length=50)
+    """The release under which the application answers from now on."""
 
 
 def create_app(assistant: Assistant) -> FastAPI:
@@ -70,7 +72,7 @@ def create_app(assistant: Assistant) -> FastAPI:
     async def break_parts(body: BreakRequest, request: Request) -> BreakRequest:
         if not _is_loopback(request):
             raise HTTPException(403, "only this machine may break the demo")
-        assistant.faults = Faults(retriever=body.retriever, invent=body.invent)
+        assistant.faults = Faults(**body.model_dump())
         return body
 
     return app

@@ -34,6 +34,8 @@ class Faults:
     """The retriever returns passages of another topic."""
     invent: bool = False
     """The answerer ignores the passages and makes claims up."""
+    release: str | None = None
+    """The release that brought the faults; None: the one the application was started as."""
 
 
 class Generator(Protocol):
@@ -70,7 +72,11 @@ class Assistant:
         expected: Mapping[str, Sequence[str]] | None = None,
     ) -> AsyncIterator[str]:
         """Stream the answer to a question."""
-        rm.current().set(session_id=session_id, user_id=user_id, expected=expected)
+        trace = rm.current().set(session_id=session_id, user_id=user_id)
+        if expected is not None:
+            trace.set(expected=dict(expected))
+        if self.faults.release:
+            trace.set(release=self.faults.release)
         plugin = self._route(question)
         with rm.workflow(PLUGINS[plugin][0] if plugin else DEFAULT_WORKFLOW):
             fact = self._call(plugin, question) if plugin else None
@@ -123,9 +129,7 @@ class Assistant:
             yield chunk
             await asyncio.sleep(_CHUNK_DELAY_S)
 
-    def _compose(
-        self, question: str, fact: PluginResult | None, found: Sequence[Passage]
-    ) -> str:
+    def _compose(self, question: str, fact: PluginResult | None, found: Sequence[Passage]) -> str:
         if self.faults.invent:
             return invent(question)
         if fact:

@@ -51,9 +51,7 @@ class Question:
 
 def load_passages(language: Language) -> tuple[Passage, ...]:
     """All passages of one language, in file order."""
-    return tuple(
-        Passage(language=language, **row) for row in _rows(_PASSAGE_FILES[language])
-    )
+    return tuple(Passage(language=language, **row) for row in _rows(_PASSAGE_FILES[language]))
 
 
 def load_questions(language: Language) -> tuple[Question, ...]:

@@ -1,4 +1,4 @@
-"""Answers by a language model behind an OpenAI-compatible address, instead of the extractive one."""
+"""Answers by a language model behind an OpenAI-compatible address."""
 
 from __future__ import annotations
 

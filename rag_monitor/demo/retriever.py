@@ -13,9 +13,12 @@ from rag_monitor.demo.corpus import Passage
 
 _TERM: Final = re.compile(r"[\u4e00-\u9fff]+|[a-z]+[0-9]*|[0-9]+(?:[.,][0-9]+)*")
 _STOP: Final = frozenset(
-    "a an and are as at be by can do does for from has have how i if in is it long many may me much"
-    " my must of on or the their they to until up was we what when where which who will with you"
-    " your within".split()
+    re.findall(
+        r"\w+",
+        "a an and are as at be by can do does for from has have how i if in is it long many may me"
+        " much my must of on or the their they to until up was we what when where which who will"
+        " with you your within",
+    )
 )
 _K1: Final = 1.4
 _B: Final = 0.6
