@@ -85,17 +85,18 @@ class MonitorApi:
 
     async def rules(self) -> list[Json]:
         """Every alert rule."""
-        return _items(await self._get("/api/v1/rules"), "rules")
+        rules: list[Json] = (await self._get("/api/v1/rules"))["rules"]
+        return rules
 
     async def save_rules(self, rules: Sequence[Mapping[str, object]]) -> None:
-        """Create or change rules."""
+        """Replace the whole set of rules."""
         reply = await self._http.put("/api/v1/rules", json={"rules": list(rules)})
         _check(reply)
 
     async def alerts(self) -> list[Json]:
         """Every alert of the application, in any state."""
-        alerts = _items(await self._get("/api/v1/alerts"), "alerts")
-        return [alert for alert in alerts if alert.get("app") == self._app]
+        alerts: list[Json] = (await self._get("/api/v1/alerts"))["alerts"]
+        return [alert for alert in alerts if alert["app"] == self._app]
 
     async def hit_rates(self) -> dict[str, float]:
         """Share of traces by `kind/name/basis`, from `/metrics`."""
@@ -116,7 +117,7 @@ class MonitorApi:
         while True:
             query = {"app": self._app, "limit": str(_PAGE)} | ({"cursor": cursor} if cursor else {})
             page = await self._get("/api/v1/traces", query)
-            ids.extend(item["trace_id"] for item in _items(page, "traces"))
+            ids.extend(item["trace_id"] for item in page["items"])
             cursor = page.get("next_cursor")
             if not cursor:
                 return ids
@@ -128,13 +129,9 @@ class MonitorApi:
         return body
 
 
-def _items(body: Json, name: str) -> list[Json]:
-    found: list[Json] = body["items"] if "items" in body else body[name]
-    return found
-
-
-def _judge_name(judge: object) -> str:
-    return str(judge["name"]) if isinstance(judge, Mapping) else str(judge)
+def _judge_name(judge: str) -> str:
+    """The first part of a judge identity in text form."""
+    return judge.partition("/")[0]
 
 
 def _check(reply: httpx.Response) -> None:

@@ -22,7 +22,7 @@ from rag_monitor.demo.corpus import LANGUAGES, Question, load_questions
 from rag_monitor.demo.display import Display
 from rag_monitor.demo.monitor import Json, MonitorApi, Observed, median_timing
 from rag_monitor.demo.processes import Child, StoryError, free_port
-from rag_monitor.demo.rules import demo_rules
+from rag_monitor.demo.rules import watched_rules, with_demo_rules
 
 _READY_S: Final = 40.0
 _SCORED_S: Final = 40.0
@@ -158,9 +158,9 @@ def _app_arguments(options: StoryOptions, port: int, endpoint: str) -> list[str]
 
 async def _tune_rules(scene: _Scene) -> dict[str, str]:
     """Shorten the windows; returns metric to rule name."""
-    rules = demo_rules(await scene.monitor.rules(), APP_NAME)
+    rules = with_demo_rules(await scene.monitor.rules())
     await scene.monitor.save_rules(rules)
-    return {str(rule["metric"]): str(rule["name"]) for rule in rules}
+    return watched_rules(rules)
 
 
 def chosen_questions(count: int) -> list[Question]:
