@@ -1,1 +1,54 @@
-"""The `rag-monitor` command: one file per command; each parses, then calls."""
+"""The `rag-monitor` command: one file per command, each parses and then calls."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+from rag_monitor.errors import ConfigurationError, RagMonitorError
+
+__all__ = ["main"]
+
+FAILED = 1
+"""Exit code: it was asked for correctly and did not work out."""
+MISUSED = 2
+"""Exit code: the command line or the configuration has to change."""
+_INTERRUPTED = 130
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run a command and exit. Expected failures are one sentence on stderr, never a traceback."""
+    try:
+        from rag_monitor.cli.application import app
+    except ModuleNotFoundError as error:
+        if not error.name or error.name.partition(".")[0] == "rag_monitor":
+            raise
+        _exit(
+            f"the rag-monitor command needs {error.name}; install it with"
+            " `pip install 'rag-monitor[server]'`",
+            MISUSED,
+        )
+    try:
+        app(args=None if argv is None else list(argv), prog_name="rag-monitor")
+    except ConfigurationError as error:
+        _exit(str(error), MISUSED)
+    except RagMonitorError as error:
+        _exit(str(error), FAILED)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of our output is gone: there is nobody to tell
+        sys.exit(FAILED)
+    except KeyboardInterrupt:
+        sys.exit(_INTERRUPTED)
+    except OSError as error:
+        _exit(f"{error.filename or 'the system'}: {error.strerror or error}", FAILED)
+    except Exception as error:  # noqa: BLE001 - the last line before the user
+        _exit(
+            f"unexpected {type(error).__name__}: {error}; this is a mistake of ours, please report"
+            " it with the command line",
+            FAILED,
+        )
+
+
+def _exit(message: str, code: int) -> None:
+    print(f"rag-monitor: {message}", file=sys.stderr)  # noqa: T201 - a command talks here
+    sys.exit(code)

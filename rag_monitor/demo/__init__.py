@@ -1,1 +1,1 @@
-"""A small real RAG application and the story of how it breaks."""
+"""A small real RAG application, its corpus, and the story of how it breaks and is caught."""

@@ -1,0 +1,120 @@
+"""`rag-monitor doctor`: is everything in place?"""
+
+from __future__ import annotations
+
+import asyncio
+import platform
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from typing import Any, Final
+
+import typer
+
+from rag_monitor import __version__
+from rag_monitor.cli.judging import create_judge
+from rag_monitor.cli.output import AsJson, print_json, print_line
+from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.errors import ConfigurationError, RagMonitorError
+
+_MINIMUM: Final = (3, 11)
+_OPTIONAL: Final = {
+    "openai": "openai",
+    "psycopg": "postgresql",
+    "torch": "gpu",
+    "transformers": "gpu",
+    "pyarrow": "parquet",
+}
+"""Distribution to the extra that brings it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One thing that was looked at."""
+
+    name: str
+    ok: bool
+    detail: str
+    """What was found and, when it is not ok, how to mend it."""
+
+
+def doctor(config: ConfigPath = None, as_json: AsJson = False) -> None:
+    """Check installation, configuration, database and judge; exit 1 when one is not in order."""
+    checks = [_python(), *_extras()]
+    try:
+        settings = load(config)
+    except ConfigurationError as error:
+        checks.append(Check("configuration", ok=False, detail=str(error)))
+    else:
+        checks.append(Check("configuration", ok=True, detail="read"))
+        checks.append(_tried("database", lambda: _database(settings)))
+        checks.append(_tried("judge", lambda: _judge(settings)))
+    report(checks, as_json)
+    if not all(check.ok for check in checks):
+        raise typer.Exit(1)
+
+
+def report(checks: list[Check], as_json: bool) -> None:
+    """Print what was found."""
+    if as_json:
+        print_json(
+            {
+                "version": __version__,
+                "ok": all(check.ok for check in checks),
+                "checks": [asdict(check) for check in checks],
+            }
+        )
+        return
+    print_line(f"rag-monitor {__version__}")
+    for check in checks:
+        print_line(f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}")
+
+
+def _python() -> Check:
+    ok = sys.version_info >= _MINIMUM
+    mend = "" if ok else f"; rag-monitor needs {_MINIMUM[0]}.{_MINIMUM[1]} or newer"
+    return Check("python", ok=ok, detail=platform.python_version() + mend)
+
+
+def _extras() -> list[Check]:
+    return [_extra(name, extra) for name, extra in _OPTIONAL.items()]
+
+
+def _extra(distribution: str, extra: str) -> Check:
+    try:
+        found = metadata.version(distribution)
+    except metadata.PackageNotFoundError:
+        found = f"not installed (optional: pip install 'rag-monitor[{extra}]')"
+    return Check(distribution, ok=True, detail=found)
+
+
+def _tried(name: str, look: Callable[[], str]) -> Check:
+    try:
+        return Check(name, ok=True, detail=look())
+    except RagMonitorError as error:
+        return Check(name, ok=False, detail=str(error))
+
+
+def _database(settings: Any) -> str:
+    from rag_monitor.store import migration
+
+    revision, head = migration.current(settings.store.url), migration.head()
+    if revision is None:
+        return f"reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}"
+    if revision != head:
+        raise ConfigurationError(
+            f"the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
+        )
+    return f"reachable, schema {revision}"
+
+
+def _judge(settings: Any) -> str:
+    async def look() -> str:
+        judge = create_judge(settings)
+        try:
+            return str(judge.identity)
+        finally:
+            await judge.close()
+
+    return asyncio.run(look())

@@ -1,0 +1,47 @@
+"""`rag-monitor export`: write stored traces and scores as JSON lines."""
+
+from __future__ import annotations
+
+import json
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rag_monitor.cli.output import AsJson, print_json, print_remark
+from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+
+
+def export(
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="File to write; default: stdout.")
+    ] = None,
+    app: Annotated[str | None, typer.Option(help="Only this application.")] = None,
+    release: Annotated[str | None, typer.Option(help="Only this release.")] = None,
+    since: Annotated[str | None, typer.Option("--from", help="ISO 8601 time, inclusive.")] = None,
+    until: Annotated[str | None, typer.Option("--to", help="ISO 8601 time, exclusive.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Stop after so many traces.")] = 1_000_000,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    as_json: AsJson = False,
+) -> None:
+    """Write each trace with its scores as one Trace JSON line, newest first."""
+    if as_json and output is None:
+        raise typer.BadParameter("--json needs --output: stdout cannot hold both")
+    wanted = {"app": app, "release": release, "from": since, "to": until}
+    query = {name: value for name, value in wanted.items() if value is not None}
+    target = nullcontext(sys.stdout) if output is None else output.open("w", encoding="utf-8")
+    count = 0
+    with Remote(url, api_key) as monitor, target as lines:
+        for item in monitor.pages("/api/v1/traces", query):
+            if count >= limit:
+                break
+            trace = monitor.get(f"/api/v1/traces/{item['trace_id']}")
+            lines.write(json.dumps(trace, ensure_ascii=False) + "\n")
+            count += 1
+    if as_json:
+        print_json({"traces": count, "output": str(output)})
+    else:
+        print_remark(f"exported {count} traces")

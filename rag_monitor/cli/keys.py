@@ -1,0 +1,72 @@
+"""`rag-monitor keys`: who may talk to the monitor."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from rag_monitor.cli.output import AsJson, print_fields, print_json, print_line
+from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+
+
+class Scope(StrEnum):
+    """What a key may do."""
+
+    INGEST = "ingest"
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+app = typer.Typer(help="List, create and revoke API keys.", no_args_is_help=True)
+
+
+@app.command("list")
+def list_keys(url: Url = DEFAULT_URL, api_key: ApiKey = "", as_json: AsJson = False) -> None:
+    """Show every key's name and scopes; secrets are never shown again."""
+    with Remote(url, api_key) as monitor:
+        keys = monitor.get("/api/v1/keys")["keys"]
+    if as_json:
+        print_json({"keys": keys})
+        return
+    for key in keys:
+        print_line(f"{key['id']}  {key['name']}  {', '.join(key.get('scopes', []))}")
+
+
+@app.command("create")
+def create_key(
+    name: Annotated[str, typer.Argument(help="What it is for.")],
+    scope: Annotated[
+        list[Scope] | None,
+        typer.Option(help="What it may do; repeat for several; default: ingest."),
+    ] = None,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    as_json: AsJson = False,
+) -> None:
+    """Make a key. Its secret is printed once and cannot be recovered."""
+    body = {"name": name, "scopes": [item.value for item in scope or [Scope.INGEST]]}
+    with Remote(url, api_key) as monitor:
+        made = monitor.call("POST", "/api/v1/keys", json=body)
+    if as_json:
+        print_json(made)
+    else:
+        print_fields({"id": made["key"]["id"], "secret": made["secret"]})
+
+
+@app.command("revoke")
+def revoke_key(
+    id: Annotated[str, typer.Argument(help="Id of the key, from `keys list`.")],
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    as_json: AsJson = False,
+) -> None:
+    """Take a key out of use at once."""
+    with Remote(url, api_key) as monitor:
+        monitor.call("DELETE", f"/api/v1/keys/{id}")
+    if as_json:
+        print_json({"revoked": id})
+    else:
+        print_line(f"revoked {id}")

@@ -1,0 +1,42 @@
+"""How commands speak: figures on stdout, progress and remarks on stderr, JSON when asked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+def progress_console(quiet: bool = False) -> Console:
+    """Where progress goes: stderr, and nowhere when `quiet`."""
+    return Console(stderr=True, quiet=quiet)
+
+
+def print_json(value: object) -> None:
+    """One JSON document on stdout, readable in every script."""
+    sys.stdout.write(json.dumps(value, ensure_ascii=False, default=str) + "\n")
+    sys.stdout.flush()
+
+
+def print_line(text: str = "") -> None:
+    """One line on stdout; characters the terminal cannot show are replaced."""
+    encoding = sys.stdout.encoding or "utf-8"
+    safe = text.encode(encoding, "replace").decode(encoding, "replace")
+    sys.stdout.write(safe + "\n")
+
+
+def print_remark(text: str) -> None:
+    """One line on stderr, for what is not the result."""
+    sys.stderr.write(f"rag-monitor: {text}\n")
+
+
+def print_fields(fields: dict[str, Any]) -> None:
+    """A result as `name: value` lines."""
+    width = max((len(name) for name in fields), default=0)
+    for name, value in fields.items():
+        print_line(f"{name:<{width}}  {value}")

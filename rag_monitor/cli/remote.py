@@ -1,0 +1,147 @@
+"""A running monitor, as commands see it: its HTTP interface with errors one can act on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from types import TracebackType
+from typing import Annotated, Any, Self
+
+import httpx
+import typer
+
+from rag_monitor.errors import ConfigurationError, NotFound, RagMonitorError
+
+Url = Annotated[
+    str,
+    typer.Option("--url", envvar="RAG_MONITOR_URL", help="Address of the running monitor."),
+]
+ApiKey = Annotated[
+    str,
+    typer.Option(
+        "--api-key",
+        envvar="RAG_MONITOR_API_KEY",
+        show_default=False,
+        show_envvar=True,
+        help="Key of the monitor, where it asks for one.",
+    ),
+]
+DEFAULT_URL = "http://127.0.0.1:8700"
+
+
+class Remote:
+    """A monitor over HTTP.
+
+    Args:
+        url: Its address, without `/api`.
+        api_key: Sent as a bearer token; empty: none.
+        transport: Replaces the network, for tests.
+
+    Raises:
+        ConfigurationError: The address is not an HTTP URL.
+    """
+
+    def __init__(
+        self, url: str, api_key: str = "", transport: httpx.BaseTransport | None = None
+    ) -> None:
+        if not url.startswith(("http://", "https://")):
+            raise ConfigurationError(
+                f"--url must begin with http:// or https:// and name the monitor, not {url!r}"
+            )
+        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
+        self._url = url.rstrip("/")
+        self._http = httpx.Client(
+            base_url=self._url,
+            headers=headers,
+            timeout=60.0,
+            transport=transport,
+            trust_env=not _is_local(self._url),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        self._http.close()
+
+    def get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
+        """The JSON at `path`.
+
+        Raises:
+            NotFound: There is nothing there.
+            RagMonitorError: Unreachable, or it refused; the message says why.
+        """
+        return self.call("GET", path, params=query)
+
+    def call(self, method: str, path: str, **request: Any) -> Any:
+        """Send a request and return the JSON of the answer, None when it is empty."""
+        reply = self.send_safely(method, path, **request)
+        if reply.is_success:
+            return reply.json() if reply.content else None
+        raise refusal(reply)
+
+    def send_safely(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Send a request and return the answer, whatever it is.
+
+        Raises:
+            RagMonitorError: No answer; the message says what to do.
+        """
+        try:
+            return self.send(method, path, **request)
+        except httpx.TransportError as error:
+            raise RagMonitorError(
+                f"no monitor answers at {self._url} ({error}); start one with `rag-monitor serve`"
+                " or name another with --url"
+            ) from None
+
+    def send(self, method: str, path: str, **request: Any) -> httpx.Response:
+        """Send a request and return the answer, whatever it is.
+
+        Raises:
+            httpx.TransportError: No answer.
+        """
+        return self._http.request(method, path, **request)
+
+    def pages(self, path: str, query: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+        """Every item of a paged list, in the server's order."""
+        cursor: str | None = None
+        while True:
+            page = self.get(path, {**query, **({"cursor": cursor} if cursor else {})})
+            yield from page["items"]
+            cursor = page.get("next_cursor")
+            if not cursor:
+                return
+
+
+def _is_local(url: str) -> bool:
+    """Whether a proxy from the environment would only be in the way."""
+    return httpx.URL(url).host in ("127.0.0.1", "localhost", "::1")
+
+
+def refusal(reply: httpx.Response) -> RagMonitorError:
+    """The error behind an unsuccessful answer, in the server's words where it gives any."""
+    text = explain(reply)
+    if reply.status_code in (401, 403):
+        return ConfigurationError(
+            f"the monitor refused the key: {text}; set --api-key or RAG_MONITOR_API_KEY"
+        )
+    if reply.status_code == httpx.codes.NOT_FOUND:
+        return NotFound(text)
+    return RagMonitorError(f"the monitor answered {reply.status_code}: {text}")
+
+
+def explain(reply: httpx.Response) -> str:
+    """What a problem JSON says, or the beginning of any other body."""
+    try:
+        problem = reply.json()
+    except ValueError:
+        problem = None
+    if isinstance(problem, dict):
+        for key in ("detail", "title", "message"):
+            if problem.get(key):
+                return str(problem[key])
+    return reply.text[:300].strip() or reply.reason_phrase

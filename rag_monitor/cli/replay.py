@@ -1,0 +1,232 @@
+"""Sends rows of a file to a monitor: in batches, at a pace, through restarts of the monitor."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Final
+
+import httpx
+
+from rag_monitor.cli.lines import numbered_lines
+from rag_monitor.cli.remote import Remote, explain, refusal
+from rag_monitor.errors import RagMonitorError
+
+_BATCH: Final = 100
+_BATCH_BYTES: Final = 2 * 2**20
+_BATCH_SECONDS: Final = 0.25
+"""At a set speed a batch holds what falls into this time."""
+_RETRY: Final = frozenset({408, 429, 502, 503, 504})
+_FIRST_WAIT_S: Final = 0.2
+_LONGEST_WAIT_S: Final = 5.0
+_PROBLEMS_KEPT: Final = 100
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class BadRow:
+    """A line that is not a trace."""
+
+    line: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """How fast to send and how long to wait for a monitor that is away."""
+
+    per_second: float = 0.0
+    """Traces per second; 0: no limit."""
+    patience_s: float = 120.0
+    """Longest time without any progress before giving up."""
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What became of a file."""
+
+    rows: int = 0
+    accepted: int = 0
+    rejected: int = 0
+    retries: int = 0
+    seconds: float = 0.0
+    unknown_fields: set[str] = field(default_factory=set)
+    problems: list[str] = field(default_factory=list)
+    """The first of the reasons rows were rejected, with line numbers."""
+
+    def reject(self, problem: str) -> None:
+        """Count a row that was not taken."""
+        self.rejected += 1
+        if len(self.problems) < _PROBLEMS_KEPT:
+            self.problems.append(problem)
+
+    def as_dict(self) -> dict[str, Any]:
+        """For `--json`."""
+        return {
+            "rows": self.rows,
+            "accepted": self.accepted,
+            "rejected": self.rejected,
+            "retries": self.retries,
+            "seconds": round(self.seconds, 2),
+            "unknown_fields": sorted(self.unknown_fields),
+            "problems": self.problems,
+        }
+
+
+def read_rows(path: Path, app: str | None = None) -> Iterator[tuple[int, Row] | BadRow]:
+    """The rows of a JSONL file, gzipped or not, with their line numbers.
+
+    What tells the answer of a labelled set (`label_…`, `meta`) is left out.
+
+    Args:
+        path: The file; compression is told by content, not by name.
+        app: Application name for rows that have none.
+
+    Raises:
+        ConfigurationError: The file cannot be opened or unpacked.
+    """
+    for number, line in numbered_lines(path):
+        yield _row(number, line, app)
+
+
+def _row(number: int, line: bytes, app: str | None) -> tuple[int, Row] | BadRow:
+    try:
+        content = json.loads(line)
+    except ValueError as error:
+        return BadRow(number, f"not JSON: {error}")
+    if not isinstance(content, dict):
+        return BadRow(number, "not a JSON object")
+    row = {k: v for k, v in content.items() if k != "meta" and not k.startswith("label_")}
+    if app is not None:
+        row.setdefault("app", app)
+    return number, row
+
+
+class Replay:
+    """Sends rows in order.
+
+    Args:
+        monitor: Where to.
+        pace: How fast, how patient.
+        on_sent: Called with the number of rows sent so far, after each batch.
+        clock: Monotonic seconds.
+        sleep: Waits; replaced in tests.
+    """
+
+    def __init__(
+        self,
+        monitor: Remote,
+        pace: Pace,
+        *,
+        on_sent: Callable[[int], None] = lambda _: None,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
+        self._monitor = monitor
+        self._pace = pace
+        self._on_sent = on_sent
+        self._clock = clock
+        self._sleep = sleep
+
+    def run(self, rows: Iterable[tuple[int, Row] | BadRow]) -> Outcome:
+        """Send all rows; a row the monitor refuses is counted, not fatal.
+
+        Raises:
+            RagMonitorError: The monitor stayed away, or refuses everything.
+        """
+        outcome = Outcome()
+        started = self._clock()
+        sent = 0
+        for batch in self._batches(rows, outcome):
+            self._wait_for_turn(started, sent)
+            self._send(batch, outcome)
+            sent += len(batch)
+            self._on_sent(sent)
+        outcome.seconds = self._clock() - started
+        return outcome
+
+    def _batches(
+        self, rows: Iterable[tuple[int, Row] | BadRow], outcome: Outcome
+    ) -> Iterator[list[tuple[int, Row]]]:
+        speed = self._pace.per_second
+        limit = min(_BATCH, max(1, int(speed * _BATCH_SECONDS))) if speed else _BATCH
+        batch: list[tuple[int, Row]] = []
+        size = 0
+        for item in rows:
+            outcome.rows += 1
+            if isinstance(item, BadRow):
+                outcome.reject(f"line {item.line}: {item.reason}")
+                continue
+            batch.append(item)
+            size += len(json.dumps(item[1]))
+            if len(batch) >= limit or size >= _BATCH_BYTES:
+                yield batch
+                batch, size = [], 0
+        if batch:
+            yield batch
+
+    def _wait_for_turn(self, started: float, sent: int) -> None:
+        if self._pace.per_second:
+            self._sleep(max(0.0, started + sent / self._pace.per_second - self._clock()))
+
+    def _send(self, batch: list[tuple[int, Row]], outcome: Outcome) -> None:
+        reply = self._post([row for _, row in batch], outcome)
+        if reply.is_success:
+            self._note(batch, reply.json(), outcome)
+        elif reply.status_code in (400, 413, 422) and len(batch) > 1:
+            half = len(batch) // 2
+            self._send(batch[:half], outcome)
+            self._send(batch[half:], outcome)
+        elif reply.status_code in (400, 413, 422):
+            outcome.reject(f"line {batch[0][0]}: {explain(reply)}")
+        else:
+            raise refusal(reply)
+
+    def _note(self, batch: list[tuple[int, Row]], reply: Row, outcome: Outcome) -> None:
+        outcome.accepted += int(reply["accepted"])
+        outcome.unknown_fields.update(reply.get("unknown_fields", ()))
+        lines = [line for line, _ in batch]
+        for error in reply.get("errors", ()):
+            index = error.get("index") if isinstance(error, dict) else None
+            line = lines[index] if isinstance(index, int) and index < len(lines) else lines[0]
+            outcome.reject(f"line {line}: {_message(error)}")
+
+    def _post(self, rows: list[Row], outcome: Outcome) -> httpx.Response:
+        """Send until there is an answer that is not "later"."""
+        deadline = self._clock() + self._pace.patience_s
+        wait = _FIRST_WAIT_S
+        while True:
+            try:
+                reply = self._monitor.send("POST", "/api/v1/traces", json=rows)
+            except httpx.TransportError as error:
+                trouble, asked = f"it does not answer ({error})", 0.0
+            else:
+                if reply.status_code not in _RETRY:
+                    return reply
+                trouble, asked = f"it answers {reply.status_code}", _retry_after(reply)
+            pause = max(wait, asked)
+            if self._clock() + pause > deadline:
+                raise RagMonitorError(
+                    f"gave up on the monitor after {self._pace.patience_s:.0f} s: {trouble};"
+                    f" {outcome.accepted} rows were accepted, importing again stores none twice"
+                )
+            outcome.retries += 1
+            self._sleep(pause)
+            wait = min(2 * wait, _LONGEST_WAIT_S)
+
+
+def _retry_after(reply: httpx.Response) -> float:
+    try:
+        return min(float(reply.headers.get("retry-after", "0")), _LONGEST_WAIT_S)
+    except ValueError:
+        return 0.0
+
+
+def _message(error: object) -> str:
+    if isinstance(error, dict):
+        return str(error.get("detail") or error.get("message") or error)
+    return str(error)

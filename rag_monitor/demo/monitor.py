@@ -1,0 +1,142 @@
+"""What the story asks of a running monitor, through its public HTTP interface only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from statistics import fmean, median
+from typing import Any
+
+import httpx
+
+from rag_monitor.demo.processes import StoryError
+
+Json = dict[str, Any]
+_PAGE = 100
+
+
+@dataclass(slots=True)
+class Observed:
+    """The traces of one phase of the story, as the monitor shows them."""
+
+    traces: dict[str, Json] = field(default_factory=dict)
+    """Trace id to the API's trace, once it has scores."""
+
+    def mean(self, metric: str) -> float | None:
+        """Mean of the scored values; None before the first."""
+        values = list(self._values(metric))
+        return fmean(values) if values else None
+
+    def scored(self) -> int:
+        """Traces with at least one number."""
+        return sum(
+            any(score.get("status") == "scored" for score in trace["scores"])
+            for trace in self.traces.values()
+        )
+
+    def judges(self) -> list[str]:
+        """Names of the judges that answered, sorted."""
+        names = {
+            _judge_name(score["judge"])
+            for trace in self.traces.values()
+            for score in trace["scores"]
+            if score.get("judge")
+        }
+        return sorted(names)
+
+    def _values(self, metric: str) -> Iterable[float]:
+        for trace in self.traces.values():
+            for score in trace["scores"]:
+                if score["metric"] == metric and score.get("status") == "scored":
+                    yield float(score["value"])
+
+
+def median_timing(traces: Iterable[Json], name: str) -> float | None:
+    """Median milliseconds of one timing over the traces that have it."""
+    values = [
+        float(value)
+        for trace in traces
+        if (value := (trace.get("timings") or {}).get(name)) is not None
+    ]
+    return round(median(values), 2) if values else None
+
+
+class MonitorApi:
+    """Reads and writes through `/api/v1`.
+
+    Args:
+        http: A client whose base URL is the monitor's.
+        app: The application the story is about.
+    """
+
+    def __init__(self, http: httpx.AsyncClient, app: str) -> None:
+        self._http = http
+        self._app = app
+
+    async def follow(self, seen: Observed, skip: Iterable[str] = ()) -> None:
+        """Add to `seen` the traces that got their scores since the last call."""
+        passed = set(skip) | set(seen.traces)
+        for trace_id in await self._trace_ids():
+            if trace_id in passed:
+                continue
+            trace = await self._get(f"/api/v1/traces/{trace_id}")
+            if trace.get("scores"):
+                seen.traces[trace_id] = trace
+
+    async def rules(self) -> list[Json]:
+        """Every alert rule."""
+        rules: list[Json] = (await self._get("/api/v1/rules"))["rules"]
+        return rules
+
+    async def save_rules(self, rules: Sequence[Mapping[str, object]]) -> None:
+        """Replace the whole set of rules."""
+        reply = await self._http.put("/api/v1/rules", json={"rules": list(rules)})
+        _check(reply)
+
+    async def alerts(self) -> list[Json]:
+        """Every alert of the application, in any state."""
+        alerts: list[Json] = (await self._get("/api/v1/alerts"))["alerts"]
+        return [alert for alert in alerts if alert["app"] == self._app]
+
+    async def hit_rates(self) -> dict[str, float]:
+        """Share of traces by `kind/name/basis`, from `/metrics`."""
+        from prometheus_client.parser import text_string_to_metric_families
+
+        reply = await self._http.get("/metrics")
+        _check(reply)
+        return {
+            "/".join(sample.labels[key] for key in ("kind", "name", "basis")): sample.value
+            for family in text_string_to_metric_families(reply.text)
+            for sample in family.samples
+            if sample.name == "rag_monitor_hit_ratio" and sample.labels.get("app") == self._app
+        }
+
+    async def _trace_ids(self) -> list[str]:
+        ids: list[str] = []
+        cursor: str | None = None
+        while True:
+            query = {"app": self._app, "limit": str(_PAGE)} | ({"cursor": cursor} if cursor else {})
+            page = await self._get("/api/v1/traces", query)
+            ids.extend(item["trace_id"] for item in page["items"])
+            cursor = page.get("next_cursor")
+            if not cursor:
+                return ids
+
+    async def _get(self, path: str, query: Mapping[str, str] | None = None) -> Json:
+        reply = await self._http.get(path, params=query)
+        _check(reply)
+        body: Json = reply.json()
+        return body
+
+
+def _judge_name(judge: str) -> str:
+    """The first part of a judge identity in text form."""
+    return judge.partition("/")[0]
+
+
+def _check(reply: httpx.Response) -> None:
+    if not reply.is_success:
+        raise StoryError(
+            f"the monitor answered {reply.status_code} to {reply.request.method}"
+            f" {reply.request.url.path}: {reply.text[:300]}"
+        )
