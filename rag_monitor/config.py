@@ -18,11 +18,12 @@ from zoneinfo import available_timezones
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.alerting.options import AlertOptions
+from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.plan import EvaluationOptions
 from rag_monitor.ingest.limits import IngestOptions
 from rag_monitor.sampling.policy import SamplingOptions
-from rag_monitor.store import RetentionPolicy, StoreOptions
+from rag_monitor.store.options import StoreOptions
 
 PREFIX = "RAG_MONITOR_"
 DEFAULT_FILE = "rag_monitor.toml"

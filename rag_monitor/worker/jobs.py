@@ -17,12 +17,12 @@ from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.clock import Clock
-from rag_monitor.domain.stored import EvaluationTask, PendingTrace
+from rag_monitor.domain.stored import EvaluationTask, PendingTrace, RetentionPolicy
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import IngestError, LeaseLost
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
 from rag_monitor.ingest.derive import derive
-from rag_monitor.store import RetentionPolicy, Store
+from rag_monitor.store.store import Store
 
 _log = logging.getLogger(__name__)
 
@@ -78,25 +78,31 @@ class Jobs:
         if not tasks:
             return 0
         outcomes = await self._pipeline.evaluate(
-            [WorkItem(trace=task.trace, attempt=task.attempts) for task in tasks]
+            [
+                WorkItem(trace=task.trace, attempt=task.attempts, forced=task.forced)
+                for task in tasks
+            ]
         )
         await asyncio.to_thread(self._save, tasks, outcomes)
         return len(tasks)
 
     def _save(self, tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]) -> None:
+        done = []
         for task, outcome in zip(tasks, outcomes, strict=True):
-            try:
-                self._save_one(task, outcome)
-            except LeaseLost:
-                telemetry.dropped("evaluation", "lease_lost")
+            if outcome.retry_reason is None:
+                done.append((task, outcome.scores, outcome.decisions))
+            else:
+                self._wait(task, outcome.retry_reason)
+        for _ in self._store.tasks.complete_many(done):
+            telemetry.dropped("evaluation", "lease_lost")
 
-    def _save_one(self, task: EvaluationTask, outcome: Outcome) -> None:
-        if outcome.retry_reason is None:
-            self._store.tasks.complete(task, outcome.scores, outcome.decisions)
-            return
+    def _wait(self, task: EvaluationTask, reason: str) -> None:
         base = self._pipeline.plan.options.retry_base_s
         wait = timedelta(seconds=base * 2 ** (task.attempts - 1))
-        self._store.tasks.retry(task, outcome.retry_reason, self._clock.now() + wait)
+        try:
+            self._store.tasks.retry(task, reason, self._clock.now() + wait)
+        except LeaseLost:
+            telemetry.dropped("evaluation", "lease_lost")
 
     async def roll_up(self) -> int:
         """Recompute the rollups of minutes in which something changed."""
@@ -124,7 +130,7 @@ class Jobs:
         report = await asyncio.to_thread(
             self._store.retention.run, self._clock.now(), self._retention
         )
-        return report.deleted
+        return report.traces + report.rows + len(report.partitions)
 
 
 def _derive_all(pending: Sequence[PendingTrace]) -> list[tuple[PendingTrace, Trace | None]]:

@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 
 
 class Worker:
-    """Evaluates whenever there is work; derives, aggregates and alerts while it leads."""
+    """Derives and evaluates whenever there is work; aggregates and alerts while it leads."""
 
     def __init__(self, jobs: Jobs, leadership: Leadership, options: WorkerOptions) -> None:
         self._jobs = jobs
@@ -29,7 +29,7 @@ class Worker:
         schedule = self._scheduler
         schedule.every(options.leader_ttl_s / 3, "lead", self._lead)
         schedule.every(options.poll_s, "evaluate", jobs.evaluate_due, drain=True)
-        schedule.every(options.poll_s, "derive", self._led(jobs.derive_due), drain=True)
+        schedule.every(options.poll_s, "derive", jobs.derive_due, drain=True)
         schedule.every(options.poll_s, "roll_up", self._led(jobs.roll_up), drain=True)
         schedule.every(options.rules_every_s, "rules", self._led(jobs.check_rules))
         schedule.every(options.deliver_every_s, "deliver", self._led(jobs.deliver), drain=True)
