@@ -1,0 +1,224 @@
+"""What the store hands out and takes in beyond the nouns themselves: queries, pages, work, leases."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+
+from rag_monitor.domain.decision import SamplingDecision
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.ports import BlobFormat
+from rag_monitor.domain.score import Score
+from rag_monitor.domain.trace import Trace, TraceStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PendingTrace:
+    """The evidence of a trace that waits to be derived. Claimed for half a minute."""
+
+    project: str
+    trace_id: str
+    received_at: datetime
+    """When the first evidence arrived, aware UTC."""
+    blobs: tuple[tuple[BlobFormat, bytes], ...]
+    """Uncompressed, in order of arrival."""
+    version: int
+    """Blobs seen so far; evidence that arrives after this version makes the trace due again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationTask:
+    """One revision of one trace to be judged, under a lease."""
+
+    id: int
+    project: str
+    trace: Trace
+    token: int
+    """Fencing token: completing with a token that is no longer current raises `LeaseLost`."""
+    attempts: int
+    """How often it was claimed, this time included; from 1."""
+    forced: bool = False
+    """A person asked for it: judge whatever the sampler says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backlog:
+    """What waits to be judged."""
+
+    waiting: int
+    oldest_age_s: float
+    """Seconds since the oldest waiting task was made; 0 when none waits."""
+    parked: int = 0
+    """Tasks given up on, kept with their reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceQuery:
+    """Which traces to list, newest first. None: no such filter."""
+
+    project: str
+    app: str | None = None
+    release: str | None = None
+    since: datetime | None = None
+    """`started_at` at or after this."""
+    until: datetime | None = None
+    """`started_at` before this."""
+    metric: str | None = None
+    """Only traces with a score of this metric."""
+    below: float | None = None
+    """With `metric`: only scores below this."""
+    status: TraceStatus | None = None
+    q: str | None = None
+    """Text the question contains, case-insensitive where the script has cases."""
+    cursor: str | None = None
+    """`TracePage.next_cursor` of the page before."""
+    limit: int = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TraceSummary:
+    """One row of a trace list."""
+
+    trace_id: str
+    app: str
+    release: str | None
+    started_at: datetime
+    status: TraceStatus
+    question: str | None
+    answer: str | None
+    end_to_end_ms: float | None
+    first_byte_ms: float | None
+    revision: int
+    user_id: str | None = None
+    session_id: str | None = None
+    scores: dict[str, float | None] = field(default_factory=dict)
+    """Current value by metric; of several judges the newest; None: no value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TracePage:
+    """A page of traces and where the next one starts."""
+
+    items: tuple[TraceSummary, ...]
+    next_cursor: str | None = None
+    """Opaque; None on the last page."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StoredTrace:
+    """A trace with everything that is known about it."""
+
+    trace: Trace
+    received_at: datetime
+    scores: tuple[Score, ...] = ()
+    """Of the current revision."""
+    feedback: tuple[Feedback, ...] = ()
+    decisions: tuple[SamplingDecision, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppSummary:
+    """An application that sent traces."""
+
+    app: str
+    traces: int
+    last_seen: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DirtyMinute:
+    """A minute of an app whose rollups no longer match its traces."""
+
+    project: str
+    app: str
+    minute: datetime
+    version: int
+    """Changes with every change; the mark is cleared only if it is still this."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lease:
+    """The right to act under a name until a time."""
+
+    name: str
+    owner: str
+    token: int
+    """Grows with every change of owner; write it with what you do, refuse smaller ones."""
+    expires_at: datetime
+    """Database time."""
+
+
+class KeyScope(StrEnum):
+    """What a key may do."""
+
+    INGEST = "ingest"
+    READ = "read"
+    WRITE = "write"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApiKey:
+    """A key as the store knows it: never the key itself."""
+
+    id: str
+    project: str
+    name: str
+    scopes: frozenset[KeyScope]
+    prefix: str
+    """The first characters, for people to recognise it."""
+    created_at: datetime
+    last_used_at: datetime | None = None
+    """To within a minute."""
+    expires_at: datetime | None = None
+    revoked_at: datetime | None = None
+
+    def allows(self, scope: KeyScope) -> bool:
+        """Whether the key carries `scope`, or is an admin's."""
+        return scope in self.scopes or KeyScope.ADMIN in self.scopes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ErasureReport:
+    """What erasing a user removed."""
+
+    traces: int = 0
+    passages: int = 0
+    feedback: int = 0
+    replies: int = 0
+    outbox: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionPolicy:
+    """How long things are kept."""
+
+    traces_days: int = 30
+    """Evidence, traces, passages, feedback and everything else with text."""
+    scores_days: int = 400
+    """Scores without their verdicts' trace, and rollups."""
+    max_bytes: int | None = None
+    """Above this database size the oldest days of traces go early; None: no limit."""
+    batch: int = 1000
+    """Rows per delete, so that writers never wait long."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RetentionReport:
+    """What a retention run removed."""
+
+    traces: int = 0
+    rows: int = 0
+    """Rows of every table, where they were deleted one by one."""
+    partitions: tuple[str, ...] = ()
+    """PostgreSQL partitions that were dropped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BudgetLimits:
+    """What a judge may use per project and UTC day; None: no limit."""
+
+    tokens: int | None = None
+    gpu_seconds: float | None = None
+    money: float | None = None
