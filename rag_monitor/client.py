@@ -1,1 +1,262 @@
-"""Read traces and scores back over HTTP."""
+"""Read traces and scores back over HTTP, as dicts or as data frames.
+
+    from rag_monitor.client import Client
+
+    with Client("http://127.0.0.1:8700") as monitor:
+        bad = monitor.traces(metric="faithfulness", below=0.5, as_frame="pandas")
+
+Needs only the standard library; pandas or polars are imported when a frame is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import urllib.error
+import urllib.request
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+from http.client import HTTPException
+from types import TracebackType
+from typing import Any, Final, Literal, Self
+from urllib.parse import quote, urlencode, urlsplit
+
+from rag_monitor.errors import RagMonitorError
+
+FrameKind = Literal["pandas", "polars"]
+PAGE: Final = 500
+
+
+class ClientError(RagMonitorError):
+    """The server refused the request, or does not answer."""
+
+    def __init__(self, message: str, status: int | None = None) -> None:
+        super().__init__(message)
+        self.status = status
+        """HTTP status; None when there was no answer at all."""
+
+
+class Client:
+    """Talks to one rag-monitor server. Safe to share between threads; holds no connection.
+
+    Args:
+        url: Where the server is, e.g. `http://127.0.0.1:8700`.
+        api_key: A key with the scope `read` (and `write` for feedback), where the server needs one.
+        timeout_s: Longest wait for one answer.
+    """
+
+    def __init__(self, url: str, api_key: str | None = None, *, timeout_s: float = 30.0) -> None:
+        if urlsplit(url).scheme not in {"http", "https"}:
+            raise ClientError(f"{url!r} is not an http:// or https:// address")
+        self._url = url.rstrip("/")
+        self._headers = {"Accept": "application/json", "User-Agent": "rag-monitor-client"}
+        if api_key is not None:
+            self._headers["X-API-Key"] = api_key
+        self._timeout_s = timeout_s
+        self._opener = urllib.request.build_opener(_NoRedirect())
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Nothing is held open; here so that `with` reads well."""
+
+    def traces(
+        self,
+        *,
+        app: str | None = None,
+        release: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        metric: str | None = None,
+        below: float | None = None,
+        status: str | None = None,
+        q: str | None = None,
+        limit: int | None = 1000,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """Traces, newest first; pages are followed until `limit` (None: all of them).
+
+        In a frame every metric has its own column `score.<metric>`.
+
+        Raises:
+            ClientError: The server refused, with its reason.
+        """
+        where = {
+            "app": app,
+            "release": release,
+            "from": since,
+            "to": until,
+            "metric": metric,
+            "below": below,
+            "status": status,
+            "q": q,
+        }
+        rows = list(self._pages(where, limit))
+        return rows if as_frame is None else _frame([_flat(row) for row in rows], as_frame)
+
+    def _pages(self, where: Mapping[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
+        cursor = None
+        left = limit
+        while left is None or left > 0:
+            size = PAGE if left is None else min(PAGE, left)
+            page = self._get("/api/v1/traces", {**where, "limit": size, "cursor": cursor})
+            yield from page["items"]
+            cursor = page["next_cursor"]
+            if cursor is None:
+                return
+            if left is not None:
+                left -= len(page["items"])
+
+    def trace(self, trace_id: str) -> dict[str, Any]:
+        """One trace with its passages, scores, verdicts and marks.
+
+        Raises:
+            ClientError: `status` 404 when there is no such trace.
+        """
+        found: dict[str, Any] = self._get(f"/api/v1/traces/{quote(trace_id, safe='')}", {})
+        return found
+
+    def summary(
+        self,
+        *,
+        app: str | None = None,
+        window: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        release: str | None = None,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """Every app over a window (`24h`, `7d` …). A frame has one row per app and metric."""
+        where = {"app": app, "window": window, "from": since, "to": until, "release": release}
+        found = self._get("/api/v1/summary", where)
+        if as_frame is None:
+            return found
+        rows = [{"app": app["app"], **metric} for app in found["apps"] for metric in app["metrics"]]
+        return _frame(rows, as_frame)
+
+    def series(
+        self,
+        app: str,
+        metric: str,
+        *,
+        window: str | None = None,
+        since: datetime | str | None = None,
+        until: datetime | str | None = None,
+        step: str | None = None,
+        release: str | None = None,
+        judge: str | None = None,
+        as_frame: FrameKind | None = None,
+    ) -> Any:
+        """One metric over time. A frame has one row per step."""
+        where = {
+            "app": app,
+            "metric": metric,
+            "window": window,
+            "from": since,
+            "to": until,
+            "step": step,
+            "release": release,
+            "judge": judge,
+        }
+        found = self._get("/api/v1/series", where)
+        return found if as_frame is None else _frame(found["points"], as_frame)
+
+    def feedback(
+        self,
+        trace_id: str,
+        value: float,
+        *,
+        metric: str | None = None,
+        statement: int | None = None,
+        comment: str | None = None,
+        author: str | None = None,
+    ) -> dict[str, Any]:
+        """Mark a trace (or one metric, or one statement of it): 0 is bad, 1 is good."""
+        body = {
+            "trace_id": trace_id,
+            "value": value,
+            "metric": metric,
+            "statement": statement,
+            "comment": comment,
+            "author": author,
+        }
+        stored: dict[str, Any] = self._send("POST", "/api/v1/feedback", body)
+        return stored
+
+    def _get(self, path: str, where: Mapping[str, Any]) -> Any:
+        given = {k: _text(v) for k, v in where.items() if v is not None}
+        return self._send("GET", f"{path}?{urlencode(given)}" if given else path, None)
+
+    def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+        data = None if body is None else json.dumps(body).encode()
+        headers = self._headers | ({"Content-Type": "application/json"} if body else {})
+        request = urllib.request.Request(  # noqa: S310 - the scheme was checked
+            self._url + path, data=data, headers=headers, method=method
+        )
+        try:
+            with self._opener.open(request, timeout=self._timeout_s) as answer:
+                return json.loads(answer.read())
+        except urllib.error.HTTPError as error:
+            with error:
+                raise ClientError(_reason(error), error.code) from None
+        except (OSError, HTTPException) as error:
+            reason = getattr(error, "reason", error)
+            raise ClientError(
+                f"{self._url} does not answer ({reason}); is `rag-monitor serve` running there?"
+            ) from error
+        except ValueError as error:
+            raise ClientError(
+                f"{self._url} answered with something that is not JSON; is it rag-monitor?"
+            ) from error
+
+
+class _NoRedirect(urllib.request.HTTPRedirectHandler):
+    """A redirect could carry the key to somebody else."""
+
+    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
+        """Never follow."""
+
+
+def _reason(error: urllib.error.HTTPError) -> str:
+    try:
+        detail = json.loads(error.read(1_000_000)).get("detail")
+    except (ValueError, AttributeError, OSError):
+        detail = None
+    return f"{detail or error.reason} (HTTP {error.code})"
+
+
+def _text(value: object) -> str:
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise ClientError(f"{value!r} has no time zone; use datetime(..., tzinfo=timezone.utc)")
+        return value.isoformat()
+    return str(value)
+
+
+def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
+    flat = {key: value for key, value in row.items() if key != "scores"}
+    flat["started_at"] = datetime.fromisoformat(row["started_at"])
+    flat.update({f"score.{metric}": value for metric, value in row["scores"].items()})
+    return flat
+
+
+def _frame(rows: list[dict[str, Any]], kind: FrameKind) -> Any:
+    """The rows as a frame; columns are all keys in order of appearance."""
+    columns = list(dict.fromkeys(key for row in rows for key in row))
+    data = {column: [row.get(column) for row in rows] for column in columns}
+    if kind not in {"pandas", "polars"}:
+        raise ClientError(f"as_frame must be 'pandas' or 'polars', not {kind!r}")
+    try:
+        library: Any = importlib.import_module(kind)
+    except ImportError:
+        raise ClientError(f"{kind} is not installed; run `pip install {kind}`") from None
+    return library.DataFrame(data)

@@ -1,0 +1,282 @@
+"""Who asks, and what they may do: keys in headers for programs, a signed cookie for people.
+
+Keys are never looked for in a URL. Comparison is on hashes and takes equal time.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+import hmac
+import json
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final
+
+from fastapi import Depends, Request
+
+from rag_monitor.domain.stored import KeyScope
+from rag_monitor.domain.trace import DEFAULT_PROJECT
+from rag_monitor.server.context import Services
+from rag_monitor.server.problems import ProblemError
+
+COOKIE: Final = "rag_monitor_session"
+CONFIGURED_KEY: Final = "configured"
+"""The `key_id` of whoever holds the key from the configuration."""
+_MAX_KEY_LENGTH: Final = 512
+_ALL_SCOPES: Final = frozenset(KeyScope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Principal:
+    """Who asks."""
+
+    project: str
+    scopes: frozenset[KeyScope]
+    key_id: str | None = None
+    """None on an open server."""
+    name: str = ""
+
+    def allows(self, scope: KeyScope) -> bool:
+        """Whether this caller may do what `scope` covers."""
+        return scope in self.scopes or KeyScope.ADMIN in self.scopes
+
+
+OPEN: Final = Principal(project=DEFAULT_PROJECT, scopes=_ALL_SCOPES, name="local")
+
+
+class FailureLimit:
+    """Slows down whoever guesses keys: so many wrong ones per minute and address."""
+
+    def __init__(self, per_minute: int = 30, addresses: int = 10_000) -> None:
+        self._per_minute = per_minute
+        self._addresses = addresses
+        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
+
+    def check(self, address: str, now: float) -> None:
+        """Raise 429 when the address has failed too often in the last minute."""
+        failures = self._failures.get(address)
+        if failures is None:
+            return
+        while failures and failures[0] <= now - 60:
+            failures.popleft()
+        if len(failures) >= self._per_minute:
+            wait = max(1, int(failures[0] + 60 - now))
+            raise ProblemError(
+                429,
+                f"Too many wrong keys from this address; try again in {wait} s.",
+                kind="too-many-failures",
+                headers={"Retry-After": str(wait)},
+            )
+
+    def record(self, address: str, now: float) -> None:
+        """Remember a failure."""
+        failures = self._failures.setdefault(address, deque(maxlen=self._per_minute))
+        failures.append(now)
+        self._failures.move_to_end(address)
+        while len(self._failures) > self._addresses:
+            self._failures.popitem(last=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Session:
+    """What a person's cookie says."""
+
+    key_id: str | None
+    project: str
+    nonce: str
+    expires_at: float
+    """Unix seconds."""
+
+
+class Gate:
+    """Authenticates requests. One per application."""
+
+    def __init__(self, services: Services) -> None:
+        self._services = services
+        self._configured = services.options.api_key
+        seed = self._configured.encode() if self._configured else secrets.token_bytes(32)
+        self._secret = hmac.digest(seed, b"rag-monitor/session/1", "sha256")
+        self.failures = FailureLimit()
+
+    @property
+    def closed(self) -> bool:
+        """Whether a key is needed at all."""
+        return self._configured is not None
+
+    def identify(self, request: Request) -> Principal:
+        """Who sent the request. May block on the database.
+
+        Raises:
+            ProblemError: 401 without a valid key, 429 after too many wrong ones.
+        """
+        key = presented_key(request)
+        if key is not None:
+            principal = self._by_key(key, request)
+            if principal is not None:
+                return principal
+        if not self.closed:
+            return OPEN
+        if key is None and (session := self.session(request)) is not None:
+            principal = self._by_session(session)
+            if principal is not None:
+                return principal
+        raise ProblemError(
+            401,
+            "This server needs a key: send it as `X-API-Key: …` or `Authorization: Bearer …`."
+            if key is None
+            else "The key is not valid: it is unknown, revoked or expired.",
+            kind="key-needed" if key is None else "key-invalid",
+            headers={"WWW-Authenticate": 'Bearer realm="rag-monitor"'},
+        )
+
+    def _by_key(self, key: str, request: Request) -> Principal | None:
+        clock = self._services.clock
+        address = request.client.host if request.client else ""
+        self.failures.check(address, clock.monotonic())
+        principal = self.check_key(key)
+        if principal is None and self.closed:
+            self.failures.record(address, clock.monotonic())
+        return principal
+
+    def check_key(self, key: str) -> Principal | None:
+        """Who holds the key; None when nobody does."""
+        if not key or len(key) > _MAX_KEY_LENGTH or not key.isprintable():
+            return None
+        if self._configured is not None and _same(key, self._configured):
+            return Principal(
+                project=DEFAULT_PROJECT, scopes=_ALL_SCOPES, key_id=CONFIGURED_KEY, name="admin"
+            )
+        found = self._services.keys.authenticate(key)
+        if found is None:
+            return None
+        return Principal(
+            project=found.project, scopes=found.scopes, key_id=found.id, name=found.name
+        )
+
+    def _by_session(self, session: Session) -> Principal | None:
+        if session.key_id == CONFIGURED_KEY:
+            return Principal(
+                project=session.project,
+                scopes=_ALL_SCOPES,
+                key_id=CONFIGURED_KEY,
+                name="admin",
+            )
+        now = self._services.clock.now()
+        for key in self._services.keys.list(session.project):
+            if key.id == session.key_id and _alive(key.revoked_at, key.expires_at, now):
+                return Principal(
+                    project=key.project, scopes=key.scopes, key_id=key.id, name=key.name
+                )
+        return None
+
+    def open_session(self, principal: Principal) -> str:
+        """A signed cookie value for this person."""
+        lifetime = timedelta(hours=self._services.options.session_hours)
+        payload = {
+            "k": principal.key_id,
+            "p": principal.project,
+            "n": secrets.token_urlsafe(18),
+            "e": (self._services.clock.now() + lifetime).timestamp(),
+        }
+        text = base64.urlsafe_b64encode(json.dumps(payload).encode()).decode()
+        return f"{text}.{self._sign(text)}"
+
+    def session(self, request: Request) -> Session | None:
+        """The session the request's cookie carries; None when it is missing, forged or over."""
+        text, _, signature = request.cookies.get(COOKIE, "").partition(".")
+        if not text or not _same(signature, self._sign(text)):
+            return None
+        payload: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text))
+        session = Session(
+            key_id=payload["k"], project=payload["p"], nonce=payload["n"], expires_at=payload["e"]
+        )
+        if session.expires_at <= self._services.clock.now().timestamp():
+            return None
+        return session
+
+    def form_token(self, session: Session) -> str:
+        """The token every form of this session carries."""
+        return self._sign(f"form {session.nonce}")
+
+    def check_form(self, session: Session | None, token: str) -> None:
+        """Raise 403 unless the token belongs to the session."""
+        if session is None or not _same(token, self.form_token(session)):
+            raise ProblemError(
+                403,
+                "The form is no longer valid. Reload the page and send it again.",
+                kind="form-token",
+            )
+
+    def _sign(self, text: str) -> str:
+        digest = hmac.digest(self._secret, text.encode(), "sha256")
+        return base64.urlsafe_b64encode(digest).decode().rstrip("=")
+
+
+def presented_key(request: Request) -> str | None:
+    """The key in the headers: X-API-Key, Bearer, or the password of Basic (Langfuse clients)."""
+    direct = request.headers.get("x-api-key")
+    if direct is not None:
+        return direct
+    scheme, _, value = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() == "bearer":
+        return value.strip()
+    if scheme.lower() == "basic":
+        try:
+            pair = base64.b64decode(value, validate=True).decode("utf-8", "replace")
+        except (binascii.Error, ValueError):
+            return ""
+        return pair.partition(":")[2]
+    return None
+
+
+def _same(left: str, right: str) -> bool:
+    """Equality in equal time, whatever the lengths."""
+    digests = [hashlib.sha256(text.encode("utf-8", "replace")).digest() for text in (left, right)]
+    return hmac.compare_digest(*digests)
+
+
+def _alive(revoked_at: datetime | None, expires_at: datetime | None, now: datetime) -> bool:
+    return revoked_at is None and (expires_at is None or expires_at > now)
+
+
+def services_of(request: Request) -> Services:
+    """The application's services."""
+    services: Services = request.app.state.services
+    return services
+
+
+def gate_of(request: Request) -> Gate:
+    """The application's gate."""
+    gate: Gate = request.app.state.gate
+    return gate
+
+
+def needs(*scopes: KeyScope) -> Callable[[Request], Principal]:
+    """A dependency: the caller, who has at least one of `scopes`."""
+
+    def dependency(request: Request) -> Principal:
+        principal = gate_of(request).identify(request)
+        if not any(principal.allows(scope) for scope in scopes):
+            wanted = " or ".join(f"`{scope.value}`" for scope in scopes)
+            raise ProblemError(
+                403,
+                f"This key may not do that: it lacks the scope {wanted}. "
+                "Make one that has it with `rag-monitor keys create`.",
+                kind="scope-missing",
+            )
+        return principal
+
+    return dependency
+
+
+ServicesOf = Annotated[Services, Depends(services_of)]
+Ingester = Annotated[Principal, Depends(needs(KeyScope.INGEST))]
+Reader = Annotated[Principal, Depends(needs(KeyScope.READ))]
+Marker = Annotated[Principal, Depends(needs(KeyScope.INGEST, KeyScope.WRITE))]
+Writer = Annotated[Principal, Depends(needs(KeyScope.WRITE))]
+Admin = Annotated[Principal, Depends(needs(KeyScope.ADMIN))]

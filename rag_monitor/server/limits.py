@@ -1,0 +1,222 @@
+"""ASGI middleware that stands before every route: last resort, hosts, origins, bodies, headers.
+
+Refusals happen before the body is read, so that a refused sender costs nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Final
+from urllib.parse import urlsplit
+
+import anyio
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from rag_monitor.server.context import ServerOptions
+from rag_monitor.server.problems import Problem, ProblemError, problem_of, respond
+from rag_monitor.telemetry import dropped
+
+SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
+CONTENT_SECURITY_POLICY: Final = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
+    "frame-ancestors 'none'"
+)
+SECURITY_HEADERS: Final = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+logger = logging.getLogger(__name__)
+
+
+class LastResort:
+    """Outermost: adds the security headers, and turns whatever escapes into a 503 problem."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer, whatever happens inside."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        started = False
+
+        async def guarded(message: Message) -> None:
+            nonlocal started
+            if message["type"] == "http.response.start":
+                started = True
+                _secure(MutableHeaders(scope=message), scope["path"])
+            await send(message)
+
+        try:
+            await self._app(scope, receive, guarded)
+        except Exception as error:
+            if started:
+                logger.exception("a response broke off")
+                raise
+            await _refuse(problem_of(error), scope, receive, guarded)
+
+
+def _secure(headers: MutableHeaders, path: str) -> None:
+    for name, value in SECURITY_HEADERS.items():
+        headers.setdefault(name, value)
+    if not path.startswith("/static/"):
+        headers.setdefault("Cache-Control", "no-store")
+
+
+class HostGuard:
+    """Answers only to its own names, and lets no foreign page change anything."""
+
+    def __init__(self, app: ASGIApp, options: ServerOptions) -> None:
+        self._app = app
+        self._hosts = options.hosts
+        self._public = _origin(options.public_url) if options.public_url else None
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse foreign hosts (400) and cross-site changes (403)."""
+        if scope["type"] == "http" and (problem := self._judge(scope)) is not None:
+            await _refuse(problem, scope, receive, send)
+            return
+        await self._app(scope, receive, send)
+
+    def _judge(self, scope: Scope) -> Problem | None:
+        headers = Headers(scope=scope)
+        host = headers.get("host", "")
+        if self._hosts is not None and _hostname(host) not in self._hosts:
+            return Problem(
+                status=400,
+                kind="host-unknown",
+                detail="This server does not answer to that Host name. Set RAG_MONITOR_PUBLIC_URL "
+                "or `http.allowed_hosts` to the name it is reached by.",
+            )
+        if scope["method"] not in SAFE_METHODS and self._foreign(headers, host):
+            return Problem(
+                status=403,
+                kind="cross-site",
+                detail="Changes are taken only from this server's own pages or from programs, "
+                "not from pages of other sites.",
+            )
+        return None
+
+    def _foreign(self, headers: Headers, host: str) -> bool:
+        if headers.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
+            return True
+        origin = headers.get("origin")
+        if origin is None:
+            return False
+        return urlsplit(origin).netloc.lower() != host.lower() and origin.lower() != self._public
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _origin(url: str) -> str:
+    parts = urlsplit(url)
+    return f"{parts.scheme}://{parts.netloc}".lower()
+
+
+class BodyLimit:
+    """Caps one body, all bodies in flight, and the pause between two pieces of a body."""
+
+    def __init__(self, app: ASGIApp, options: ServerOptions) -> None:
+        self._app = app
+        self._max = options.max_body_bytes
+        self._max_inflight = options.max_inflight_bytes
+        self._timeout_s = options.body_timeout_s
+        self._inflight = 0
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Refuse by the declared length first, then count what really comes."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+        declared = Headers(scope=scope).get("content-length", "0")
+        length = int(declared) if declared.isdecimal() and len(declared) < 19 else self._max + 1
+        if length > self._max:
+            await _refuse(self._too_large(), scope, receive, send)
+            return
+        body = _Body(self, receive)
+        try:
+            await self._app(scope, body.receive, send)
+        except ProblemError as error:
+            await _refuse(error.problem, scope, receive, send)
+        finally:
+            self._inflight -= body.held
+
+    def _too_large(self) -> Problem:
+        dropped("server", "body_too_large")
+        return Problem(
+            status=413,
+            kind="payload-too-large",
+            detail=f"The body is larger than {self._max} bytes. Send it in smaller parts, or raise "
+            "`http.max_body_bytes`.",
+            headers={"Connection": "close"},
+        )
+
+    def admit(self, held: int, more: int) -> None:
+        """Take `more` bytes of a body of which `held` are here, or raise the refusal."""
+        if held + more > self._max:
+            raise ProblemError(
+                413,
+                (problem := self._too_large()).detail,
+                kind=problem.kind,
+                headers=problem.headers,
+            )
+        if self._inflight + more > self._max_inflight:
+            dropped("server", "too_much_in_flight")
+            raise ProblemError(
+                503,
+                "Too many request bodies are being read at once; send it again in a few seconds.",
+                kind="overloaded",
+                headers={"Retry-After": "5", "Connection": "close"},
+            )
+        self._inflight += more
+
+    async def next(self, receive: Receive) -> Message:
+        """The next piece, or the refusal when it takes too long."""
+        with anyio.move_on_after(self._timeout_s):
+            return await receive()
+        raise ProblemError(
+            408,
+            f"The rest of the body did not come within {self._timeout_s:g} s.",
+            kind="body-timeout",
+            headers={"Connection": "close"},
+        )
+
+
+class _Body:
+    """One request's body on its way in."""
+
+    def __init__(self, limit: BodyLimit, receive: Receive) -> None:
+        self._limit = limit
+        self._receive = receive
+        self._complete = False
+        self.held = 0
+
+    async def receive(self) -> Message:
+        if self._complete:
+            return await self._receive()
+        message = await self._limit.next(self._receive)
+        if message["type"] == "http.request":
+            more = len(message.get("body", b""))
+            self._limit.admit(self.held, more)
+            self.held += more
+            self._complete = not message.get("more_body", False)
+        return message
+
+
+async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    content_type = Headers(scope=scope).get("content-type", "")
+    await respond(problem, scope["path"], content_type)(scope, receive, send)

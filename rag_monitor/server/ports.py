@@ -1,0 +1,389 @@
+"""Ports: what the HTTP side asks of the other stages.
+
+Methods are synchronous and may block on the database unless they are declared `async`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Literal, Protocol
+
+from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Silence
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.stored import (
+    ApiKey,
+    AppSummary,
+    Backlog,
+    ErasureReport,
+    KeyScope,
+    StoredTrace,
+    TracePage,
+    TraceQuery,
+)
+from rag_monitor.domain.window import Estimate, Series, Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthReport:
+    """Whether this process can do its work."""
+
+    ready: bool
+    checks: Mapping[str, str] = field(default_factory=dict)
+    """Per part (`store`, `scheduler`, `judge` …) `ok`, or one sentence on what is wrong."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeInfo:
+    """A judge this installation uses."""
+
+    name: str
+    """The name under which scores are filed: `str(JudgeIdentity)`."""
+    role: Literal["primary", "cheap", "fallback"] = "primary"
+    agreement: Mapping[str, float] | None = None
+    """Agreement with human labels (`auroc`, `balanced_accuracy`, `f1`, `kappa`, `ece`, `brier`);
+    None: unverified."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillRequest:
+    """Which traces to judge again, and by whom."""
+
+    project: str
+    window: Window
+    app: str | None = None
+    release: str | None = None
+    judge: str | None = None
+    """None: the configured one."""
+    limit: int = 1000
+    """At most this many traces, newest first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillPreview:
+    """What a backfill would do and cost."""
+
+    traces: int
+    judge: str
+    tokens: int | None = None
+    """Expected tokens; None when the judge uses none or it is not known."""
+    gpu_seconds: float | None = None
+    cost: float | None = None
+    """In the currency of `[judge.price]`; None without a price."""
+
+
+class OtlpReply(Protocol):
+    """A complete OTLP/HTTP response."""
+
+    @property
+    def status(self) -> int:
+        """HTTP status."""
+        ...
+
+    @property
+    def content_type(self) -> str:
+        """As the request's."""
+        ...
+
+    @property
+    def body(self) -> bytes:
+        """Encoded response message or Status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Further headers, e.g. Retry-After."""
+        ...
+
+
+class JsonReply(Protocol):
+    """What became of Trace JSON that was posted."""
+
+    @property
+    def accepted(self) -> int:
+        """Traces that are stored now."""
+        ...
+
+    @property
+    def trace_ids(self) -> Sequence[str]:
+        """Of the accepted, in order."""
+        ...
+
+    @property
+    def unknown_fields(self) -> Sequence[str]:
+        """Names that were ignored."""
+        ...
+
+    @property
+    def errors(self) -> Sequence[object]:
+        """Per refused object, why."""
+        ...
+
+
+class TraceReceiver(Protocol):
+    """The ingest stage."""
+
+    async def receive_traces(
+        self, body: bytes, content_type: str, content_encoding: str | None, project: str
+    ) -> OtlpReply:
+        """Take an OTLP trace request in; returns after the commit."""
+        ...
+
+    async def receive_logs(
+        self, body: bytes, content_type: str, content_encoding: str | None, project: str
+    ) -> OtlpReply:
+        """Take an OTLP log request in."""
+        ...
+
+    async def receive_json(self, body: bytes, project: str) -> JsonReply:
+        """Take Trace JSON in: one object, a list, or JSON lines."""
+        ...
+
+
+class TraceStore(Protocol):
+    """Traces as they were derived."""
+
+    def get(self, project: str, trace_id: str) -> StoredTrace:
+        """The trace; raises `NotFound`."""
+        ...
+
+    def search(self, query: TraceQuery) -> TracePage:
+        """A page of traces, newest first; raises `ValueError` on a cursor it did not give."""
+        ...
+
+    def apps(self, project: str) -> Sequence[AppSummary]:
+        """Apps that sent traces."""
+        ...
+
+    def releases(self, project: str, app: str) -> Sequence[str]:
+        """Releases of an app, newest first."""
+        ...
+
+    def worst(
+        self, project: str, app: str, metric: str, window: Window, limit: int
+    ) -> Sequence[str]:
+        """Ids of the traces with the lowest scores."""
+        ...
+
+    def erase_user(self, project: str, user_id: str) -> ErasureReport:
+        """Erase everything of a user."""
+        ...
+
+
+class FeedbackStore(Protocol):
+    """People's marks."""
+
+    def add(self, feedback: Feedback) -> object:
+        """Store a mark."""
+        ...
+
+
+class RuleStore(Protocol):
+    """Alert rules of a project."""
+
+    def all(self, project: str) -> Sequence[AlertRule]:
+        """Every rule, disabled ones too."""
+        ...
+
+    def save(self, rule: AlertRule) -> object:
+        """Insert, or replace the rule of that name."""
+        ...
+
+    def delete(self, project: str, name: str) -> object:
+        """Remove a rule."""
+        ...
+
+
+class AlertStore(Protocol):
+    """Alerts, open and past."""
+
+    def load(self, project: str, state: AlertState | None = None) -> Sequence[Alert]:
+        """Alerts in a state, or all."""
+        ...
+
+    def acknowledge(self, project: str, id: str, by: str) -> object:
+        """Mark as seen; raises `NotFound`."""
+        ...
+
+
+class SilenceStore(Protocol):
+    """Silences, past ones included until they are deleted."""
+
+    def all(self, project: str) -> Sequence[Silence]:
+        """Every silence."""
+        ...
+
+    def add(self, silence: Silence) -> object:
+        """Store a silence."""
+        ...
+
+    def delete(self, project: str, id: str) -> object:
+        """Remove one; raises `NotFound`."""
+        ...
+
+
+class KeyStore(Protocol):
+    """API keys; only their hashes are stored."""
+
+    def create(
+        self,
+        project: str,
+        name: str,
+        scopes: frozenset[KeyScope],
+        expires_at: datetime | None = None,
+    ) -> tuple[ApiKey, str]:
+        """A new key and its secret, which is stored nowhere."""
+        ...
+
+    def list(self, project: str) -> Sequence[ApiKey]:
+        """Every key, revoked ones too."""
+        ...
+
+    def revoke(self, project: str, id: str) -> object:
+        """Revoke at once; raises `NotFound`."""
+        ...
+
+    def authenticate(self, key: str) -> ApiKey | None:
+        """The valid key with this secret, or None."""
+        ...
+
+
+class TaskStore(Protocol):
+    """The evaluation queue."""
+
+    def backlog(self, now: datetime) -> Backlog:
+        """What waits."""
+        ...
+
+
+class LatencySummary(Protocol):
+    """Latency of a window, in milliseconds."""
+
+    @property
+    def count(self) -> int:
+        """Traces with this timing."""
+        ...
+
+    @property
+    def p50(self) -> float | None:
+        """Median."""
+        ...
+
+    @property
+    def p90(self) -> float | None:
+        """90th percentile."""
+        ...
+
+    @property
+    def p99(self) -> float | None:
+        """99th percentile."""
+        ...
+
+    @property
+    def mean(self) -> float | None:
+        """Arithmetic mean."""
+        ...
+
+    @property
+    def histogram(self) -> Sequence[int]:
+        """Counts per `LATENCY_BUCKETS_S`, and one open bucket."""
+        ...
+
+
+class RoutingConfusion(Protocol):
+    """How routing to one name compares with its labels."""
+
+    @property
+    def kind(self) -> HitKind:
+        """What kind of thing."""
+        ...
+
+    @property
+    def name(self) -> str:
+        """Which one."""
+        ...
+
+    @property
+    def tp(self) -> int:
+        """Expected and hit."""
+        ...
+
+    @property
+    def fp(self) -> int:
+        """Hit although not expected."""
+        ...
+
+    @property
+    def tn(self) -> int:
+        """Neither."""
+        ...
+
+    @property
+    def fn(self) -> int:
+        """Expected and not hit."""
+        ...
+
+    @property
+    def precision(self) -> float | None:
+        """TP / (TP + FP)."""
+        ...
+
+    @property
+    def recall(self) -> float | None:
+        """TP / (TP + FN)."""
+        ...
+
+    @property
+    def f1(self) -> float | None:
+        """2 TP / (2 TP + FP + FN)."""
+        ...
+
+
+class EstimateSource(Protocol):
+    """Window figures made of rollups: their cost does not grow with the traces."""
+
+    def estimate(self, series: Series, window: Window) -> Estimate:
+        """One estimate over the whole window."""
+        ...
+
+    def series(self, series: Series, window: Window, step: timedelta) -> Sequence[Estimate]:
+        """One estimate per step."""
+        ...
+
+    def latency(
+        self, project: str, app: str, metric: str, window: Window, release: str | None = None
+    ) -> LatencySummary:
+        """Percentiles of one timing."""
+        ...
+
+    def hit_rate(
+        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
+    ) -> Estimate:
+        """Hits / traces on basis `all` or `expected`."""
+        ...
+
+    def hit_names(self, project: str, app: str, window: Window) -> Sequence[tuple[HitKind, str]]:
+        """What was hit or expected."""
+        ...
+
+    def routing(self, project: str, app: str, window: Window) -> Sequence[RoutingConfusion]:
+        """Routing against labels."""
+        ...
+
+    def traces(self, project: str, app: str, window: Window) -> Mapping[str, int]:
+        """Traces by status."""
+        ...
+
+
+class Backfill(Protocol):
+    """Judges stored traces again."""
+
+    def preview(self, request: BackfillRequest) -> BackfillPreview:
+        """What it would do and cost; raises `UnknownJudge`."""
+        ...
+
+    def start(self, request: BackfillRequest) -> int:
+        """Queue the evaluations; returns how many."""
+        ...

@@ -1,0 +1,220 @@
+"""Errors as callers see them: RFC 9457 problem JSON, google.rpc.Status for OTLP, pages in the UI.
+
+No answer is a 500, and no answer shows a stack, a statement or a file name of ours.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from typing import Any, Final
+
+from fastapi import HTTPException, Request
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException as StarletteHTTPException
+from starlette.responses import Response
+
+from rag_monitor import errors
+
+PROBLEM_TYPE: Final = "application/problem+json"
+RETRY_AFTER_S: Final = 5
+OTLP_PREFIXES: Final = ("/v1/", "/api/public/otel")
+MACHINE_PREFIXES: Final = ("/api/", "/v1/", "/metrics", "/healthz", "/readyz", "/openapi.json")
+_RPC_CODES: Final = {400: 3, 401: 16, 403: 7, 404: 5, 408: 4, 413: 8, 415: 3, 429: 8, 503: 14}
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """What went wrong and how to mend it."""
+
+    status: int
+    detail: str
+    kind: str = ""
+    """Stable word at the end of the problem's `type`; empty: from the status."""
+    errors: Sequence[Mapping[str, str]] = ()
+    """Per wrong field `field` and `message`."""
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def title(self) -> str:
+        """The status in words."""
+        try:
+            return HTTPStatus(self.status).phrase
+        except ValueError:
+            return "Error"
+
+    def body(self, instance: str) -> dict[str, Any]:
+        """The members of RFC 9457, with `errors` where fields are at fault."""
+        kind = self.kind or self.title.lower().replace(" ", "-")
+        members: dict[str, Any] = {
+            "type": f"urn:rag-monitor:problem:{kind}",
+            "title": self.title,
+            "status": self.status,
+            "detail": self.detail,
+            "instance": instance,
+        }
+        if self.errors:
+            members["errors"] = [dict(error) for error in self.errors]
+        return members
+
+
+class ProblemError(HTTPException):
+    """Raise it in a route to answer with this problem."""
+
+    def __init__(
+        self,
+        status: int,
+        detail: str,
+        *,
+        kind: str = "",
+        errors: Sequence[Mapping[str, str]] = (),
+        headers: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(status, detail, dict(headers or {}))
+        self.problem = Problem(
+            status=status, detail=detail, kind=kind, errors=errors, headers=headers or {}
+        )
+
+
+_BY_ERROR: Final[tuple[tuple[type[errors.RagMonitorError], int, str], ...]] = (
+    (errors.MalformedPayload, 400, "malformed-payload"),
+    (errors.PayloadTooLarge, 413, "payload-too-large"),
+    (errors.UnsupportedMediaType, 415, "unsupported-media-type"),
+    (errors.QueueFull, 503, "queue-full"),
+    (errors.NotFound, 404, "not-found"),
+    (errors.RuleError, 422, "rule-invalid"),
+    (errors.UnknownMetric, 422, "metric-unknown"),
+    (errors.UnknownJudge, 422, "judge-unknown"),
+    (errors.OutboundRefused, 422, "address-refused"),
+    (errors.ConfigurationError, 422, "configuration-invalid"),
+    (errors.BudgetExhausted, 429, "budget-exhausted"),
+    (errors.SchemaMismatch, 503, "schema-mismatch"),
+)
+
+
+def problem_of(error: Exception) -> Problem:
+    """The problem an error is answered with; unknown errors are logged and become 503."""
+    if isinstance(error, ProblemError):
+        return error.problem
+    if isinstance(error, RequestValidationError):
+        return _invalid(error)
+    if isinstance(error, StarletteHTTPException):
+        return _http(error)
+    for kind, status, word in _BY_ERROR:
+        if isinstance(error, kind):
+            return Problem(
+                status=status, detail=str(error), kind=word, headers=_retry_headers(status)
+            )
+    if isinstance(error, errors.StoreUnavailable):
+        detail = "The database does not answer right now. Nothing was stored; send it again."
+        return Problem(
+            status=503, detail=detail, kind="store-unavailable", headers=_retry_headers(503)
+        )
+    logger.error("unexpected %s while answering a request", type(error).__name__, exc_info=error)
+    return Problem(
+        status=503,
+        detail="The server could not answer this request. The cause is in its log.",
+        kind="unexpected",
+        headers=_retry_headers(503),
+    )
+
+
+def _retry_headers(status: int) -> dict[str, str]:
+    return {"Retry-After": str(RETRY_AFTER_S)} if status in {429, 503} else {}
+
+
+def _invalid(error: RequestValidationError) -> Problem:
+    found = [
+        {"field": _field(tuple(item["loc"])), "message": _message(item)} for item in error.errors()
+    ]
+    broken = any(item.get("type") == "json_invalid" for item in error.errors())
+    first = found[0] if found else {"field": "", "message": "is not valid"}
+    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    return Problem(
+        status=400 if broken else 422,
+        detail=f"`{first['field']}`: {first['message']}{more}. See /docs for what is expected.",
+        kind="malformed-payload" if broken else "invalid-input",
+        errors=found,
+    )
+
+
+def _field(location: tuple[int | str, ...]) -> str:
+    parts = [str(part) for part in location]
+    if len(parts) > 1 and parts[0] in {"body", "query", "path", "header"}:
+        parts = parts[1:]
+    return ".".join(parts)[:200].encode("utf-8", "replace").decode()
+
+
+def _message(item: Mapping[str, Any]) -> str:
+    message = str(item.get("msg", "is not valid")).removeprefix("Value error, ")
+    if item.get("type") == "json_invalid":
+        reason = item.get("ctx", {}).get("error", "")
+        message = f"the body is not valid JSON ({reason})"
+    return message[:300].encode("utf-8", "replace").decode()
+
+
+_HTTP_DETAILS: Final = {
+    400: "The body could not be read as what its content type says.",
+    404: "There is nothing at this address. /docs lists what there is.",
+    405: "This address does not take that method. The `Allow` header lists those it takes.",
+}
+
+
+def _http(error: StarletteHTTPException) -> Problem:
+    detail = _HTTP_DETAILS.get(error.status_code) or str(error.detail)
+    status = error.status_code if error.status_code < 500 else 503
+    return Problem(status=status, detail=detail, headers=dict(error.headers or {}))
+
+
+def is_otlp(path: str) -> bool:
+    """Whether errors of this path are a google.rpc.Status."""
+    return path.startswith(OTLP_PREFIXES)
+
+
+def wants_page(path: str, accept: str) -> bool:
+    """Whether a person with a browser asks for a page."""
+    return "text/html" in accept and not path.startswith(MACHINE_PREFIXES)
+
+
+def respond(problem: Problem, path: str, content_type: str = "") -> Response:
+    """The problem as the kind of response this path's callers can read."""
+    headers = dict(problem.headers)
+    if is_otlp(path):
+        return _status_reply(problem, content_type, headers)
+    instance = path[:500].encode("utf-8", "replace").decode()
+    body = json.dumps(problem.body(instance), ensure_ascii=False).encode("utf-8", "replace")
+    return Response(body, problem.status, headers, media_type=PROBLEM_TYPE)
+
+
+def _status_reply(problem: Problem, content_type: str, headers: dict[str, str]) -> Response:
+    code = _RPC_CODES.get(problem.status, 2)
+    if content_type.split(";")[0].strip().lower() == "application/json":
+        body = json.dumps({"code": code, "message": problem.detail}, ensure_ascii=False).encode()
+        return Response(body, problem.status, headers, media_type="application/json")
+    body = encode_status(code, problem.detail)
+    return Response(body, problem.status, headers, media_type="application/x-protobuf")
+
+
+def encode_status(code: int, message: str) -> bytes:
+    """`google.rpc.Status` with code and message: two protobuf fields, written by hand."""
+    text = message.encode("utf-8", "replace")
+    return b"\x08" + _varint(code) + b"\x12" + _varint(len(text)) + text
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def answer(request: Request, error: Exception) -> Response:
+    """The response to an error raised while answering `request`."""
+    return respond(problem_of(error), request.url.path, request.headers.get("content-type", ""))

@@ -1,0 +1,103 @@
+"""Reads a window of an app out of the estimates: what both the API and the pages show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.server.context import Services
+from rag_monitor.server.ports import LatencySummary, RoutingConfusion
+
+COMBINED: Final = "combined"
+SCORE_METRICS: Final = (
+    "faithfulness",
+    "answer_supported",
+    "answer_relevance",
+    "answer_relevancy",
+    "context_relevance",
+    "context_precision",
+    "context_utilization",
+    "context_recall",
+    "summary_score",
+)
+"""Scores shown, in this order."""
+JUDGELESS_METRICS: Final = ("refusal_rate",)
+LATENCIES: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
+MAX_HIT_NAMES: Final = 50
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HitRate:
+    """How often one thing was hit."""
+
+    kind: HitKind
+    name: str
+    basis: str
+    estimate: Estimate
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppQuality:
+    """One app over one window."""
+
+    app: str
+    traces: Mapping[str, int]
+    metrics: Sequence[Estimate]
+    """Only those that were scored, failed or were suspect at least once."""
+    latency: Mapping[str, LatencySummary]
+    hit_rates: Sequence[HitRate]
+    routing: Sequence[RoutingConfusion]
+
+    @property
+    def total(self) -> int:
+        """Traces of every status."""
+        return sum(self.traces.values())
+
+    @property
+    def judged(self) -> int:
+        """Traces judged on the metric that was judged most."""
+        return max((m.judged for m in self.metrics), default=0)
+
+
+def judge_of(metric: str) -> str:
+    """The judge under which a metric's estimate is kept."""
+    return "" if metric in JUDGELESS_METRICS else COMBINED
+
+
+def app_quality(
+    services: Services, project: str, app: str, window: Window, release: str | None = None
+) -> AppQuality:
+    """Everything about one app in one window."""
+    source = services.estimates
+    metrics = [
+        source.estimate(
+            Series(project=project, app=app, metric=m, judge=judge_of(m), release=release), window
+        )
+        for m in (*SCORE_METRICS, *JUDGELESS_METRICS)
+    ]
+    return AppQuality(
+        app=app,
+        traces=source.traces(project, app, window),
+        metrics=[m for m in metrics if m.judged or m.failed or m.suspect],
+        latency={m: source.latency(project, app, m, window, release) for m in LATENCIES},
+        hit_rates=_hit_rates(services, project, app, window),
+        routing=source.routing(project, app, window),
+    )
+
+
+def _hit_rates(services: Services, project: str, app: str, window: Window) -> list[HitRate]:
+    names = services.estimates.hit_names(project, app, window)[:MAX_HIT_NAMES]
+    rates = [
+        HitRate(
+            kind=HitKind(kind),
+            name=name,
+            basis=basis,
+            estimate=services.estimates.hit_rate(project, app, HitKind(kind), name, basis, window),
+        )
+        for kind, name in names
+        for basis in ("all", "expected")
+    ]
+    return [rate for rate in rates if rate.estimate.value is not None]

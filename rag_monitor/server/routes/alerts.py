@@ -1,0 +1,139 @@
+"""Rules, alerts and silences."""
+
+from __future__ import annotations
+
+import secrets
+from datetime import timedelta
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+
+from rag_monitor.domain.alert import AlertState, Silence
+from rag_monitor.errors import RuleError
+from rag_monitor.server.auth import Reader, ServicesOf, Writer
+from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.schemas.alerts import (
+    AcknowledgeIn,
+    AlertOut,
+    AlertsOut,
+    RuleChecked,
+    RuleIn,
+    RuleOut,
+    RulesIn,
+    RulesOut,
+    SilenceIn,
+    SilenceOut,
+    SilencesOut,
+)
+from rag_monitor.server.schemas.values import Name, RowId
+
+router = APIRouter(prefix="/api/v1", tags=["Alerts"])
+
+MAX_SILENCE: Final = timedelta(days=366)
+
+
+@router.get("/rules")
+def list_rules(services: ServicesOf, caller: Reader) -> RulesOut:
+    """All rules of the project."""
+    rules = services.rules.all(caller.project)
+    return RulesOut(rules=[RuleOut.from_domain(rule) for rule in rules])
+
+
+@router.put("/rules")
+def replace_rules(services: ServicesOf, caller: Writer, given: RulesIn) -> RulesOut:
+    """Make these the rules of the project; others are deleted. All are checked first."""
+    rules = [rule.to_domain(caller.project) for rule in given.rules]
+    names = [rule.name for rule in rules]
+    if repeated := sorted({name for name in names if names.count(name) > 1}):
+        raise ProblemError(422, f"`rules`: the name {repeated[0]!r} stands more than once.")
+    errors = []
+    for number, rule in enumerate(rules):
+        try:
+            services.check_rule(rule)
+        except RuleError as error:
+            errors.append({"field": f"rules.{number}", "message": f"{rule.name}: {error}"})
+    if errors:
+        raise ProblemError(422, errors[0]["message"], kind="rule-invalid", errors=errors)
+    for rule in rules:
+        services.rules.save(rule)
+    for known in services.rules.all(caller.project):
+        if known.name not in names:
+            services.rules.delete(caller.project, known.name)
+    return list_rules(services, caller)
+
+
+@router.post("/rules/check")
+def check_rule(services: ServicesOf, caller: Reader, given: RuleIn) -> RuleChecked:
+    """Say whether a rule can work, and what it would find right now. Saves nothing."""
+    rule = given.to_domain(caller.project)
+    services.check_rule(rule)
+    findings = services.try_rule(rule) if services.try_rule is not None else None
+    return RuleChecked.from_domain(rule, findings)
+
+
+@router.get("/alerts")
+def list_alerts(
+    services: ServicesOf,
+    caller: Reader,
+    state: AlertState | None = None,
+    app: Annotated[Name | None, Query()] = None,
+    limit: Annotated[int, Query(ge=1, le=1000)] = 200,
+) -> AlertsOut:
+    """Alerts, newest first."""
+    found = services.alerts.load(caller.project, state)
+    chosen = sorted(
+        (alert for alert in found if app is None or alert.app == app),
+        key=lambda alert: alert.since,
+        reverse=True,
+    )
+    return AlertsOut(alerts=[AlertOut.from_domain(alert) for alert in chosen[:limit]])
+
+
+@router.post("/alerts/{alert_id}/acknowledge")
+def acknowledge_alert(
+    services: ServicesOf, caller: Writer, alert_id: RowId, given: AcknowledgeIn | None = None
+) -> AlertOut:
+    """Say that somebody has seen it."""
+    by = (given.by if given else None) or caller.name or "api"
+    services.alerts.acknowledge(caller.project, alert_id, by)
+    for alert in services.alerts.load(caller.project):
+        if alert.id == alert_id:
+            return AlertOut.from_domain(alert)
+    raise ProblemError(404, "There is no such alert.", kind="not-found")
+
+
+@router.get("/silences")
+def list_silences(services: ServicesOf, caller: Reader) -> SilencesOut:
+    """All silences of the project."""
+    silences = services.silences.all(caller.project)
+    return SilencesOut(silences=[SilenceOut.from_domain(s) for s in silences])
+
+
+@router.post("/silences", status_code=201)
+def add_silence(services: ServicesOf, caller: Writer, given: SilenceIn) -> SilenceOut:
+    """Mute announcements that match, for a time; states go on being recorded."""
+    starts_at = given.starts_at or services.clock.now()
+    if given.ends_at <= starts_at:
+        raise ProblemError(422, "`ends_at`: must be later than `starts_at`.")
+    if given.ends_at - starts_at > MAX_SILENCE:
+        raise ProblemError(
+            422, f"`ends_at`: at most {MAX_SILENCE.days} days; disable the rule instead."
+        )
+    silence = Silence(
+        id=secrets.token_hex(8),
+        project=caller.project,
+        rule=given.rule,
+        app=given.app,
+        starts_at=starts_at,
+        ends_at=given.ends_at,
+        comment=given.comment,
+        created_by=given.created_by or caller.name,
+    )
+    services.silences.add(silence)
+    return SilenceOut.from_domain(silence)
+
+
+@router.delete("/silences/{silence_id}", status_code=204)
+def delete_silence(services: ServicesOf, caller: Writer, silence_id: RowId) -> None:
+    """End a silence."""
+    services.silences.delete(caller.project, silence_id)

@@ -1,0 +1,119 @@
+"""Windows in numbers: the summary of every app, and one metric over time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Annotated, Final
+
+from fastapi import APIRouter, Query
+from pydantic import Field
+
+from rag_monitor.domain.alert import AlertState
+from rag_monitor.domain.window import Series
+from rag_monitor.server.auth import Reader, ServicesOf
+from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.quality import app_quality, judge_of
+from rag_monitor.server.schemas.quality import (
+    AppOut,
+    EstimateOut,
+    HitRateOut,
+    LatencyOut,
+    RoutingOut,
+    SeriesOut,
+    Summary,
+)
+from rag_monitor.server.schemas.values import (
+    Given,
+    MetricName,
+    Moment,
+    Name,
+    WindowText,
+    parse_length,
+    window_of,
+)
+
+router = APIRouter(prefix="/api/v1", tags=["Quality"])
+
+MAX_POINTS: Final = 1500
+MAX_APPS: Final = 200
+
+
+class SummaryQuery(Given):
+    """Which window, and of which app."""
+
+    app: Name | None = None
+    release: Name | None = None
+    window: WindowText | None = Field(default=None, description="Default 24h.")
+    from_: Moment | None = Field(default=None, alias="from")
+    to: Moment | None = None
+
+
+@router.get("/summary")
+def summary(
+    services: ServicesOf, caller: Reader, where: Annotated[SummaryQuery, Query()]
+) -> Summary:
+    """Every app (or one) over a window: quality with intervals, latency, hits, open alerts."""
+    window = window_of(services.clock.now(), where.window, where.from_, where.to)
+    firing = services.alerts.load(caller.project, AlertState.FIRING)
+    apps = []
+    for known in services.traces.apps(caller.project)[:MAX_APPS]:
+        if where.app is not None and known.app != where.app:
+            continue
+        quality = app_quality(services, caller.project, known.app, window, where.release)
+        apps.append(
+            AppOut(
+                app=known.app,
+                last_seen=known.last_seen,
+                traces=dict(quality.traces),
+                metrics=[EstimateOut.from_domain(e) for e in quality.metrics],
+                latency=[LatencyOut.from_domain(m, s) for m, s in quality.latency.items()],
+                hit_rates=[
+                    HitRateOut.from_domain(r.kind.value, r.name, r.basis, r.estimate)
+                    for r in quality.hit_rates
+                ],
+                routing=[RoutingOut.from_domain(r) for r in quality.routing],
+                open_alerts=sum(alert.app == known.app for alert in firing),
+            )
+        )
+    if where.app is not None and not apps:
+        raise ProblemError(404, f"No app named {where.app!r} has sent traces.", kind="not-found")
+    return Summary(start=window.start, end=window.end, apps=apps)
+
+
+class SeriesQuery(SummaryQuery):
+    """Which metric, how fine."""
+
+    app: Name = Field(...)
+    metric: MetricName = Field(..., examples=["faithfulness"])
+    step: WindowText | None = Field(default=None, description="Default: a sixtieth of the window.")
+    judge: Annotated[str, Field(max_length=300)] | None = Field(
+        default=None, description="Default: `combined`, the reported estimate."
+    )
+
+
+@router.get("/series")
+def series(
+    services: ServicesOf, caller: Reader, where: Annotated[SeriesQuery, Query()]
+) -> SeriesOut:
+    """One metric over time, one estimate per step."""
+    window = window_of(services.clock.now(), where.window, where.from_, where.to)
+    step = parse_length(where.step) if where.step else max(window.length / 60, timedelta(minutes=1))
+    if window.length / step > MAX_POINTS:
+        raise ProblemError(422, f"`step`: makes more than {MAX_POINTS} points; take a longer step.")
+    judge = where.judge if where.judge is not None else judge_of(where.metric)
+    wanted = Series(
+        project=caller.project,
+        app=where.app,
+        metric=where.metric,
+        judge=judge,
+        release=where.release,
+    )
+    points = services.estimates.series(wanted, window, step)
+    return SeriesOut(
+        app=where.app,
+        metric=where.metric,
+        judge=judge,
+        release=where.release,
+        step_s=step.total_seconds(),
+        points=[EstimateOut.from_domain(point) for point in points],
+    )

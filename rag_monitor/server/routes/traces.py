@@ -1,0 +1,175 @@
+"""Traces in as JSON, traces out, why they were judged, and erasing a user."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, is_dataclass
+from typing import Annotated, Any, Final
+
+from fastapi import APIRouter, Query, Request
+from pydantic import Field
+
+from rag_monitor.domain.stored import TraceQuery
+from rag_monitor.domain.trace import TraceStatus
+from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
+from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.schemas.traces import (
+    DecisionOut,
+    Decisions,
+    Erased,
+    TraceAccepted,
+    TraceDetail,
+    TraceList,
+)
+from rag_monitor.server.schemas.values import (
+    Given,
+    MetricName,
+    Moment,
+    Name,
+    TraceId,
+    plain,
+)
+
+router = APIRouter(prefix="/api/v1", tags=["Traces"])
+
+_JSON_TYPES: Final = frozenset({"application/json", "application/x-ndjson", "application/jsonl"})
+_EXAMPLE: Final = {
+    "app": "bank-faq",
+    "question": "How long is the warranty?",
+    "contexts": ["The standard warranty lasts 24 months."],
+    "answer": "The warranty lasts 24 months.",
+    "timings": {"first_byte_ms": 120, "end_to_end_ms": 640},
+}
+
+
+@router.post(
+    "/traces",
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {
+                "application/json": {
+                    "schema": {"anyOf": [{"type": "object"}, {"type": "array"}]},
+                    "example": _EXAMPLE,
+                }
+            },
+        }
+    },
+)
+async def post_traces(request: Request, services: ServicesOf, caller: Ingester) -> TraceAccepted:
+    """Take one trace or a list of them as Trace JSON; answers once they are committed."""
+    content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if content_type not in _JSON_TYPES:
+        raise ProblemError(
+            415, "Send `Content-Type: application/json` (one trace or a list), or JSON lines."
+        )
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        raise ProblemError(415, "Send the JSON uncompressed; /v1/traces takes gzip.")
+    reply = await services.receiver.receive_json(await request.body(), caller.project)
+    errors = [_wire_error(error) for error in reply.errors]
+    if errors and not reply.accepted:
+        raise ProblemError(
+            422,
+            f"No trace was taken: {errors[0]['message']}",
+            kind="trace-invalid",
+            errors=errors,
+        )
+    return TraceAccepted(
+        accepted=reply.accepted,
+        trace_ids=list(reply.trace_ids),
+        unknown_fields=sorted(reply.unknown_fields),
+        errors=errors,
+    )
+
+
+def _wire_error(error: object) -> dict[str, str]:
+    if is_dataclass(error) and not isinstance(error, type):
+        error = asdict(error)
+    if isinstance(error, dict):
+        members: dict[str, Any] = plain(error)
+        members.setdefault("field", "")
+        members.setdefault("message", "; ".join(f"{k}: {v}" for k, v in members.items() if v))
+        return {key: str(value) for key, value in members.items()}
+    return {"field": "", "message": str(error)}
+
+
+class TraceFilter(Given):
+    """Which traces to list, newest first."""
+
+    app: Name | None = None
+    release: Name | None = None
+    from_: Moment | None = Field(default=None, alias="from")
+    to: Moment | None = None
+    metric: MetricName | None = Field(
+        default=None, description="Only traces with a score of this metric."
+    )
+    below: float | None = Field(
+        default=None, ge=0, le=1.000001, description="With `metric`: only scores below this."
+    )
+    status: TraceStatus | None = None
+    q: Annotated[str, Field(max_length=500)] | None = Field(
+        default=None, description="Text that the question contains."
+    )
+    cursor: Annotated[str, Field(max_length=1000)] | None = Field(
+        default=None, description="`next_cursor` of the page before."
+    )
+    limit: int = Field(default=50, ge=1, le=500)
+
+    def to_domain(self, project: str) -> TraceQuery:
+        """The query of this project.
+
+        Raises:
+            ProblemError: 422 for filters that contradict one another.
+        """
+        if self.below is not None and self.metric is None:
+            raise ProblemError(422, "`below` needs `metric`: say which score must be below it.")
+        if self.from_ and self.to and self.from_ >= self.to:
+            raise ProblemError(422, "`from`: must be earlier than `to`.")
+        return TraceQuery(
+            project=project,
+            app=self.app,
+            release=self.release,
+            since=self.from_,
+            until=self.to,
+            metric=self.metric,
+            below=self.below,
+            status=self.status,
+            q=self.q or None,
+            cursor=self.cursor,
+            limit=self.limit,
+        )
+
+
+@router.get("/traces")
+def list_traces(
+    services: ServicesOf, caller: Reader, where: Annotated[TraceFilter, Query()]
+) -> TraceList:
+    """List traces, newest first."""
+    query = where.to_domain(caller.project)
+    try:
+        page = services.traces.search(query)
+    except ValueError as error:
+        raise ProblemError(
+            422, "`cursor`: is not one this server gave; start again without it."
+        ) from error
+    return TraceList.from_domain(page)
+
+
+@router.get("/traces/{trace_id}")
+def read_trace(services: ServicesOf, caller: Reader, trace_id: TraceId) -> TraceDetail:
+    """One trace with its passages, scores, verdicts, marks and draws."""
+    return TraceDetail.from_domain(services.traces.get(caller.project, trace_id))
+
+
+@router.get("/decisions/{trace_id}")
+def read_decisions(services: ServicesOf, caller: Reader, trace_id: TraceId) -> Decisions:
+    """Why the trace was, or was not, given to each judge."""
+    stored = services.traces.get(caller.project, trace_id)
+    return Decisions(
+        trace_id=trace_id, decisions=[DecisionOut.from_domain(d) for d in stored.decisions]
+    )
+
+
+@router.delete("/users/{user_id}", tags=["Administration"])
+def erase_user(services: ServicesOf, caller: Admin, user_id: Name) -> Erased:
+    """Erase everything of a user: traces, marks, unreferenced passages, cached replies."""
+    return Erased.from_domain(user_id, services.traces.erase_user(caller.project, user_id))

@@ -1,0 +1,1 @@
+"""What goes over the wire, as pydantic models. `from_domain` builds them from domain values."""

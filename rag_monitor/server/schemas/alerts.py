@@ -1,0 +1,243 @@
+"""Rules, alerts and silences."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Annotated
+
+from pydantic import Field
+
+from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Severity, Silence
+from rag_monitor.server.schemas.values import (
+    Given,
+    MetricName,
+    Moment,
+    Name,
+    Text,
+    Wire,
+    finite,
+)
+
+_Seconds = Annotated[float, Field(ge=0, le=34_560_000)]
+_Param = Annotated[float, Field(allow_inf_nan=False)] | Annotated[str, Field(max_length=500)]
+
+
+class RuleIn(Given):
+    """What to watch."""
+
+    name: Name = Field(examples=["faithfulness drops"])
+    kind: RuleKind = Field(examples=["drop"])
+    app: Name = Field(default="*", description="One app, or `*` for each app on its own.")
+    metric: MetricName | None = Field(default=None, examples=["faithfulness"])
+    window_s: Annotated[float, Field(ge=60, le=34_560_000)] = 3600.0
+    hold_for_s: _Seconds = 0.0
+    keep_firing_s: _Seconds = 300.0
+    repeat_s: _Seconds = 14_400.0
+    severity: Severity = Severity.PAGE
+    min_judged: Annotated[int, Field(ge=1, le=1_000_000_000)] = 50
+    params: Annotated[dict[MetricName, _Param], Field(max_length=50)] = Field(
+        default_factory=dict, examples=[{"min_drop": 0.05}]
+    )
+    notifiers: Annotated[list[Name], Field(max_length=50)] = Field(default_factory=list)
+    enabled: bool = True
+    shipped: bool = False
+
+    def to_domain(self, project: str) -> AlertRule:
+        """The rule of this project."""
+        return AlertRule(
+            name=self.name,
+            kind=self.kind,
+            project=project,
+            app=self.app,
+            metric=self.metric,
+            window_s=self.window_s,
+            hold_for_s=self.hold_for_s,
+            keep_firing_s=self.keep_firing_s,
+            repeat_s=self.repeat_s,
+            severity=self.severity,
+            min_judged=self.min_judged,
+            params=dict(self.params),
+            notifiers=tuple(self.notifiers),
+            enabled=self.enabled,
+            shipped=self.shipped,
+        )
+
+
+class RuleOut(RuleIn):
+    """A rule as it stands."""
+
+    @classmethod
+    def from_domain(cls, rule: AlertRule) -> RuleOut:
+        """The rule as it goes out; stored values are not judged again."""
+        return cls.model_construct(
+            name=rule.name,
+            kind=rule.kind,
+            app=rule.app,
+            metric=rule.metric,
+            window_s=rule.window_s,
+            hold_for_s=rule.hold_for_s,
+            keep_firing_s=rule.keep_firing_s,
+            repeat_s=rule.repeat_s,
+            severity=rule.severity,
+            min_judged=rule.min_judged,
+            params=dict(rule.params),
+            notifiers=list(rule.notifiers),
+            enabled=rule.enabled,
+            shipped=rule.shipped,
+        )
+
+
+class RulesIn(Given):
+    """The whole set of rules: what is left out is deleted."""
+
+    rules: Annotated[list[RuleIn], Field(max_length=1000)]
+
+
+class RulesOut(Wire):
+    """All rules of the project."""
+
+    rules: list[RuleOut]
+
+
+class FindingOut(Wire):
+    """What one evaluation of a rule saw."""
+
+    active: bool | None = Field(description="null: cannot be told, too little data.")
+    value: float | None
+    lower: float | None
+    upper: float | None
+    baseline: float | None
+    judged: int
+    baseline_judged: int
+    summary: str
+    summary_zh: str
+    worst_traces: list[str]
+    notes: list[str]
+
+    @classmethod
+    def from_domain(cls, finding: Finding) -> FindingOut:
+        """The finding as it goes out."""
+        return cls(
+            active=finding.active,
+            value=finite(finding.value),
+            lower=finite(finding.lower),
+            upper=finite(finding.upper),
+            baseline=finite(finding.baseline),
+            judged=finding.judged,
+            baseline_judged=finding.baseline_judged,
+            summary=finding.summary,
+            summary_zh=finding.summary_zh,
+            worst_traces=list(finding.worst_traces),
+            notes=list(finding.notes),
+        )
+
+
+class RuleChecked(Wire):
+    """The rule can work; `findings` is what it would say now."""
+
+    ok: bool
+    rule: RuleOut
+    findings: dict[str, FindingOut] | None = Field(
+        description="By app; null when dry runs are not offered."
+    )
+
+    @classmethod
+    def from_domain(cls, rule: AlertRule, findings: Mapping[str, Finding] | None) -> RuleChecked:
+        """The outcome as it goes out."""
+        return cls(
+            ok=True,
+            rule=RuleOut.from_domain(rule),
+            findings=None
+            if findings is None
+            else {app: FindingOut.from_domain(f) for app, f in findings.items()},
+        )
+
+
+class AlertOut(Wire):
+    """One rule on one app, with its state."""
+
+    id: str
+    rule: str
+    app: str
+    state: str
+    severity: str
+    since: datetime
+    started_at: datetime
+    fired_at: datetime | None
+    resolved_at: datetime | None
+    acknowledged_by: str | None
+    acknowledged_at: datetime | None
+    finding: FindingOut
+
+    @classmethod
+    def from_domain(cls, alert: Alert) -> AlertOut:
+        """The alert as it goes out."""
+        return cls(
+            id=alert.id,
+            rule=alert.rule,
+            app=alert.app,
+            state=alert.state.value,
+            severity=alert.severity.value,
+            since=alert.since,
+            started_at=alert.started_at,
+            fired_at=alert.fired_at,
+            resolved_at=alert.resolved_at,
+            acknowledged_by=alert.acknowledged_by,
+            acknowledged_at=alert.acknowledged_at,
+            finding=FindingOut.from_domain(alert.finding),
+        )
+
+
+class AlertsOut(Wire):
+    """Alerts, newest first."""
+
+    alerts: list[AlertOut]
+
+
+class AcknowledgeIn(Given):
+    """Who has seen it."""
+
+    by: Name | None = Field(default=None, examples=["mei"])
+
+
+class SilenceIn(Given):
+    """Mute announcements that match, for a time."""
+
+    rule: Name = Field(default="*", examples=["faithfulness drops"])
+    app: Name = "*"
+    starts_at: Moment | None = Field(default=None, description="Default: now.")
+    ends_at: Moment
+    comment: Text = ""
+    created_by: Annotated[str, Field(max_length=200)] = ""
+
+
+class SilenceOut(Wire):
+    """A silence."""
+
+    id: str
+    rule: str
+    app: str
+    starts_at: datetime
+    ends_at: datetime
+    comment: str
+    created_by: str
+
+    @classmethod
+    def from_domain(cls, silence: Silence) -> SilenceOut:
+        """The silence as it goes out."""
+        return cls(
+            id=silence.id,
+            rule=silence.rule,
+            app=silence.app,
+            starts_at=silence.starts_at,
+            ends_at=silence.ends_at,
+            comment=silence.comment,
+            created_by=silence.created_by,
+        )
+
+
+class SilencesOut(Wire):
+    """All silences of the project."""
+
+    silences: list[SilenceOut]

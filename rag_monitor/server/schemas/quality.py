@@ -1,0 +1,163 @@
+"""Estimates with their intervals, latency, hit rates: a window in numbers."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from pydantic import Field
+
+from rag_monitor.domain.window import Estimate
+from rag_monitor.server.ports import LatencySummary, RoutingConfusion
+from rag_monitor.server.schemas.values import Wire, finite
+
+
+class EstimateOut(Wire):
+    """A metric over a window, with the interval that says how far to trust it."""
+
+    metric: str
+    judge: str = Field(examples=["combined"])
+    release: str | None
+    start: datetime
+    end: datetime
+    value: float | None = Field(description="null when nothing was scored.")
+    lower: float | None = Field(description="null when the interval is withheld; see `notes`.")
+    upper: float | None
+    confidence: float
+    traces: int
+    judged: int
+    labelled: int
+    failed: int
+    suspect: int
+    effective: float | None
+    notes: list[str]
+
+    @classmethod
+    def from_domain(cls, estimate: Estimate) -> EstimateOut:
+        """The estimate as it goes out."""
+        return cls(
+            metric=estimate.series.metric,
+            judge=estimate.series.judge,
+            release=estimate.series.release,
+            start=estimate.window.start,
+            end=estimate.window.end,
+            value=finite(estimate.value),
+            lower=finite(estimate.lower),
+            upper=finite(estimate.upper),
+            confidence=estimate.confidence,
+            traces=estimate.traces,
+            judged=estimate.judged,
+            labelled=estimate.labelled,
+            failed=estimate.failed,
+            suspect=estimate.suspect,
+            effective=finite(estimate.effective),
+            notes=list(estimate.notes),
+        )
+
+
+class LatencyOut(Wire):
+    """Latency in milliseconds."""
+
+    metric: str = Field(examples=["end_to_end_ms"])
+    count: int
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    mean: float | None
+
+    @classmethod
+    def from_domain(cls, metric: str, summary: LatencySummary) -> LatencyOut:
+        """The summary as it goes out."""
+        return cls(
+            metric=metric,
+            count=summary.count,
+            p50=finite(summary.p50),
+            p90=finite(summary.p90),
+            p99=finite(summary.p99),
+            mean=finite(summary.mean),
+        )
+
+
+class HitRateOut(Wire):
+    """How often something was hit, among all traces or among those that expected it."""
+
+    kind: str
+    name: str
+    basis: str = Field(examples=["all", "expected"])
+    value: float | None
+    lower: float | None
+    upper: float | None
+    traces: int
+
+    @classmethod
+    def from_domain(cls, kind: str, name: str, basis: str, estimate: Estimate) -> HitRateOut:
+        """The hit rate as it goes out."""
+        return cls(
+            kind=kind,
+            name=name,
+            basis=basis,
+            value=finite(estimate.value),
+            lower=finite(estimate.lower),
+            upper=finite(estimate.upper),
+            traces=estimate.traces,
+        )
+
+
+class RoutingOut(Wire):
+    """Routing to one name against its labels."""
+
+    kind: str
+    name: str
+    tp: int
+    fp: int
+    tn: int
+    fn: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+    @classmethod
+    def from_domain(cls, row: RoutingConfusion) -> RoutingOut:
+        """The row as it goes out."""
+        return cls(
+            kind=row.kind.value,
+            name=row.name,
+            tp=row.tp,
+            fp=row.fp,
+            tn=row.tn,
+            fn=row.fn,
+            precision=finite(row.precision),
+            recall=finite(row.recall),
+            f1=finite(row.f1),
+        )
+
+
+class AppOut(Wire):
+    """One application over the window."""
+
+    app: str
+    last_seen: datetime
+    traces: dict[str, int] = Field(description="By status.", examples=[{"ok": 120, "error": 2}])
+    metrics: list[EstimateOut]
+    latency: list[LatencyOut]
+    hit_rates: list[HitRateOut]
+    routing: list[RoutingOut]
+    open_alerts: int
+
+
+class Summary(Wire):
+    """Every application over one window."""
+
+    start: datetime
+    end: datetime
+    apps: list[AppOut]
+
+
+class SeriesOut(Wire):
+    """A metric over time: one estimate per step."""
+
+    app: str
+    metric: str
+    judge: str
+    release: str | None
+    step_s: float
+    points: list[EstimateOut]

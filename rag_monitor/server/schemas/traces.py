@@ -1,0 +1,421 @@
+"""Traces, their scores and people's marks on them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Annotated, Any
+
+from pydantic import Field
+
+from rag_monitor.domain.decision import SamplingDecision
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.hit import Hit
+from rag_monitor.domain.judgement import Verdict
+from rag_monitor.domain.score import Score
+from rag_monitor.domain.stored import ErasureReport, StoredTrace, TracePage, TraceSummary
+from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Timings
+from rag_monitor.server.schemas.values import (
+    Given,
+    MetricName,
+    Ratio,
+    Text,
+    TraceId,
+    Wire,
+    finite,
+    plain,
+)
+
+
+class TraceAccepted(Wire):
+    """What became of posted traces."""
+
+    accepted: int = Field(description="Traces that are now stored.", examples=[1])
+    trace_ids: list[str]
+    unknown_fields: list[str] = Field(description="Fields that were ignored.")
+    errors: list[Any] = Field(description="Objects that were not taken, with the reason.")
+
+
+class TraceRow(Wire):
+    """One row of the trace list."""
+
+    trace_id: str
+    app: str
+    release: str | None
+    started_at: datetime
+    status: str
+    question: str | None
+    answer: str | None
+    first_byte_ms: float | None
+    end_to_end_ms: float | None
+    user_id: str | None
+    session_id: str | None
+    revision: int
+    scores: dict[str, float | None] = Field(examples=[{"faithfulness": 0.83}])
+
+    @classmethod
+    def from_domain(cls, row: TraceSummary) -> TraceRow:
+        """The row as it goes out."""
+        return cls(
+            trace_id=row.trace_id,
+            app=row.app,
+            release=row.release,
+            started_at=row.started_at,
+            status=row.status.value,
+            question=row.question,
+            answer=row.answer,
+            first_byte_ms=finite(row.first_byte_ms),
+            end_to_end_ms=finite(row.end_to_end_ms),
+            user_id=row.user_id,
+            session_id=row.session_id,
+            revision=row.revision,
+            scores={metric: finite(value) for metric, value in row.scores.items()},
+        )
+
+
+class TraceList(Wire):
+    """A page of traces, newest first."""
+
+    items: list[TraceRow]
+    next_cursor: str | None = Field(description="Send it as `cursor` for the next page.")
+
+    @classmethod
+    def from_domain(cls, page: TracePage) -> TraceList:
+        """The page as it goes out."""
+        return cls(
+            items=[TraceRow.from_domain(row) for row in page.items], next_cursor=page.next_cursor
+        )
+
+
+class DocumentOut(Wire):
+    """A passage."""
+
+    id: str | None
+    content: str | None = Field(description="null where the sender withheld it.")
+    score: float | None
+    rank: int
+    knowledge_base: str | None
+    metadata: dict[str, Any]
+
+    @classmethod
+    def from_domain(cls, document: RetrievedDocument) -> DocumentOut:
+        """The passage as it goes out."""
+        return cls(
+            id=document.id,
+            content=document.content,
+            score=finite(document.score),
+            rank=document.rank,
+            knowledge_base=document.knowledge_base,
+            metadata=plain(document.metadata),
+        )
+
+
+class RetrievalOut(Wire):
+    """One call of a retriever."""
+
+    query: str | None
+    knowledge_base: str | None
+    documents: list[DocumentOut]
+    latency_ms: float | None
+    reranked: bool
+    error: str | None
+
+    @classmethod
+    def from_domain(cls, retrieval: Retrieval) -> RetrievalOut:
+        """The retrieval as it goes out."""
+        return cls(
+            query=retrieval.query,
+            knowledge_base=retrieval.knowledge_base,
+            documents=[DocumentOut.from_domain(d) for d in retrieval.documents],
+            latency_ms=finite(retrieval.latency_ms),
+            reranked=retrieval.reranked,
+            error=retrieval.error,
+        )
+
+
+class TimingsOut(Wire):
+    """Milliseconds; null where they are not known."""
+
+    first_byte_ms: float | None
+    generation_ms: float | None
+    end_to_end_ms: float | None
+    retrieval_ms: float | None
+    first_token_ms: float | None
+
+    @classmethod
+    def from_domain(cls, timings: Timings) -> TimingsOut:
+        """The timings as they go out."""
+        return cls(
+            first_byte_ms=finite(timings.first_byte_ms),
+            generation_ms=finite(timings.generation_ms),
+            end_to_end_ms=finite(timings.end_to_end_ms),
+            retrieval_ms=finite(timings.retrieval_ms),
+            first_token_ms=finite(timings.first_token_ms),
+        )
+
+
+class HitOut(Wire):
+    """A plugin, knowledge base or workflow that was called."""
+
+    kind: str
+    name: str
+    ok: bool
+    items: int | None
+    latency_ms: float | None
+
+    @classmethod
+    def from_domain(cls, hit: Hit) -> HitOut:
+        """The hit as it goes out."""
+        return cls(
+            kind=hit.kind.value,
+            name=hit.name,
+            ok=hit.ok,
+            items=hit.items,
+            latency_ms=finite(hit.latency_ms),
+        )
+
+
+class ExpectedOut(Wire):
+    """What should have been hit; null: not labelled."""
+
+    plugin: list[str] | None
+    knowledge_base: list[str] | None
+    workflow: list[str] | None
+
+    @classmethod
+    def from_domain(cls, expected: Expected) -> ExpectedOut:
+        """The labels as they go out."""
+        return cls(
+            plugin=_listed(expected.plugin),
+            knowledge_base=_listed(expected.knowledge_base),
+            workflow=_listed(expected.workflow),
+        )
+
+
+class VerdictOut(Wire):
+    """A judge's answer to one question."""
+
+    aspect: str
+    text: str
+    start: int | None
+    end: int | None
+    index: int
+    probability: float | None
+    evidence: int | None = Field(description="0-based index of the passage it rests on.")
+    reason: str | None
+
+    @classmethod
+    def from_domain(cls, verdict: Verdict) -> VerdictOut:
+        """The verdict as it goes out."""
+        return cls(
+            aspect=verdict.aspect.value,
+            text=verdict.text,
+            start=verdict.start,
+            end=verdict.end,
+            index=verdict.index,
+            probability=finite(verdict.probability),
+            evidence=verdict.evidence,
+            reason=verdict.reason,
+        )
+
+
+class ScoreOut(Wire):
+    """One metric's number for a trace, or the reason why there is none."""
+
+    metric: str
+    value: float | None
+    status: str = Field(examples=["scored", "not_applicable", "failed", "suspect"])
+    reason: str | None
+    flagged: bool | None
+    judge: str | None
+    created_at: datetime | None
+    inferred: bool
+    verdicts: list[VerdictOut]
+
+    @classmethod
+    def from_domain(cls, score: Score) -> ScoreOut:
+        """The score as it goes out."""
+        return cls(
+            metric=score.metric,
+            value=finite(score.value),
+            status=score.status.value,
+            reason=score.reason,
+            flagged=score.flagged,
+            judge=str(score.judge) if score.judge else None,
+            created_at=score.created_at,
+            inferred=score.inferred,
+            verdicts=[VerdictOut.from_domain(v) for v in score.verdicts],
+        )
+
+
+class FeedbackOut(Wire):
+    """A person's mark."""
+
+    trace_id: str
+    value: float
+    metric: str | None
+    statement: int | None
+    comment: str | None
+    author: str | None
+    created_at: datetime
+
+    @classmethod
+    def from_domain(cls, mark: Feedback) -> FeedbackOut:
+        """The mark as it goes out."""
+        return cls(
+            trace_id=mark.trace_id,
+            value=mark.value,
+            metric=mark.metric,
+            statement=mark.statement,
+            comment=mark.comment,
+            author=mark.author,
+            created_at=mark.created_at,
+        )
+
+
+class FeedbackIn(Given):
+    """A person's mark on a trace, on one metric of it, or on one statement."""
+
+    trace_id: TraceId
+    value: Ratio = Field(description="0 (bad) to 1 (good).", examples=[1.0])
+    metric: MetricName | None = Field(default=None, examples=["faithfulness"])
+    statement: Annotated[int, Field(strict=True, ge=0, le=10_000)] | None = Field(
+        default=None, description="0-based index of the statement, when it is about one."
+    )
+    comment: Text | None = None
+    author: Annotated[str, Field(max_length=200)] | None = None
+
+
+class DecisionOut(Wire):
+    """Why a trace was, or was not, given to a judge."""
+
+    judge: str
+    included: bool
+    probability: float
+    reason: str
+    stratum: str
+    salt: str
+
+    @classmethod
+    def from_domain(cls, decision: SamplingDecision) -> DecisionOut:
+        """The decision as it goes out."""
+        return cls(
+            judge=decision.judge,
+            included=decision.included,
+            probability=decision.probability,
+            reason=decision.reason.value,
+            stratum=decision.stratum,
+            salt=decision.salt,
+        )
+
+
+class Decisions(Wire):
+    """All draws for one trace."""
+
+    trace_id: str
+    decisions: list[DecisionOut]
+
+
+class TraceDetail(Wire):
+    """A trace with everything that is known about it."""
+
+    trace_id: str
+    project: str
+    app: str
+    environment: str | None
+    release: str | None
+    session_id: str | None
+    user_id: str | None
+    tags: list[str]
+    started_at: datetime
+    received_at: datetime
+    question: str | None
+    answer: str | None
+    query: str | None
+    status: str
+    error: str | None
+    streamed: bool | None
+    truncated: bool
+    revision: int
+    convention: str
+    model: str | None
+    usage: dict[str, int | None]
+    contexts: list[DocumentOut] | None = Field(
+        description="What reached the model. [] recalled nothing, null is unknown."
+    )
+    retrievals: list[RetrievalOut]
+    timings: TimingsOut
+    hits: list[HitOut]
+    expected: ExpectedOut | None
+    attributes: dict[str, Any]
+    scores: list[ScoreOut]
+    feedback: list[FeedbackOut]
+    decisions: list[DecisionOut]
+
+    @classmethod
+    def from_domain(cls, stored: StoredTrace) -> TraceDetail:
+        """The trace as it goes out."""
+        trace = stored.trace
+        contexts = trace.contexts
+        return cls(
+            trace_id=trace.trace_id,
+            project=trace.project,
+            app=trace.app,
+            environment=trace.environment,
+            release=trace.release,
+            session_id=trace.session_id,
+            user_id=trace.user_id,
+            tags=list(trace.tags),
+            started_at=trace.started_at,
+            received_at=stored.received_at,
+            question=trace.question,
+            answer=trace.answer,
+            query=trace.query,
+            status=trace.status.value,
+            error=trace.error,
+            streamed=trace.streamed,
+            truncated=trace.truncated,
+            revision=trace.revision,
+            convention=trace.convention,
+            model=trace.model,
+            usage={
+                "input_tokens": trace.usage.input_tokens,
+                "output_tokens": trace.usage.output_tokens,
+            },
+            contexts=None if contexts is None else [DocumentOut.from_domain(d) for d in contexts],
+            retrievals=[RetrievalOut.from_domain(r) for r in trace.retrievals],
+            timings=TimingsOut.from_domain(trace.timings),
+            hits=[HitOut.from_domain(h) for h in trace.hits],
+            expected=ExpectedOut.from_domain(trace.expected) if trace.expected else None,
+            attributes=plain(trace.attributes),
+            scores=[ScoreOut.from_domain(s) for s in stored.scores],
+            feedback=[FeedbackOut.from_domain(f) for f in stored.feedback],
+            decisions=[DecisionOut.from_domain(d) for d in stored.decisions],
+        )
+
+
+class Erased(Wire):
+    """What erasing a user removed."""
+
+    user_id: str
+    traces: int
+    passages: int
+    feedback: int
+    replies: int
+    outbox: int
+
+    @classmethod
+    def from_domain(cls, user_id: str, report: ErasureReport) -> Erased:
+        """The report as it goes out."""
+        return cls(
+            user_id=user_id,
+            traces=report.traces,
+            passages=report.passages,
+            feedback=report.feedback,
+            replies=report.replies,
+            outbox=report.outbox,
+        )
+
+
+def _listed(names: Sequence[str] | None) -> list[str] | None:
+    return None if names is None else list(names)

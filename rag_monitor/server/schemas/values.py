@@ -1,0 +1,124 @@
+"""Typed and bounded pieces that several schemas share."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from typing import Annotated, Any, Final
+
+from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+
+from rag_monitor.domain.window import Window
+from rag_monitor.server.problems import ProblemError
+
+MAX_SPAN: Final = timedelta(days=400)
+"""Longest window; as long as rollups are kept."""
+_WINDOW = re.compile(r"(\d{1,6})(m|h|d|w)")
+_UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+Name = Annotated[
+    str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
+"""A name somebody gave: an app, a release, a rule."""
+MetricName = Annotated[str, StringConstraints(max_length=64, pattern=r"^[a-z][a-z0-9_]*$")]
+TraceId = Annotated[
+    str,
+    StringConstraints(pattern=r"^[0-9a-fA-F]{32}$", to_lower=True),
+    Field(description="32 hex digits.", examples=["4bf92f3577b34da6a3ce929d0e0e4736"]),
+]
+RowId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[\w.:-]+$")]
+Text = Annotated[str, StringConstraints(max_length=4000)]
+Ratio = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
+WindowText = Annotated[
+    str,
+    StringConstraints(pattern=r"^\d{1,6}(m|h|d|w)$"),
+    Field(description="Length of the window that ends now.", examples=["1h", "24h", "7d"]),
+]
+
+
+class Wire(BaseModel):
+    """Base of everything sent out."""
+
+    model_config = ConfigDict(extra="forbid", ser_json_inf_nan="null")
+
+
+class Given(BaseModel):
+    """Base of everything taken in: unknown fields are refused, so a typing mistake shows."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, str_strip_whitespace=True)
+
+
+def finite(value: float | None) -> float | None:
+    """The value, or None where JSON has no word for it."""
+    return value if value is not None and math.isfinite(value) else None
+
+
+def plain(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Extras of a trace as JSON can hold them; anything else becomes its text."""
+    return {str(key): _plain(value) for key, value in values.items()}
+
+
+def _plain(value: object, depth: int = 0) -> Any:
+    if isinstance(value, float):
+        return finite(value)
+    if value is None or isinstance(value, str | bool | int):
+        return value
+    if depth < 8 and isinstance(value, Mapping):
+        return {str(key): _plain(item, depth + 1) for key, item in value.items()}
+    if depth < 8 and isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item, depth + 1) for item in value]
+    return str(value)
+
+
+def window_of(
+    now: datetime,
+    length: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    default: str = "24h",
+) -> Window:
+    """The window a request means: `from` and `to`, or a length that ends at `to` or now.
+
+    Raises:
+        ProblemError: 422 when it is reversed or longer than rollups are kept.
+    """
+    end = until or now
+    start = since or end - parse_length(length or default)
+    if start >= end:
+        raise _window_problem("from", "`from` must be earlier than `to`")
+    if end - start > MAX_SPAN:
+        raise _window_problem("from", f"the window may be at most {MAX_SPAN.days} days long")
+    return Window(start, end)
+
+
+def parse_length(text: str) -> timedelta:
+    """`90m`, `24h`, `7d` or `2w` as a timedelta."""
+    match = _WINDOW.fullmatch(text)
+    seconds = int(match[1]) * _UNITS[match[2]] if match else 0
+    if not 60 <= seconds <= MAX_SPAN.total_seconds():
+        raise _window_problem(
+            "window", "must be a length such as 90m, 24h or 7d, from 1m up to 400d"
+        )
+    return timedelta(seconds=seconds)
+
+
+def _window_problem(field: str, message: str) -> ProblemError:
+    return ProblemError(
+        422,
+        f"`{field}`: {message}",
+        kind="invalid-input",
+        errors=[{"field": field, "message": message}],
+    )
+
+
+Moment = Annotated[
+    AwareDatetime,
+    Field(
+        ge=datetime.fromisoformat("1990-01-01T00:00:00+00:00"),
+        le=datetime.fromisoformat("2200-01-01T00:00:00+00:00"),
+        description="ISO 8601 with a time zone.",
+        examples=["2026-01-05T12:00:00Z"],
+    ),
+]

@@ -1,0 +1,130 @@
+"""The client against a real server on a real socket."""
+
+from __future__ import annotations
+
+import socket
+import threading
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+import uvicorn
+
+from rag_monitor.client import Client, ClientError
+from rag_monitor.server.app import create_app
+from rag_monitor.server.context import Services
+from tests.unit.server.fakes import make_services
+
+
+def serve(services: Services) -> Iterator[str]:
+    listener = socket.create_server(("127.0.0.1", 0))
+    config = uvicorn.Config(create_app(services), log_level="error", lifespan="off", ws="none")
+    server = uvicorn.Server(config)
+    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join(10)
+        listener.close()
+
+
+@pytest.fixture
+def services() -> Services:
+    return make_services()
+
+
+@pytest.fixture
+def url(services: Services) -> Iterator[str]:
+    yield from serve(services)
+
+
+@pytest.fixture
+def locked_url() -> Iterator[str]:
+    yield from serve(make_services(api_key="master-key"))
+
+
+def test_traces_come_as_dicts_across_pages(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("rag_monitor.client.PAGE", 25)
+    with Client(url) as monitor:
+        every = monitor.traces(limit=None)
+        some = monitor.traces(limit=30)
+        detail = monitor.trace(every[0]["trace_id"])
+
+    assert len(every) == 60
+    assert some == every[:30]
+    assert len({row["trace_id"] for row in every}) == 60
+    assert detail["contexts"][0]["id"] == "doc-1"
+
+
+def test_traces_come_as_a_pandas_frame(url: str) -> None:
+    pd = pytest.importorskip("pandas")
+
+    frame = Client(url).traces(app="support-bot", as_frame="pandas")
+
+    assert isinstance(frame, pd.DataFrame)
+    assert len(frame) == 30
+    assert frame["score.faithfulness"].between(0, 1).all()
+    assert frame["started_at"].dt.tz is not None
+
+
+def test_frames_hold_the_summary_and_the_series(url: str) -> None:
+    pytest.importorskip("pandas")
+    monitor = Client(url)
+
+    summary = monitor.summary(window="24h", as_frame="pandas")
+    series = monitor.series("support-bot", "faithfulness", step="1h", as_frame="pandas")
+
+    assert set(summary["app"]) == {"loan-assistant", "support-bot"}
+    assert len(series) == 24
+
+
+def test_a_mark_is_sent(url: str, services: Services) -> None:
+    monitor = Client(url)
+    trace_id = monitor.traces(limit=1)[0]["trace_id"]
+
+    monitor.feedback(trace_id, 0.0, metric="faithfulness", comment="编造")
+
+    assert services.feedback.marks[0].comment == "编造"
+
+
+def test_a_refusal_says_why(url: str) -> None:
+    monitor = Client(url)
+
+    with pytest.raises(ClientError, match="trace_id") as wrong:
+        monitor.trace("not-an-id")
+    with pytest.raises(ClientError, match="no trace") as unknown:
+        monitor.trace("b" * 32)
+
+    assert (wrong.value.status, unknown.value.status) == (422, 404)
+
+
+def test_a_key_is_needed_and_taken(locked_url: str) -> None:
+    with pytest.raises(ClientError, match="needs a key"):
+        Client(locked_url).traces()
+
+    assert len(Client(locked_url, "master-key").traces(limit=5)) == 5
+
+
+def test_a_server_that_is_not_there_is_said_to_be_not_there() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+
+    with pytest.raises(ClientError, match="rag-monitor serve") as missing:
+        Client(f"http://127.0.0.1:{port}", timeout_s=2).traces()
+
+    assert missing.value.status is None
+
+
+@pytest.mark.parametrize("url", ["127.0.0.1:8700", "file:///etc/passwd"])
+def test_only_http_addresses_are_taken(url: str) -> None:
+    with pytest.raises(ClientError, match="http://"):
+        Client(url)
+
+
+def test_a_time_without_a_zone_is_refused(url: str) -> None:
+    with pytest.raises(ClientError, match="time zone"):
+        Client(url).traces(since=datetime(2026, 1, 1))  # noqa: DTZ001 - the point of the test
+
+    assert Client(url).traces(since=datetime(2026, 1, 1, tzinfo=UTC), limit=1)

@@ -1,0 +1,637 @@
+"""In-memory services with a small, lively story in them: two apps, one of them in trouble."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+
+from rag_monitor.domain.alert import (
+    Alert,
+    AlertRule,
+    AlertState,
+    Finding,
+    RuleKind,
+    Severity,
+    Silence,
+)
+from rag_monitor.domain.decision import SamplingDecision, SamplingReason
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Verdict
+from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.stored import (
+    ApiKey,
+    AppSummary,
+    Backlog,
+    ErasureReport,
+    KeyScope,
+    StoredTrace,
+    TracePage,
+    TraceQuery,
+    TraceSummary,
+)
+from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace
+from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.errors import NotFound, RuleError
+from rag_monitor.server.context import ServerOptions, Services
+from rag_monitor.server.ports import BackfillPreview, BackfillRequest, HealthReport, JudgeInfo
+from rag_monitor.testing import EPOCH, ManualClock, make_trace
+
+JUDGE = JudgeIdentity(name="embedded", model="full", prompts="3f9a", calibration="v1")
+
+
+@dataclass
+class Reply:
+    status: int = 200
+    content_type: str = "application/x-protobuf"
+    body: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass
+class JsonReply:
+    accepted: int = 1
+    trace_ids: list[str] = field(default_factory=lambda: ["a" * 32])
+    unknown_fields: list[str] = field(default_factory=list)
+    errors: list[object] = field(default_factory=list)
+
+
+class FakeReceiver:
+    def __init__(self) -> None:
+        self.received: list[tuple[str, bytes, str]] = []
+        self.error: Exception | None = None
+        self.json_reply = JsonReply()
+
+    async def receive_traces(
+        self, body: bytes, content_type: str, content_encoding: str | None, project: str
+    ) -> Reply:
+        if self.error is not None:
+            raise self.error
+        self.received.append(("traces", body, project))
+        return Reply(content_type=content_type)
+
+    async def receive_logs(
+        self, body: bytes, content_type: str, content_encoding: str | None, project: str
+    ) -> Reply:
+        self.received.append(("logs", body, project))
+        return Reply(content_type=content_type)
+
+    async def receive_json(self, body: bytes, project: str) -> JsonReply:
+        if self.error is not None:
+            raise self.error
+        self.received.append(("json", body, project))
+        return self.json_reply
+
+
+class FakeTraces:
+    def __init__(self, stored: list[StoredTrace]) -> None:
+        self.stored = {(s.trace.project, s.trace.trace_id): s for s in stored}
+        self.error: Exception | None = None
+        self.queries: list[TraceQuery] = []
+        self.erased: list[str] = []
+
+    def get(self, project: str, trace_id: str) -> StoredTrace:
+        if self.error is not None:
+            raise self.error
+        try:
+            return self.stored[project, trace_id]
+        except KeyError:
+            raise NotFound(f"there is no trace {trace_id} in this project") from None
+
+    def search(self, query: TraceQuery) -> TracePage:
+        self.queries.append(query)
+        if query.cursor is not None and not query.cursor.isdecimal():
+            raise ValueError("bad cursor")
+        start = int(query.cursor or 0)
+        rows = [
+            _summary(s)
+            for s in sorted(self.stored.values(), key=lambda s: s.trace.started_at, reverse=True)
+            if _matches(query, s)
+        ]
+        more = len(rows) > start + query.limit
+        return TracePage(
+            items=tuple(rows[start : start + query.limit]),
+            next_cursor=str(start + query.limit) if more else None,
+        )
+
+    def apps(self, project: str) -> list[AppSummary]:
+        found: dict[str, list[Trace]] = {}
+        for owner, _ in self.stored:
+            if owner == project:
+                found = {}
+        for stored in self.stored.values():
+            if stored.trace.project == project:
+                found.setdefault(stored.trace.app, []).append(stored.trace)
+        return [
+            AppSummary(app=app, traces=len(traces), last_seen=max(t.started_at for t in traces))
+            for app, traces in sorted(found.items())
+        ]
+
+    def releases(self, project: str, app: str) -> list[str]:
+        return ["2.1.0", "2.0.3"]
+
+    def worst(self, project: str, app: str, metric: str, window: Window, limit: int) -> list[str]:
+        return [s.trace.trace_id for s in self.stored.values() if s.trace.app == app][:limit]
+
+    def erase_user(self, project: str, user_id: str) -> ErasureReport:
+        self.erased.append(user_id)
+        return ErasureReport(traces=2, passages=3)
+
+
+def _matches(query: TraceQuery, stored: StoredTrace) -> bool:
+    trace = stored.trace
+    values = {s.metric: s.value for s in stored.scores}
+    value = values.get(query.metric or "")
+    return (
+        trace.project == query.project
+        and query.app in {None, trace.app}
+        and query.release in {None, trace.release}
+        and query.status in {None, trace.status}
+        and (query.q is None or query.q.lower() in (trace.question or "").lower())
+        and (query.below is None or (value is not None and value < query.below))
+    )
+
+
+def _summary(stored: StoredTrace) -> TraceSummary:
+    trace = stored.trace
+    return TraceSummary(
+        trace_id=trace.trace_id,
+        app=trace.app,
+        release=trace.release,
+        started_at=trace.started_at,
+        status=trace.status,
+        question=trace.question,
+        answer=trace.answer,
+        end_to_end_ms=trace.timings.end_to_end_ms,
+        first_byte_ms=trace.timings.first_byte_ms,
+        revision=trace.revision,
+        scores={s.metric: s.value for s in stored.scores},
+    )
+
+
+class FakeFeedback:
+    def __init__(self) -> None:
+        self.marks: list[Feedback] = []
+
+    def add(self, feedback: Feedback) -> None:
+        self.marks.append(feedback)
+
+
+class FakeRules:
+    def __init__(self) -> None:
+        self.rules: dict[str, AlertRule] = {}
+
+    def all(self, project: str) -> list[AlertRule]:
+        return [r for r in self.rules.values() if r.project == project]
+
+    def save(self, rule: AlertRule) -> None:
+        self.rules[rule.name] = rule
+
+    def delete(self, project: str, name: str) -> None:
+        if name not in self.rules:
+            raise NotFound(f"there is no rule {name}")
+        del self.rules[name]
+
+
+class FakeAlerts:
+    def __init__(self, alerts: list[Alert]) -> None:
+        self.alerts = {a.id: a for a in alerts}
+
+    def load(self, project: str, state: AlertState | None = None) -> list[Alert]:
+        return [
+            a for a in self.alerts.values() if a.project == project and state in {None, a.state}
+        ]
+
+    def acknowledge(self, project: str, id: str, by: str) -> None:
+        alert = self.alerts.get(id)
+        if alert is None or alert.project != project:
+            raise NotFound("there is no such alert")
+        self.alerts[id] = replace(alert, acknowledged_by=by, acknowledged_at=EPOCH)
+
+
+class FakeSilences:
+    def __init__(self) -> None:
+        self.silences: dict[str, Silence] = {}
+
+    def all(self, project: str) -> list[Silence]:
+        return [s for s in self.silences.values() if s.project == project]
+
+    def add(self, silence: Silence) -> None:
+        self.silences[silence.id] = silence
+
+    def delete(self, project: str, id: str) -> None:
+        if id not in self.silences:
+            raise NotFound("there is no such silence")
+        del self.silences[id]
+
+
+class FakeKeys:
+    def __init__(self) -> None:
+        self.keys: dict[str, ApiKey] = {}
+
+    def create(
+        self,
+        project: str,
+        name: str,
+        scopes: frozenset[KeyScope],
+        expires_at: datetime | None = None,
+    ) -> tuple[ApiKey, str]:
+        secret = f"rm_{len(self.keys)}_secret"
+        key = ApiKey(
+            id=f"k{len(self.keys)}",
+            project=project,
+            name=name,
+            scopes=scopes,
+            prefix=secret[:5],
+            created_at=EPOCH,
+            expires_at=expires_at,
+        )
+        self.keys[secret] = key
+        return key, secret
+
+    def list(self, project: str) -> list[ApiKey]:
+        return [k for k in self.keys.values() if k.project == project]
+
+    def revoke(self, project: str, id: str) -> None:
+        for secret, key in self.keys.items():
+            if key.id == id and key.project == project:
+                self.keys[secret] = replace(key, revoked_at=EPOCH)
+                return
+        raise NotFound("there is no such key")
+
+    def authenticate(self, key: str) -> ApiKey | None:
+        found = self.keys.get(key)
+        return None if found is None or found.revoked_at else found
+
+
+@dataclass
+class Latency:
+    count: int
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    mean: float | None
+    histogram: tuple[int, ...] = ()
+
+
+@dataclass
+class Confusion:
+    kind: HitKind
+    name: str
+    tp: int
+    fp: int
+    tn: int
+    fn: int
+    precision: float | None
+    recall: float | None
+    f1: float | None
+
+
+_LEVELS = {
+    "faithfulness": 0.91,
+    "answer_supported": 0.84,
+    "answer_relevance": 0.88,
+    "context_relevance": 0.63,
+    "context_precision": 0.71,
+    "context_utilization": 0.48,
+    "context_recall": 0.76,
+    "refusal_rate": 0.04,
+}
+
+
+class FakeEstimates:
+    """Smooth curves; the second half of the day of `loan-assistant` is bad."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+
+    def estimate(self, series: Series, window: Window) -> Estimate:
+        level = _LEVELS.get(series.metric)
+        if level is None:
+            return Estimate(series=series, window=window, value=None, lower=None, upper=None)
+        middle = window.start + window.length / 2
+        hours = (self._clock.now() - middle).total_seconds() / 3600
+        value = level + 0.02 * math.sin(hours * 2.1 + len(series.metric))
+        if series.app == "loan-assistant" and hours < 5 and series.metric != "refusal_rate":
+            value -= 0.28 * min(1.0, (5 - hours) / 2)
+        count = max(3, int(window.length.total_seconds() / 40))
+        half = min(0.2, 1 / math.sqrt(count))
+        return Estimate(
+            series=series,
+            window=window,
+            value=value,
+            lower=max(0.0, value - half),
+            upper=min(1.0, value + half),
+            traces=count,
+            judged=int(count * 0.97),
+            labelled=12,
+            failed=int(count * 0.012),
+            suspect=1,
+            effective=count * 0.9,
+            notes=("embedded_uncorrected",),
+        )
+
+    def series(self, series: Series, window: Window, step: timedelta) -> list[Estimate]:
+        points = []
+        start = window.start
+        while start < window.end:
+            end = min(start + step, window.end)
+            points.append(self.estimate(series, Window(start, end)))
+            start = end
+        return points
+
+    def latency(
+        self, project: str, app: str, metric: str, window: Window, release: str | None = None
+    ) -> Latency:
+        scale = {"first_byte_ms": 1.0, "generation_ms": 3.2, "end_to_end_ms": 4.1}.get(metric, 0.3)
+        return Latency(2160, 310 * scale, 640 * scale, 1490 * scale, 400 * scale)
+
+    def hit_rate(
+        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
+    ) -> Estimate:
+        value = 0.87 if basis == "expected" else 0.42
+        return Estimate(
+            series=Series(project=project, app=app, metric="hit_rate", judge=""),
+            window=window,
+            value=value,
+            lower=value - 0.03,
+            upper=value + 0.03,
+            traces=2160,
+        )
+
+    def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
+        return [
+            (HitKind.KNOWLEDGE_BASE, "贷款知识库" if app == "loan-assistant" else "manuals"),
+            (HitKind.PLUGIN, "calculator"),
+            (HitKind.WORKFLOW, "escalation"),
+        ]
+
+    def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
+        return [Confusion(HitKind.PLUGIN, "calculator", 87, 4, 190, 13, 0.956, 0.87, 0.911)]
+
+    def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
+        return {"ok": 2117, "error": 31, "cancelled": 12}
+
+
+class FakeTasks:
+    def backlog(self, now: datetime) -> Backlog:
+        return Backlog(waiting=7, oldest_age_s=2.4)
+
+
+class FakeBackfill:
+    def __init__(self) -> None:
+        self.started: list[BackfillRequest] = []
+
+    def preview(self, request: BackfillRequest) -> BackfillPreview:
+        return BackfillPreview(traces=120, judge=request.judge or "embedded", tokens=None)
+
+    def start(self, request: BackfillRequest) -> int:
+        self.started.append(request)
+        return 120
+
+
+def check_rule(rule: AlertRule) -> None:
+    if rule.kind is RuleKind.THRESHOLD and "limit" not in rule.params:
+        raise RuleError("a threshold rule needs `params.limit`, the value that must not be crossed")
+
+
+def make_stored(
+    trace: Trace, faithfulness: float = 0.5, feedback: tuple[Feedback, ...] = ()
+) -> StoredTrace:
+    """A stored trace with verdicts on each half of its answer and on each passage."""
+    answer = trace.answer or ""
+    middle = next((i + 1 for i, c in enumerate(answer) if c in "。.!"), len(answer))
+    spans = [(0, middle), (middle, len(answer))] if middle < len(answer) else [(0, middle)]
+    support = tuple(
+        Verdict(
+            aspect=Aspect.SUPPORT,
+            probability=0.93 if n == 0 or faithfulness > 0.8 else 0.07,
+            index=n,
+            text=answer[a:b],
+            start=a,
+            end=b,
+            evidence=0,
+            reason=None if n == 0 or faithfulness > 0.8 else "number_mismatch",
+        )
+        for n, (a, b) in enumerate(spans)
+    )
+    passages = range(len(trace.contexts or ()))
+
+    def per_passage(aspect: Aspect) -> tuple[Verdict, ...]:
+        return tuple(
+            Verdict(aspect=aspect, probability=0.9 - 0.5 * (n > 0), index=n) for n in passages
+        )
+
+    def score(metric: str, value: float, verdicts: tuple[Verdict, ...] = ()) -> Score:
+        return Score(
+            metric=metric,
+            status=ScoreStatus.SCORED,
+            value=value,
+            judge=JUDGE,
+            verdicts=verdicts,
+            created_at=trace.started_at + timedelta(seconds=1),
+        )
+
+    return StoredTrace(
+        trace=trace,
+        received_at=trace.started_at + timedelta(seconds=1),
+        scores=(
+            score("faithfulness", faithfulness, support),
+            score("context_relevance", 1 / max(1, len(passages)), per_passage(Aspect.RELEVANCE)),
+            score("context_utilization", 0.33, per_passage(Aspect.USE)),
+            Score(
+                metric="summary_score",
+                status=ScoreStatus.NOT_APPLICABLE,
+                reason="unsupported_aspect",
+                judge=JUDGE,
+            ),
+            Score(
+                metric="answer_relevance",
+                status=ScoreStatus.FAILED,
+                reason="judge_timeout",
+                judge=JUDGE,
+            ),
+        ),
+        feedback=feedback,
+        decisions=(
+            SamplingDecision(
+                judge="embedded", included=True, probability=1.0, reason=SamplingReason.ALWAYS
+            ),
+        ),
+    )
+
+
+ZH_QUESTION = "2024年个人首套房商业贷款利率的最低标准是多少?"
+ZH_ANSWER = (
+    "2024年个人首套房商业贷款利率最低标准为3.4%(基准利率4.25%下浮20%)。"
+    "二套房利率不得低于基准利率的1.2倍。"
+)
+ZH_CONTEXTS = (
+    "2024年央行发布的个人住房贷款基准利率为4.25%,首套房可下浮20%。",
+    "个人二套房贷款利率不得低于基准利率的1.1倍。",
+    "2023年首套房贷款利率最低为3.65%。",
+)
+
+
+def story(now: datetime) -> list[StoredTrace]:
+    """Sixty traces of two apps, newest at `now`."""
+    stored = []
+    for number in range(60):
+        chinese = number % 2 == 0
+        started = now - timedelta(minutes=7 * number + 1)
+        contexts = (
+            ZH_CONTEXTS
+            if chinese
+            else (
+                "The standard warranty lasts 24 months from the date of purchase.",
+                "Batteries are covered for 12 months.",
+            )
+        )
+        documents = tuple(
+            RetrievedDocument(id=f"doc-{r}", content=text, score=1.0 / r, rank=r)
+            for r, text in enumerate(contexts, start=1)
+        )
+        trace = make_trace(
+            question=ZH_QUESTION if chinese else f"How long is the warranty of model {number}?",
+            answer=ZH_ANSWER
+            if chinese
+            else "The warranty lasts 24 months. Batteries are covered for five years.",
+            contexts=contexts,
+            id=f"story-{number}",
+            app="loan-assistant" if chinese else "support-bot",
+            started_at=started,
+            release="2.1.0" if number < 20 else "2.0.3",
+            user_id=f"u-{number % 7}",
+            session_id=f"s-{number % 9}",
+            model="qwen3-8b",
+            streamed=True,
+            retrievals=(
+                Retrieval(
+                    query="首套房 贷款 利率 2024" if chinese else None,
+                    documents=documents,
+                    knowledge_base="贷款知识库" if chinese else "manuals",
+                    latency_ms=84.0,
+                ),
+            ),
+            timings=Timings(
+                first_byte_ms=310.0,
+                generation_ms=980.0 + 20 * number,
+                end_to_end_ms=1240.0 + 20 * number,
+                retrieval_ms=84.0,
+                first_token_ms=190.0,
+            ),
+            hits=(
+                Hit(
+                    kind=HitKind.KNOWLEDGE_BASE,
+                    name="贷款知识库" if chinese else "manuals",
+                    items=3,
+                    latency_ms=84.0,
+                ),
+                Hit(kind=HitKind.PLUGIN, name="calculator", ok=number % 5 != 0, latency_ms=12.5),
+            ),
+        )
+        stored.append(make_stored(trace, 0.5 if number % 3 == 0 else 0.95))
+    return stored
+
+
+def story_alerts(now: datetime, worst: tuple[str, ...]) -> list[Alert]:
+    """One alert that fires and one that is over."""
+    return [
+        Alert(
+            id="al-1",
+            project="default",
+            rule="faithfulness drop",
+            app="loan-assistant",
+            state=AlertState.FIRING,
+            severity=Severity.PAGE,
+            since=now - timedelta(minutes=42),
+            started_at=now - timedelta(minutes=44),
+            fired_at=now - timedelta(minutes=42),
+            finding=Finding(
+                active=True,
+                value=0.634,
+                lower=0.601,
+                upper=0.668,
+                baseline=0.912,
+                judged=214,
+                baseline_judged=2090,
+                summary="Faithfulness fell from 0.91 to 0.63 (95 % interval 0.60 to 0.67).",
+                summary_zh="忠实度从 0.91 降至 0.63(95% 区间 0.60 至 0.67)。",
+                worst_traces=worst,
+                notes=("embedded_uncorrected",),
+            ),
+        ),
+        Alert(
+            id="al-2",
+            project="default",
+            rule="end-to-end latency",
+            app="support-bot",
+            state=AlertState.RESOLVED,
+            severity=Severity.TICKET,
+            since=now - timedelta(hours=5),
+            started_at=now - timedelta(hours=7),
+            fired_at=now - timedelta(hours=6),
+            resolved_at=now - timedelta(hours=5),
+            finding=Finding(
+                active=False,
+                value=2400.0,
+                summary="End-to-end p90 is back at 2.4 s.",
+                summary_zh="端到端 p90 恢复到 2.4 秒。",
+            ),
+        ),
+    ]
+
+
+def make_services(
+    *, clock: ManualClock | None = None, empty: bool = False, **options: object
+) -> Services:
+    """Services over fakes. Keyword arguments are `ServerOptions`."""
+    clock = clock or ManualClock()
+    stored = [] if empty else story(clock.now())
+    worst = tuple(s.trace.trace_id for s in stored[:3])
+    rules = FakeRules()
+    if not empty:
+        rules.save(
+            AlertRule(
+                name="faithfulness drop",
+                kind=RuleKind.DROP,
+                metric="faithfulness",
+                params={"min_drop": 0.05},
+                shipped=True,
+            )
+        )
+        rules.save(
+            AlertRule(
+                name="end-to-end latency",
+                kind=RuleKind.LATENCY,
+                metric="end_to_end_ms",
+                params={"quantile": 0.9, "limit_ms": 8000.0},
+                severity=Severity.TICKET,
+                shipped=True,
+            )
+        )
+    return Services(
+        receiver=FakeReceiver(),
+        traces=FakeTraces(stored),
+        feedback=FakeFeedback(),
+        rules=rules,
+        alerts=FakeAlerts([] if empty else story_alerts(clock.now(), worst)),
+        silences=FakeSilences(),
+        keys=FakeKeys(),
+        estimates=FakeEstimates(clock),
+        tasks=FakeTasks(),
+        evaluations=FakeBackfill(),
+        check_rule=check_rule,
+        metrics_text=lambda: b"# HELP rag_monitor_score x\n# TYPE rag_monitor_score gauge\n",
+        health=lambda: HealthReport(ready=True, checks={"store": "ok"}),
+        judges=lambda: [
+            JudgeInfo(
+                name=str(JUDGE),
+                role="primary",
+                agreement={"auroc": 0.81, "balanced_accuracy": 0.74, "kappa": 0.46, "ece": 0.05},
+            )
+        ],
+        options=ServerOptions(**options),  # type: ignore[arg-type]
+        clock=clock,
+    )

@@ -1,0 +1,56 @@
+"""The OpenAPI document tells the truth."""
+
+from __future__ import annotations
+
+import httpx
+
+OPERATIONS = {
+    ("post", "/v1/traces"),
+    ("post", "/v1/logs"),
+    ("post", "/v1/metrics"),
+    ("post", "/api/v1/traces"),
+    ("get", "/api/v1/traces"),
+    ("get", "/api/v1/traces/{trace_id}"),
+    ("post", "/api/v1/feedback"),
+    ("delete", "/api/v1/users/{user_id}"),
+    ("get", "/api/v1/summary"),
+    ("get", "/api/v1/series"),
+    ("get", "/api/v1/decisions/{trace_id}"),
+    ("get", "/api/v1/rules"),
+    ("put", "/api/v1/rules"),
+    ("post", "/api/v1/rules/check"),
+    ("get", "/api/v1/alerts"),
+    ("post", "/api/v1/alerts/{alert_id}/acknowledge"),
+    ("get", "/api/v1/silences"),
+    ("post", "/api/v1/silences"),
+    ("delete", "/api/v1/silences/{silence_id}"),
+    ("post", "/api/v1/evaluations"),
+    ("get", "/api/v1/keys"),
+    ("post", "/api/v1/keys"),
+    ("delete", "/api/v1/keys/{key_id}"),
+    ("get", "/metrics"),
+    ("get", "/healthz"),
+    ("get", "/readyz"),
+}
+
+
+async def test_the_document_lists_exactly_the_interfaces_we_promise(
+    client: httpx.AsyncClient,
+) -> None:
+    document = (await client.get("/openapi.json")).json()
+
+    found = {(method, path) for path, item in document["paths"].items() for method in item}
+    assert found == OPERATIONS
+
+
+async def test_every_operation_is_described_and_says_how_it_fails(
+    client: httpx.AsyncClient,
+) -> None:
+    document = (await client.get("/openapi.json")).json()
+
+    for path, item in document["paths"].items():
+        for method, operation in item.items():
+            assert operation["description"], (method, path)
+            assert "422" not in operation["responses"], (method, path)
+            problem = operation["responses"]["4XX"]["content"]
+            assert list(problem) == ["application/problem+json"], (method, path)
