@@ -64,9 +64,7 @@ async def test_a_good_answer_is_captured_with_passages_hits_and_timings(
     assert 0 < timings["first_byte_ms"] <= timings["end_to_end_ms"]
 
 
-async def test_labels_travel_with_the_question(
-    sink: OtlpSink, browser: httpx.AsyncClient
-) -> None:
+async def test_labels_travel_with_the_question(sink: OtlpSink, browser: httpx.AsyncClient) -> None:
     question = next(q for q in load_questions("zh") if q.text == LOAN)
 
     await _ask(browser, LOAN, expected=question.expected)
