@@ -33,11 +33,11 @@ def demo(
 
     Everything stays on this machine. Without --once both keep running until Ctrl-C.
     """
+    if model_url and not model:
+        raise typer.BadParameter("name the model at --model-url with --model")
     from rag_monitor.demo.display import Display
     from rag_monitor.demo.story import StoryOptions, tell
 
-    if model_url and not model:
-        raise typer.BadParameter("name the model at --model-url with --model")
     options = StoryOptions(
         questions=questions,
         env=environment(),

@@ -1,0 +1,190 @@
+"""The command line as a user meets it: help, exit codes, one clear sentence."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_monitor import __version__
+from rag_monitor.cli import main
+
+
+class FakeMonitor:
+    """Answers from a table of (method, path) to (status, JSON) and remembers what it got."""
+
+    def __init__(self) -> None:
+        self.answers: dict[tuple[str, str], tuple[int, Any]] = {}
+        self.requests: list[tuple[str, str, Any]] = []
+        monitor = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def _answer(self) -> None:
+                body = self.rfile.read(int(self.headers.get("content-length") or 0))
+                path = self.path.partition("?")[0]
+                monitor.requests.append(
+                    (self.command, self.path, json.loads(body) if body else None)
+                )
+                status, reply = monitor.answers.get(
+                    (self.command, path), (404, {"detail": f"nothing at {path}"})
+                )
+                data = json.dumps(reply).encode()
+                self.send_response(status)
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            do_GET = do_POST = do_PUT = do_DELETE = _answer  # noqa: N815 - names http.server calls
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def monitor() -> Iterator[FakeMonitor]:
+    fake = FakeMonitor()
+    thread = threading.Thread(target=fake.server.serve_forever, args=(0.02,))
+    thread.start()
+    yield fake
+    fake.server.shutdown()
+    thread.join()
+    fake.server.server_close()
+
+
+def run(*arguments: str) -> int:
+    """The exit code of a command line."""
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    return int(ended.value.code or 0)
+
+
+def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("--version") == 0
+    assert capsys.readouterr().out.strip() == __version__
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "demo", "serve", "migrate", "import", "export", "evaluate", "agreement",
+        "rules export", "rules check", "keys list", "keys create", "keys revoke", "doctor",
+    ],
+)  # fmt: skip
+def test_every_command_explains_itself_and_speaks_json(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(*command.split(), "--help") == 0
+    assert "--json" in capsys.readouterr().out
+
+
+def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("fly") == 2
+    assert "No such command 'fly'" in capsys.readouterr().err
+
+
+def test_a_monitor_that_is_not_there_is_one_sentence(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("rules", "export", "--url", "http://127.0.0.1:9") == 1
+
+    error = capsys.readouterr().err
+    assert "start one with `rag-monitor serve`" in error
+    assert "Traceback" not in error
+
+
+def test_a_wrong_address_says_how_to_write_it(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("keys", "list", "--url", "localhost:8700") == 2
+    assert "must begin with http://" in capsys.readouterr().err
+
+
+def test_a_refused_key_names_the_option(
+    monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monitor.answers["GET", "/api/v1/keys"] = (401, {"detail": "this server needs a key"})
+
+    assert run("keys", "list", "--url", monitor.url) == 2
+    assert "set --api-key" in capsys.readouterr().err
+
+
+def test_import_reports_what_was_taken(
+    monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rows.jsonl"
+    file.write_text('{"id": "1", "question": "q", "answer": "a"}\n{broken\n', encoding="utf-8")
+    monitor.answers["POST", "/api/v1/traces"] = (200, {"accepted": 1})
+
+    assert run("import", str(file), "--url", monitor.url, "--json") == 1
+
+    report = json.loads(capsys.readouterr().out)
+    assert (report["rows"], report["accepted"], report["rejected"]) == (2, 1, 1)
+    assert report["problems"][0].startswith("line 2: not JSON")
+
+
+def test_export_writes_one_line_per_trace(
+    monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = {"items": [{"trace_id": "a"}, {"trace_id": "b"}], "next_cursor": None}
+    monitor.answers["GET", "/api/v1/traces"] = (200, page)
+    for name in "ab":
+        monitor.answers["GET", f"/api/v1/traces/{name}"] = (200, {"trace_id": name, "answer": "是"})
+    file = tmp_path / "out.jsonl"
+
+    assert run("export", "--app", "x", "-o", str(file), "--url", monitor.url, "--json") == 0
+
+    lines = [json.loads(line) for line in file.read_text("utf-8").splitlines()]
+    assert [line["trace_id"] for line in lines] == ["a", "b"]
+    assert json.loads(capsys.readouterr().out)["traces"] == 2
+    assert monitor.requests[0][1] == "/api/v1/traces?app=x"
+
+
+def test_rules_that_cannot_work_are_named(
+    monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rules.json"
+    file.write_text('{"rules": [{"name": "mine", "kind": "drop"}]}', encoding="utf-8")
+    monitor.answers["POST", "/api/v1/rules/check"] = (422, {"detail": "a drop needs a metric"})
+
+    assert run("rules", "check", str(file), "--url", monitor.url) == 1
+    assert "mine: a drop needs a metric" in capsys.readouterr().out
+
+
+def test_a_file_that_holds_no_rules_is_a_usage_error(
+    monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rules.json"
+    file.write_text('{"alerts": []}', encoding="utf-8")
+
+    assert run("rules", "check", str(file), "--url", monitor.url) == 2
+    assert '{"rules": [...]}' in capsys.readouterr().err
+
+
+def test_a_new_keys_secret_is_printed_once(
+    monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    made = {"key": {"id": "k1", "name": "ci", "scopes": ["ingest"]}, "secret": "rm_abc"}
+    monitor.answers["POST", "/api/v1/keys"] = (201, made)
+
+    assert run("keys", "create", "ci", "--url", monitor.url) == 0
+
+    assert "rm_abc" in capsys.readouterr().out
+    assert monitor.requests[-1][2] == {"name": "ci", "scopes": ["ingest"]}
+
+
+def test_a_demo_model_without_its_name_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert run("demo", "--once", "--model-url", "http://127.0.0.1:1/v1") == 2
+    assert "--model" in capsys.readouterr().err
+
+
+def test_evaluate_refuses_a_file_type_it_cannot_write(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run("evaluate", str(tmp_path / "in.jsonl"), "--output", "scores.xml") == 2
+    assert ".jsonl" in capsys.readouterr().err
