@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass
 from pathlib import Path
-from typing import Any, Literal, get_type_hints
+from typing import Any, Literal, cast, get_type_hints
 from zoneinfo import available_timezones
 
 from pydantic import TypeAdapter, ValidationError
@@ -65,6 +65,12 @@ class HttpOptions:
 
     max_body_bytes: int = 16 * 1024 * 1024
     """Largest request body, before and after decompression."""
+    max_inflight_bytes: int = 128 * 1024 * 1024
+    """Request bodies held in memory at once; beyond it 503 with Retry-After."""
+    session_hours: float = 12.0
+    """How long a login to the pages lasts."""
+    allowed_hosts: tuple[str, ...] = ()
+    """Further values of the Host header that are answered."""
     allow_insecure_bind: bool = False
     """Serve beyond loopback without a key. Only behind something that authenticates."""
 
@@ -189,7 +195,7 @@ def _table(name: str, values: Mapping[str, Any]) -> Any:
     _refuse_unknown(values, list(_names(options)), f"[{name}] ")
     given = {key: _value(f"{name}.{key}", hints[key], value) for key, value in values.items()}
     try:
-        return options(**given)
+        return cast("type", options)(**given)
     except ValueError as error:
         raise ConfigurationError(f"[{name}]: {error}") from None
 
