@@ -11,7 +11,7 @@ _IBAN_LENGTH: Final = range(15, 35)
 
 
 def is_china_id(text: str) -> bool:
-    """Whether 18 characters are a Chinese identity number (GB 11643: date and ISO 7064 MOD 11-2)."""
+    """Whether `text` is a Chinese identity number (GB 11643: a date and ISO 7064 MOD 11-2)."""
     if len(text) != 18 or not text[:17].isascii() or not text[:17].isdigit():
         return False
     try:

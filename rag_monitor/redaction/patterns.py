@@ -1,7 +1,7 @@
 """What is searched for: one pattern per kind, a checksum where the kind has one.
 
-`may_occur` answers quickly whether a text can contain the kind at all; most texts cannot, and then no
-regular expression runs. Every pattern is linear: no nested repetition over the same characters.
+`may_occur` answers quickly whether a text can contain the kind at all; most texts cannot, and then
+no regular expression runs. No pattern repeats over what another repetition of it can also take.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from typing import Final
 
 from rag_monitor.redaction.checksums import is_china_id, is_iban, is_luhn
 
-_DIGIT_CLASS: Final = bytes(0x30 if 0x30 <= code <= 0x39 else 0x2E for code in range(256))
+_WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-+/=~")
+_DIGITS: Final = bytes(0x30 if 0x30 <= code <= 0x39 else 0x2E for code in range(256))
+_WORDS: Final = bytes(0x77 if code in _WORD else 0x2E for code in range(256))
 _SEPARATORS: Final = b" -"
 
 
@@ -21,9 +23,26 @@ def _always(_: str) -> bool:
     return True
 
 
-def digit_skeleton(text: str) -> bytes:
-    """`text` with every digit as 0 and anything else as a dot, separators of numbers removed."""
-    return text.encode("utf-8", "replace").translate(_DIGIT_CLASS, _SEPARATORS)
+class Screen:
+    """A text reduced to what decides quickly that a pattern cannot occur in it."""
+
+    __slots__ = ("_lowered", "digits", "text", "words")
+
+    def __init__(self, text: str) -> None:
+        raw = text.encode("utf-8", "replace")
+        self.text = text
+        self.digits = raw.translate(_DIGITS, _SEPARATORS)
+        """Every digit as 0, anything else a dot, separators of numbers removed."""
+        self.words = raw.translate(_WORDS)
+        """Every character of tokens as w, anything else a dot."""
+        self._lowered: str | None = None
+
+    @property
+    def lowered(self) -> str:
+        """The text in lower case."""
+        if self._lowered is None:
+            self._lowered = self.text.lower()
+        return self._lowered
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,17 +51,25 @@ class Pattern:
 
     kind: str
     expression: re.Pattern[str]
-    hints: tuple[str, ...] = ()
-    """Lower-case substrings, one of which must be there."""
     digits: int = 0
-    """Or: a run of this many digits must be there."""
+    """Needs a run of this many digits (separators between them do not count)."""
+    word: int = 0
+    """Needs a run of this many token characters."""
+    marks: tuple[str, ...] = ()
+    """Needs one of these substrings."""
+    hints: tuple[str, ...] = ()
+    """Needs one of these substrings, in lower case."""
     check: Callable[[str], bool] = _always
 
-    def may_occur(self, lowered: str, skeleton: bytes) -> bool:
-        """Whether it is worth running the expression."""
-        if self.digits and b"0" * self.digits not in skeleton:
+    def may_occur(self, screen: Screen) -> bool:
+        """Whether it is worth running the expression. Never false when it would match."""
+        if self.digits and b"0" * self.digits not in screen.digits:
             return False
-        return not self.hints or any(hint in lowered for hint in self.hints)
+        if self.word and b"w" * self.word not in screen.words:
+            return False
+        if self.marks and not any(mark in screen.text for mark in self.marks):
+            return False
+        return not self.hints or any(hint in screen.lowered for hint in self.hints)
 
 
 def _card(text: str) -> bool:
@@ -54,7 +81,7 @@ SECRET: Final = Pattern(
     "secret",
     re.compile(
         r"""
-        -----BEGIN[ A-Z]{0,40}PRIVATE\ KEY-----[A-Za-z0-9+/=\s:,\-]{0,8000}?-----END[ A-Z]{0,40}-----
+        -----BEGIN[ A-Z]{0,40}PRIVATE\ KEY-----[A-Za-z0-9+/=\s:,-]{0,8000}?-----END[A-Z\ ]{0,40}
         | \beyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{4,4000}
         | \b(?:AKIA|ASIA)[0-9A-Z]{16}\b
         | \bLTAI[0-9A-Za-z]{12,26}\b
@@ -64,20 +91,28 @@ SECRET: Final = Pattern(
         | \b(?:ghp|gho|ghu|ghs|ghr)_[A-Za-z0-9]{30,255}
         | \bgithub_pat_[A-Za-z0-9_]{30,255}
         | \bglpat-[A-Za-z0-9_-]{16,255}
-        | \bxox[abprs]-[A-Za-z0-9-]{10,255}
+        | \bxox[abprs]-[A-Za-z0-9-]{11,255}
         | \bhf_[A-Za-z0-9]{30,100}
-        | (?i:\bbearer\ +)[A-Za-z0-9._~+/=-]{16,4000}
-        | (?i:\b(?:api[_-]?key|secret(?:[_-]?key)?|access[_-]?token|password|passwd|pwd|密码|密钥)
-            ["']?\s{0,3}[:=：]\s{0,3}["']?)[^\s"',;，。；]{6,400}
+        | (?i:\bbearer\ {1,4})[A-Za-z0-9_~+/=-]{16,4000}(?:\.[A-Za-z0-9_~+/=-]{1,4000}){0,4}
         """,
         re.VERBOSE,
     ),
-    hints=(
-        "-----begin", "eyj", "akia", "asia", "ltai", "aiza", "sk-", "pk-", "rk-", "sk_", "pk_",
-        "rk_", "gho_", "ghp_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "xox", "hf_",
-        "bearer", "key", "secret", "token", "passw", "pwd", "密码", "密钥",
+    word=16,
+)
+"""Tokens that show what they are by their form."""
+ASSIGNED_SECRET: Final = Pattern(
+    "secret",
+    re.compile(
+        r"""
+        (?i:\b(?:api[ _-]?key|secret(?:[ _-]?key)?|access[ _-]?token|password|passwd|pwd)|密码|密钥)
+        ["']?\s{0,3}(?:[:=：]|是|为)\s{0,3}["']?[^\s"',;，。；]{6,400}
+        """,
+        re.VERBOSE,
     ),
-)  # fmt: skip
+    marks=(":", "=", "：", "是", "为"),
+    hints=("key", "secret", "token", "passw", "pwd", "密码", "密钥"),
+)
+"""A value that is named a secret."""
 CHINA_ID: Final = Pattern(
     "china_id",
     re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{16}[0-9Xx](?![0-9A-Za-z])"),
@@ -93,7 +128,7 @@ BANK_CARD: Final = Pattern(
 IBAN: Final = Pattern(
     "iban",
     re.compile(r"(?<![0-9A-Za-z])[A-Z]{2}[0-9]{2}(?: ?[0-9A-Z]){11,30}(?![0-9A-Za-z])"),
-    digits=4,
+    digits=8,
     check=is_iban,
 )
 PHONE: Final = Pattern(
@@ -106,10 +141,10 @@ PHONE: Final = Pattern(
 EMAIL: Final = Pattern(
     "email",
     re.compile(r"(?<![\w.+-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}"),
-    hints=("@",),
+    marks=("@",),
 )
 
-ALWAYS: Final = (SECRET, CHINA_ID, BANK_CARD, IBAN)
+ALWAYS: Final = (SECRET, ASSIGNED_SECRET, CHINA_ID, BANK_CARD, IBAN)
 """Never needed to judge an answer: hidden unless redaction is off."""
 PERSONAL: Final = (PHONE, EMAIL)
 """Often facts an answer is about (a service number), so hidden only on request."""

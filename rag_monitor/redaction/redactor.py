@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Final, Protocol
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.redaction.patterns import ALL, ALWAYS, Pattern, digit_skeleton
+from rag_monitor.redaction.patterns import ALL, ALWAYS, Pattern, Screen
 
 MODES: Final = ("mask", "hash", "drop")
 
@@ -62,15 +62,15 @@ class Redactor:
             return self._mark(field, text, rule)
         if len(text) < 6:
             return text
-        lowered, skeleton = text.lower(), digit_skeleton(text)
+        screen = Screen(text)
         for pattern in self.patterns:
-            if not pattern.may_occur(lowered, skeleton):
+            if not pattern.may_occur(screen):
                 continue
             cleaned = self._apply(pattern, text)
             if cleaned is None:
                 return None
             if cleaned is not text:
-                text, lowered, skeleton = cleaned, cleaned.lower(), digit_skeleton(cleaned)
+                text, screen = cleaned, Screen(cleaned)
         return text
 
     def _apply(self, pattern: Pattern, text: str) -> str | None:
@@ -114,7 +114,7 @@ class CallableRedactor:
 
 
 def keyed_hash(key: str, text: str) -> str:
-    """16 hex digits of HMAC-SHA-256: equal texts are equal, and only the key's owner can test one."""
+    """16 hex digits of HMAC-SHA-256: equal texts stay equal, and testing one needs the key."""
     digest = hmac.new(
         key.encode("utf-8", "replace"), text.encode("utf-8", "replace"), hashlib.sha256
     )

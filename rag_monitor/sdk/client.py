@@ -252,7 +252,7 @@ def shutdown(timeout_s: float = 5.0) -> bool:
 
 
 def stats() -> dict[str, object]:
-    """Counts of this process: `produced`, `delivered`, `dropped` by reason, `waiting`, …
+    """Counts of this process: `produced`, `delivered`, `dropped` by reason, `waiting`.
 
     `delivered` + everything in `dropped` + `waiting` = `produced`, exactly.
     """

@@ -31,7 +31,7 @@ class TakenDocuments(NamedTuple):
     truncated: bool
 
 
-def take_documents(value: object, max_chars: int) -> TakenDocuments | None:
+def take_documents(value: Any, max_chars: int) -> TakenDocuments | None:
     """Copy at most 100 documents; None when `value` is nothing we know how to read.
 
     `value` is a list or tuple of documents, or one document. Iterators are never consumed.
@@ -41,10 +41,11 @@ def take_documents(value: object, max_chars: int) -> TakenDocuments | None:
         max_chars: Longest content kept of one document, in characters.
     """
     kind = type(value)
+    items: Any
     if issubclass(kind, list):
-        size, items = list.__len__(value), list.__getitem__(value, slice(MAX_DOCUMENTS))  # type: ignore[arg-type]
+        size, items = list.__len__(value), list.__getitem__(value, slice(MAX_DOCUMENTS))
     elif issubclass(kind, tuple) and not _is_scored(value):
-        size, items = tuple.__len__(value), tuple.__getitem__(value, slice(MAX_DOCUMENTS))  # type: ignore[arg-type]
+        size, items = tuple.__len__(value), tuple.__getitem__(value, slice(MAX_DOCUMENTS))
     else:
         return _take_single(value, max_chars)
     chars = 0
@@ -63,7 +64,7 @@ def take_documents(value: object, max_chars: int) -> TakenDocuments | None:
     return TakenDocuments(tuple(taken), chars, cut)
 
 
-def _take_single(value: object, max_chars: int) -> TakenDocuments | None:
+def _take_single(value: Any, max_chars: int) -> TakenDocuments | None:
     if value is None:
         return None
     document = _take_one(value)
@@ -72,24 +73,24 @@ def _take_single(value: object, max_chars: int) -> TakenDocuments | None:
     return take_documents([value], max_chars)
 
 
-def _is_scored(value: object) -> bool:
-    return tuple.__len__(value) == 2 and number_of(tuple.__getitem__(value, 1)) is not None  # type: ignore[arg-type,type-var]
+def _is_scored(value: Any) -> bool:
+    return tuple.__len__(value) == 2 and number_of(tuple.__getitem__(value, 1)) is not None
 
 
-def _take_one(item: object) -> TakenDocument:
+def _take_one(item: Any) -> TakenDocument:
     kind = type(item)
     if kind is str:
-        return TakenDocument(item)  # type: ignore[arg-type]
+        return TakenDocument(item)
     if kind is dict:
-        return _from_dict(item)  # type: ignore[arg-type]
+        return _from_dict(item)
     text = text_of(item)
     if text is not None:
         return TakenDocument(text)
     if issubclass(kind, dict):
-        return _from_dict(dict(dict.items(item)))  # type: ignore[arg-type]
+        return _from_dict(dict(dict.items(item)))
     if issubclass(kind, tuple) and _is_scored(item):
-        document = _take_one(tuple.__getitem__(item, 0))  # type: ignore[arg-type,type-var]
-        return document._replace(score=tuple.__getitem__(item, 1))  # type: ignore[arg-type,type-var]
+        document = _take_one(tuple.__getitem__(item, 0))
+        return document._replace(score=tuple.__getitem__(item, 1))
     return _from_object(item)
 
 
@@ -112,7 +113,7 @@ def _from_dict(item: dict[Any, Any]) -> TakenDocument:
     )
 
 
-def _from_object(item: object) -> TakenDocument:
+def _from_object(item: Any) -> TakenDocument:
     node = peek(item, "node")
     body = item if node is None else node
     content = text_of(first(body, CONTENT_KEYS))
@@ -131,10 +132,10 @@ def _from_object(item: object) -> TakenDocument:
     )
 
 
-def _copy(metadata: object) -> dict[Any, Any] | None:
+def _copy(metadata: Any) -> dict[Any, Any] | None:
     if not issubclass(type(metadata), dict):
         return None
-    copied: dict[Any, Any] = dict(dict.items(metadata))  # type: ignore[call-overload]
+    copied: dict[Any, Any] = dict(dict.items(metadata))
     while len(copied) > MAX_METADATA:
         copied.popitem()
     return copied

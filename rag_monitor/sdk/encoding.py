@@ -16,6 +16,7 @@ from rag_monitor import semconv
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.sdk.documents import TakenDocument
 from rag_monitor.sdk.envelope import AttributeValue, to_attributes
+from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.http_body import answer_in_body, question_in_body
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.peek import text_of
@@ -27,9 +28,11 @@ from rag_monitor.sdk.text import answer_of, question_in
 _dump: Final = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
 ).encode
+_quote: Final = json.encoder.encode_basestring
 _EXTRA_FIELDS: Final = (
     "reference", "key_points", "relevant_ids", "context_labels", "label_faithful", "query",
 )  # fmt: skip
+_DOCUMENT_OVERHEAD: Final = 64
 _LOCAL_ROOT_FLAGS: Final = 0x100 | 0x01
 
 
@@ -111,7 +114,7 @@ class Encoder:
         record["status"] = live.status
         if live.error is not None:
             record["error"] = clean.text("error", live.error, 2048)
-        hits = [hit for step in live.steps if (hit := _hit(step, clean)) is not None]
+        hits: list[Json] = [hit for step in live.steps if (hit := _hit(step, clean)) is not None]
         if hits:
             record["hits"] = hits
         usage = {
@@ -161,13 +164,19 @@ class Encoder:
     def _documents(
         self, items: Sequence[TakenDocument], clean: Sanitiser, knowledge_base: object
     ) -> str:
-        return "[" + ",".join([_document(item, clean, knowledge_base) for item in items]) + "]"
+        documents = []
+        for item in items:
+            if clean.left <= 0:
+                clean.truncated = True
+                break
+            documents.append(_document(item, clean, knowledge_base))
+        return "[" + ",".join(documents) + "]"
 
     def _attributes(self, encoded: EncodedTrace, live: LiveTrace, lists: list[str]) -> None:
         record = encoded.record
         head = _dump({key: value for key, value in record.items() if value is not None})
         text = ",".join([head[:-1], *lists]) + "}"
-        name = encoded.sanitiser.label("name", live.name) or "request"
+        name = encoded.sanitiser.label(live.name) or "request"
         encoded.name = f"invoke_workflow {name}"
         attributes = encoded.attributes
         attributes[semconv.COMPLETE] = True
@@ -216,6 +225,10 @@ def timings(live: LiveTrace) -> dict[str, Json]:
     return out
 
 
+def _present(**values: Json) -> dict[str, Json]:
+    return {key: value for key, value in values.items() if value is not None}
+
+
 def _ms(nanoseconds: int) -> float:
     return round(nanoseconds / 1e6, 3)
 
@@ -223,7 +236,13 @@ def _ms(nanoseconds: int) -> float:
 def _question(live: LiveTrace) -> object:
     if live.question is not None:
         return question_in(live.question)
-    return question_in_body(live.request) if live.request is not None else None
+    if live.request is None:
+        return None
+    try:
+        return question_in_body(live.request)
+    except Exception as error:  # noqa: BLE001 - the host's extractor; the trace is still worth it
+        GUARD.caught("question", error)
+        return None
 
 
 def _answer(live: LiveTrace) -> object:
@@ -240,10 +259,12 @@ def _answer(live: LiveTrace) -> object:
 
 
 def _identity(record: dict[str, Json], live: LiveTrace, clean: Sanitiser, options: Options) -> None:
-    for name in ("session_id", "user_id", "model", "knowledge_base"):
-        record[name] = clean.label(name, getattr(live, name))
-    record["release"] = clean.label("release", live.release) or options.release
-    record["environment"] = clean.label("environment", live.environment) or options.environment
+    record["session_id"] = clean.person("session_id", live.session_id)
+    record["user_id"] = clean.person("user_id", live.user_id)
+    record["model"] = clean.label(live.model)
+    record["knowledge_base"] = clean.label(live.knowledge_base)
+    record["release"] = clean.label(live.release) or options.release
+    record["environment"] = clean.label(live.environment) or options.environment
     record["started_at"] = utc_from_ns(live.wall_ns).isoformat()
     tags: list[Json] = [
         tag for value in live.tags if (tag := clean.content("tags", value)) is not None
@@ -269,20 +290,25 @@ def _labels(record: dict[str, Json], live: LiveTrace, clean: Sanitiser) -> None:
 
 def _document(item: TakenDocument, clean: Sanitiser, knowledge_base: object) -> str:
     content, id_, score, own, metadata = item
-    record: dict[str, Any] = {}
-    if id_ is not None:
-        record["id"] = clean.label("document_id", id_)
+    clean.left -= _DOCUMENT_OVERHEAD
+    parts: list[str] = []
+    label = clean.label(id_) if id_ is not None else None
+    if label is not None:
+        parts.append(f'"id":{_quote(label)}')
     text = clean.content("content", content)
     if text is not None:
-        record["content"] = text
-    if score is not None:
-        record["score"] = finite(score)
-    base = own if own is not None else knowledge_base
+        parts.append(f'"content":{_quote(text)}')
+    number = finite(score) if score is not None else None
+    if number is not None:
+        parts.append(f'"score":{number!r}')
+    base = clean.label(own if own is not None else knowledge_base)
     if base is not None:
-        record["knowledge_base"] = clean.label("knowledge_base", base)
+        parts.append(f'"knowledge_base":{_quote(base)}')
     if metadata:
-        record["metadata"] = clean.tree("metadata", metadata)
-    return _dump(record)
+        tree = clean.tree("metadata", metadata)
+        if tree is not None:
+            parts.append(f'"metadata":{_dump(tree)}')
+    return "{" + ",".join(parts) + "}"
 
 
 def _retrieval(step: RetrievalStep, documents: str | None, clean: Sanitiser) -> str:
@@ -291,7 +317,7 @@ def _retrieval(step: RetrievalStep, documents: str | None, clean: Sanitiser) -> 
     if query is not None:
         record["query"] = query
     if step.knowledge_base is not None:
-        record["knowledge_base"] = clean.label("knowledge_base", step.knowledge_base)
+        record["knowledge_base"] = clean.label(step.knowledge_base)
     if step.reranked is True:
         record["reranked"] = True
     if step.error is not None:
@@ -309,7 +335,7 @@ def _hit(step: Step, clean: Sanitiser) -> Json:
         items = whole(step.items)
     else:
         return None
-    name = clean.label("name", step.name)
+    name = clean.label(step.name)
     if name is None:
         return None
     hit: dict[str, Json] = {

@@ -1,4 +1,4 @@
-"""Where a finished trace goes: one self-contained root, child spans on request, or the host's spans."""
+"""Where a finished trace goes: into one root span, child spans on request, or host spans."""
 
 from __future__ import annotations
 

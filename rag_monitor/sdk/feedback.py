@@ -24,9 +24,9 @@ class FeedbackNote:
         fields = self._fields
         value = fields["value"]
         record = {
-            "trace_id": clean.label("trace_id", fields["trace_id"]),
+            "trace_id": clean.label(fields["trace_id"]),
             "value": float(value) if type(value) is bool else finite(value),
-            "metric": clean.label("metric", fields["metric"]),
+            "metric": clean.label(fields["metric"]),
             "statement": whole(fields["statement"]),
             "comment": clean.text("comment", fields["comment"]),
         }

@@ -61,16 +61,16 @@ class Options:
     max_spool_bytes: int = 268_435_456
 
     def check(self) -> list[str]:
-        """What is wrong, one sentence per setting with the way to mend it; empty when all is well."""
+        """What is wrong and how to mend it, one sentence per setting; empty when all is well."""
         return [message for wrong, message in self._checks() if wrong]
 
     def _checks(self) -> list[tuple[bool, str]]:
         return [
             (
                 not _is_http(self.endpoint),
-                "endpoint must be an http:// or https:// URL with a host",
+                "endpoint must be an http(s) URL with a host",
             ),
-            (not isinstance(self.app, str) or not self.app, "app must be a non-empty string"),
+            (not self.app or type(self.app) is not str, "app must be a non-empty string"),
             (self.compression not in (None, "gzip"), 'compression must be "gzip" or None'),
             (self.provider not in ("own", "share"), 'provider must be "own" or "share"'),
             (

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MemberDescriptorType
+from typing import Any, cast
 
 
-def peek(obj: object, name: str) -> object:
+def peek(obj: Any, name: str) -> Any:
     """The instance attribute `name`, or None."""
     try:
         state = object.__getattribute__(obj, "__dict__")
@@ -29,57 +30,57 @@ def peek(obj: object, name: str) -> object:
     return None
 
 
-def first(obj: object, names: Sequence[str]) -> object:
+def first(obj: Any, names: Sequence[str]) -> Any:
     """The first of `names` that is there and not None: a key of a dict, else an attribute."""
     if issubclass(type(obj), dict):
         for name in names:
-            value = dict.get(obj, name)  # type: ignore[call-overload]
+            value = dict.get(obj, name)
             if value is not None:
-                return value  # type: ignore[no-any-return]
+                return value
         return None
     for name in names:
         value = peek(obj, name)
         if value is not None:
-            return value  # type: ignore[no-any-return]
+            return value
     return None
 
 
-def text_of(value: object) -> str | None:
+def text_of(value: Any) -> str | None:
     """`value` as an exact str if it is text (str or UTF-8 bytes), else None."""
     kind = type(value)
     if kind is str:
-        return value  # type: ignore[return-value]
+        return cast("str", value)
     if issubclass(kind, str):
-        return str.__str__(value)  # type: ignore[arg-type]
+        return str.__str__(value)
     if kind is bytes or kind is bytearray or kind is memoryview:
-        return bytes(value).decode("utf-8", "replace")  # type: ignore[call-overload,no-any-return]
+        return bytes(value).decode("utf-8", "replace")
     return None
 
 
-def number_of(value: object) -> float | None:
+def number_of(value: Any) -> float | None:
     """`value` as a float if it is a number of Python's or NumPy's, else None."""
     kind = type(value)
     if kind is float:
-        return value  # type: ignore[return-value]
+        return cast("float", value)
     if kind is int:
         return _float(value)
     if kind is bool or value is None:
         return None
     if issubclass(kind, float):
-        return float.__float__(value)  # type: ignore[arg-type]
+        return float.__float__(value)
     if type.__dict__["__module__"].__get__(kind) in ("numpy", "decimal"):
         return _float(value)
     return None
 
 
-def _float(value: object) -> float | None:
+def _float(value: Any) -> float | None:
     try:
-        return float(value)  # type: ignore[arg-type]
+        return float(value)
     except (OverflowError, TypeError, ValueError):
         return None
 
 
-def type_name(obj: object) -> str:
+def type_name(obj: Any) -> str:
     """The name of the object's type, as the type itself knows it."""
     name = type.__dict__["__name__"].__get__(type(obj))
     return name if type(name) is str else "unknown"

@@ -140,6 +140,11 @@ class LiveTrace:
             if len(self.extra) < 50:
                 self.extra[name] = _shallow(value)
 
+    def mark_first_byte(self) -> None:
+        """The first piece of the answer went out."""
+        if self.first_byte is None:
+            self.first_byte = perf_counter_ns()
+
     def chunk(self, text: str | None) -> None:
         """Take one piece of the streamed answer; empty pieces do not stop the first-byte clock."""
         if not text:

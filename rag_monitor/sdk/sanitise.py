@@ -95,11 +95,24 @@ class Sanitiser:
         self.left -= size
         return text
 
-    def label(self, field: str, value: object) -> str | None:
-        """An id or name: text or a number, at most 512 bytes."""
-        if (type(value) is int and abs(value) <= _MAX_INT) or type(value) is uuid.UUID:
-            value = str(value)
-        return self.text(field, value, 512)
+    def label(self, value: object) -> str | None:
+        """A name or id the application chose: text or a number, at most 512 bytes.
+
+        Not redacted: labels must stay equal to be counted and compared.
+        """
+        if type(value) is str and value.isascii() and len(value) <= 128 and "\0" not in value:
+            self.left -= len(value)
+            return value
+        text = text_of(_plain_id(value))
+        if text is None:
+            return None
+        text = cut_bytes(valid_text(text[:512]), 512)
+        self.left -= len(text)
+        return text
+
+    def person(self, field: str, value: object) -> str | None:
+        """Who asked: a session or user id, redacted like text."""
+        return self.text(field, _plain_id(value), 512)
 
     def tree(self, field: str, value: object) -> Json:
         """A JSON value: metadata and labels. None when content is not captured."""
@@ -114,9 +127,9 @@ class Sanitiser:
             self.truncated = True
             return None
         if value is None or type(value) is bool:
-            return value  # type: ignore[return-value]
+            return value
         if type(value) is int:
-            return value if abs(value) <= _MAX_INT else None  # type: ignore[return-value,operator,arg-type]
+            return value if abs(value) <= _MAX_INT else None
         number = finite(value)
         if number is not None:
             return number
@@ -136,7 +149,7 @@ class Sanitiser:
             if kind is dict:
                 out: dict[str, Json] = {}
                 for key, item in list(value.items())[:MAX_BREADTH]:  # type: ignore[attr-defined]
-                    name = self.label(field, key)
+                    name = self.label(key)
                     if name is not None:
                         out[name] = self._tree(f"{field}.{name}", item, depth + 1)
                 return out
@@ -148,6 +161,12 @@ class Sanitiser:
         except RuntimeError:  # the host changes it while we read
             return f"<{type_name(value)}>"
         return self.text(field, f"<{type_name(value)}>", 128)
+
+
+def _plain_id(value: object) -> object:
+    if (type(value) is int and abs(value) <= _MAX_INT) or type(value) is uuid.UUID:
+        return str(value)
+    return value
 
 
 def finite(value: object) -> float | None:

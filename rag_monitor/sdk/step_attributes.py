@@ -11,7 +11,7 @@ from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
 
 def step_name(step: Step, encoded: EncodedTrace) -> str:
     """The span name: the operation, then what it works on."""
-    name = encoded.sanitiser.label("name", step.name) or ""
+    name = encoded.sanitiser.label(step.name) or ""
     verb = {"retrieval": "retrieval", "generation": "chat", "plugin": "execute_tool"}
     return f"{verb.get(step.kind, 'invoke_workflow')} {name}".strip()
 
@@ -35,7 +35,7 @@ def _retrieval(step: RetrievalStep, encoded: EncodedTrace) -> dict[str, Attribut
         semconv.GEN_AI_OPERATION: "retrieval",
         semconv.OI_SPAN_KIND: "RERANKER" if step.reranked is True else "RETRIEVER",
     }
-    base = encoded.sanitiser.label("knowledge_base", step.knowledge_base)
+    base = encoded.sanitiser.label(step.knowledge_base)
     if base is not None:
         attributes[semconv.GEN_AI_DATA_SOURCE_ID] = base
     question = encoded.record.get("question")
@@ -55,16 +55,15 @@ def _generation(step: GenerationStep, encoded: EncodedTrace) -> dict[str, Attrib
         semconv.GEN_AI_OPERATION: "chat",
         semconv.OI_SPAN_KIND: "LLM",
     }
-    model = encoded.sanitiser.label("model", step.model)
+    model = encoded.sanitiser.label(step.model)
     if model is not None:
         attributes[semconv.GEN_AI_REQUEST_MODEL] = model
         attributes[semconv.OI_MODEL] = model
-    for key, value in (
-        (semconv.GEN_AI_INPUT_TOKENS, whole(step.input_tokens)),
-        (semconv.GEN_AI_OUTPUT_TOKENS, whole(step.output_tokens)),
-    ):
-        if value is not None:
-            attributes[key] = value
+    tokens_in, tokens_out = whole(step.input_tokens), whole(step.output_tokens)
+    if tokens_in is not None:
+        attributes[semconv.GEN_AI_INPUT_TOKENS] = tokens_in
+    if tokens_out is not None:
+        attributes[semconv.GEN_AI_OUTPUT_TOKENS] = tokens_out
     if step.token_ns is not None:
         attributes[semconv.GEN_AI_REQUEST_STREAM] = True
         attributes[semconv.GEN_AI_TIME_TO_FIRST_CHUNK] = (step.token_ns - step.started) / 1e9
@@ -72,7 +71,7 @@ def _generation(step: GenerationStep, encoded: EncodedTrace) -> dict[str, Attrib
 
 
 def _hit(step: Step, encoded: EncodedTrace) -> dict[str, AttributeValue]:
-    name = encoded.sanitiser.label("name", step.name) or "unknown"
+    name = encoded.sanitiser.label(step.name) or "unknown"
     if step.kind == "plugin":
         return {
             semconv.GEN_AI_OPERATION: "execute_tool",

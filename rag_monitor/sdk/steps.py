@@ -249,7 +249,7 @@ class HitStep(Step):
 def retrieval(
     knowledge_base: str | None = None, *, query: str | None = None, reranked: bool = False
 ) -> RetrievalStep:
-    """Record a call of a retriever, as `with retrieval(...) as found` or as a decorator.
+    """Record a retriever call: `with` it, or decorate the retriever with it.
 
     As a decorator the function's result is the documents and its first text argument the query.
 

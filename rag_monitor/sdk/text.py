@@ -1,4 +1,4 @@
-"""Questions and answers in the shapes applications pass around. Reads state, runs no foreign code."""
+"""Questions and answers in the shapes applications pass around; runs no foreign code."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def question_of(args: Sequence[object], kwargs: Mapping[str, object]) -> str | N
     return None
 
 
-def question_in(value: object, keys: Sequence[str] = QUESTION_KEYS, depth: int = 0) -> str | None:
+def question_in(value: Any, keys: Sequence[str] = QUESTION_KEYS, depth: int = 0) -> str | None:
     """The question inside one value: text, a chat list, or something with a question field."""
     text = text_of(value)
     if text is not None or value is None or depth > _MAX_DEPTH:
@@ -47,22 +47,22 @@ def question_in(value: object, keys: Sequence[str] = QUESTION_KEYS, depth: int =
     return None
 
 
-def last_user_message(messages: object) -> str | None:
+def last_user_message(messages: Any) -> str | None:
     """The newest message of role `user` or `human` in a chat list."""
-    for message in reversed(list.__getitem__(messages, slice(-200, None))):  # type: ignore[arg-type,type-var]
+    for message in reversed(list.__getitem__(messages, slice(-200, None))):
         role = text_of(first(message, ("role", "type")))
         if role in ("user", "human"):
             return content_text(first(message, ("content", "text")))
     return None
 
 
-def content_text(content: object) -> str | None:
+def content_text(content: Any) -> str | None:
     """Message content: text, or the text parts of a list of parts joined."""
     text = text_of(content)
     if text is not None or not issubclass(type(content), list):
         return text
     parts: list[str] = []
-    for part in list.__getitem__(content, slice(0, 200)):  # type: ignore[arg-type,type-var]
+    for part in list.__getitem__(content, slice(0, 200)):
         piece = text_of(part)
         if piece is None:
             piece = text_of(first(part, ("text",)))
@@ -129,7 +129,7 @@ def response_body(result: object) -> bytes | None:
     return None
 
 
-def _first_item(value: object) -> Any:
-    if issubclass(type(value), list) and list.__len__(value):  # type: ignore[arg-type]
-        return list.__getitem__(value, 0)  # type: ignore[arg-type,type-var]
+def _first_item(value: Any) -> Any:
+    if issubclass(type(value), list) and list.__len__(value):
+        return list.__getitem__(value, 0)
     return None

@@ -31,9 +31,11 @@ class Tracer:
 
     def __call__(self, function: F) -> F:
         """The same function, traced: same signature, results, exceptions and kind."""
-        if isinstance(function, staticmethod | classmethod):
-            return type(function)(self(function.__func__))  # type: ignore[return-value]
-        return _wrap(function, self._spec_for(function))
+        target: Any = function
+        if isinstance(target, staticmethod | classmethod):
+            return type(target)(self(target.__func__))  # type: ignore[return-value]
+        wrapped: F = _wrap(target, self._spec_for(target))
+        return wrapped
 
     def __enter__(self) -> LiveTrace | NullTrace:
         name = self._name or "request"
@@ -150,47 +152,58 @@ def record_contexts(contexts: Any) -> None:
 
 def _wrap(function: Any, spec: Spec) -> Any:
     if inspect.isasyncgenfunction(function):
+        wrapper = _async_generator(function, spec)
+    elif inspect.isgeneratorfunction(function):
+        wrapper = _generator(function, spec)
+    elif inspect.iscoroutinefunction(function):
+        wrapper = _async(function, spec)
+    else:
+        wrapper = _plain(function, spec)
+    return functools.wraps(function)(wrapper)
 
-        def begin(
-            args: tuple[Any, ...], kwargs: dict[str, Any]
-        ) -> tuple[Scope | Bystander, AsyncGenerator[Any, Any]]:
-            inner = function(*args, **kwargs)
-            scope = open_scope(spec, args, kwargs)
-            if scope is None:
-                return Bystander(), inner
-            scope.live.streamed = True
-            return scope, inner
 
-        return functools.wraps(function)(watching(begin))
-    if inspect.isgeneratorfunction(function):
+def _async_generator(function: Any, spec: Spec) -> Callable[..., Any]:
+    def begin(
+        args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Scope | Bystander, AsyncGenerator[Any, Any]]:
+        inner = function(*args, **kwargs)
+        scope = open_scope(spec, args, kwargs)
+        if scope is None:
+            return Bystander(), inner
+        scope.live.streamed = True
+        return scope, inner
 
-        @functools.wraps(function)
-        def traced_generator(*args: Any, **kwargs: Any) -> Any:
-            inner = function(*args, **kwargs)
-            scope = open_scope(spec, args, kwargs)
-            return (yield from inner if scope is None else watch(scope, inner))
+    return watching(begin)
 
-        return traced_generator
-    if inspect.iscoroutinefunction(function):
 
-        @functools.wraps(function)
-        async def traced_async(*args: Any, **kwargs: Any) -> Any:
-            scope = open_scope(spec, args, kwargs)
-            if scope is None:
-                return await function(*args, **kwargs)
-            scope.resume()
-            try:
-                result = await function(*args, **kwargs)
-            except BaseException as error:
-                scope.pause()
-                scope.failed(error)
-                raise
+def _generator(function: Any, spec: Spec) -> Callable[..., Any]:
+    def traced_generator(*args: Any, **kwargs: Any) -> Any:
+        inner = function(*args, **kwargs)
+        scope = open_scope(spec, args, kwargs)
+        return (yield from inner if scope is None else watch(scope, inner))
+
+    return traced_generator
+
+
+def _async(function: Any, spec: Spec) -> Callable[..., Any]:
+    async def traced_async(*args: Any, **kwargs: Any) -> Any:
+        scope = open_scope(spec, args, kwargs)
+        if scope is None:
+            return await function(*args, **kwargs)
+        scope.resume()
+        try:
+            result = await function(*args, **kwargs)
+        except BaseException as error:
             scope.pause()
-            return finish_with(scope, result)
+            scope.failed(error)
+            raise
+        scope.pause()
+        return finish_with(scope, result)
 
-        return traced_async
+    return traced_async
 
-    @functools.wraps(function)
+
+def _plain(function: Any, spec: Spec) -> Callable[..., Any]:
     def traced(*args: Any, **kwargs: Any) -> Any:
         scope = open_scope(spec, args, kwargs)
         if scope is None:

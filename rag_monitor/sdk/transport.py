@@ -1,4 +1,4 @@
-"""HTTP to the monitor: one kept-alive connection, a real deadline, an outcome instead of exceptions.
+"""HTTP to the monitor: one kept-alive connection, a real deadline, outcomes, no exceptions.
 
 Runs on the sender's thread only. Uses `http.client`, which no tracing instrumentation patches.
 """

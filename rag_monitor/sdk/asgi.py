@@ -1,0 +1,106 @@
+"""ASGI middleware: one trace per request, without code in the handlers. Imports no framework.
+
+app.add_middleware(RagMonitorMiddleware, paths=["/chat"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.request_scope import RequestOptions, RequestScope, open_request
+
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[MutableMapping[str, Any], Receive, Send], Awaitable[None]]
+
+
+class RagMonitorMiddleware:
+    """Wraps an ASGI application.
+
+    Args:
+        app: The application.
+        **options: Fields of `RequestOptions`: `paths`, `question_keys`, `question`.
+    """
+
+    def __init__(self, app: App, **options: Any) -> None:
+        self.app = app
+        self._options = RequestOptions(**options)
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        """Serve one connection; anything but a wanted HTTP request passes untouched."""
+        request = self._open(scope)
+        if request is None:
+            await self.app(scope, receive, send)
+            return
+        exchange = _Exchange(request, receive, send)
+        request.scope.resume()
+        try:
+            await self.app(scope, exchange.receive, exchange.send)
+        except BaseException as error:
+            request.scope.pause()
+            request.ends(error, cancelled=exchange.disconnected)
+            raise
+        request.scope.pause()
+        request.ends(cancelled=exchange.disconnected and not exchange.complete)
+
+    def _open(self, scope: MutableMapping[str, Any]) -> RequestScope | None:
+        try:
+            if scope.get("type") != "http":
+                return None
+            method, path = str(scope.get("method", "")), str(scope.get("path", ""))
+            return open_request(path, self._options) if self._options.wants(method, path) else None
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("asgi", error)
+            return None
+
+
+class _Exchange:
+    """Looks at the messages of one request while they pass."""
+
+    def __init__(self, request: RequestScope, receive: Receive, send: Send) -> None:
+        self._request = request
+        self._receive = receive
+        self._send = send
+        self.disconnected = False
+        self.complete = False
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        try:
+            if message["type"] == "http.request":
+                self._request.took(message.get("body", b""))
+            elif message["type"] == "http.disconnect":
+                self.disconnected = True
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("asgi", error)
+        return message
+
+    async def send(self, message: Message) -> None:
+        try:
+            await self._send(message)
+        except OSError:  # how servers say that the client is gone
+            self.disconnected = True
+            raise
+        try:
+            self._look(message)
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("asgi", error)
+
+    def _look(self, message: Message) -> None:
+        if message["type"] == "http.response.start":
+            self._request.begins(message["status"], _content_type(message.get("headers", ())))
+        elif message["type"] == "http.response.body":
+            more = bool(message.get("more_body", False))
+            self.complete = not more
+            if not self.disconnected:
+                self._request.gave(message.get("body", b""), more=more)
+
+
+def _content_type(headers: Any) -> str:
+    for name, value in headers:
+        if bytes(name).lower() == b"content-type":
+            return bytes(value).decode("latin-1")
+    return ""

@@ -1,0 +1,105 @@
+"""What the ASGI and WSGI middleware share: which requests count, and a trace per request."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.http_body import MAX_BODY_BYTES, RequestBody
+from rag_monitor.sdk.scope import Scope, Spec, open_scope
+from rag_monitor.sdk.text import QUESTION_KEYS
+
+_MAX_SEEN = 1_048_576
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestOptions:
+    """Which requests are traced, and where their question is."""
+
+    paths: Sequence[str] | None = None
+    """Path prefixes that are traced; None: every POST."""
+    question_keys: Sequence[str] = QUESTION_KEYS
+    """Keys of the JSON request body that may hold the question, first found wins."""
+    question: Callable[[bytes], str | None] | None = None
+    """Or a function from the request body to the question; runs in the background."""
+
+    def wants(self, method: str, path: str) -> bool:
+        """Whether a request is traced."""
+        if self.paths is None:
+            return method == "POST"
+        return any(path == p or path.startswith(p.rstrip("/") + "/") for p in self.paths)
+
+
+class RequestScope:
+    """One HTTP request as a trace: bodies by reference, parsed on the sender's thread."""
+
+    def __init__(self, scope: Scope, options: RequestOptions) -> None:
+        self.scope = scope
+        self._options = options
+        self._request: list[bytes] = []
+        self._response: list[bytes] = []
+        self._request_bytes = 0
+        self._response_bytes = 0
+        self._textual = True
+        self.status_code = 0
+
+    def took(self, body: bytes) -> None:
+        """A part of the request body."""
+        if body and self._request_bytes < MAX_BODY_BYTES:
+            self._request.append(body)
+            self._request_bytes += len(body)
+
+    def begins(self, status_code: int, content_type: str) -> None:
+        """The response's status and content type."""
+        self.status_code = status_code
+        kind = content_type.partition(";")[0].strip().lower()
+        self._textual = not kind or kind.startswith("text/") or "json" in kind
+        self.scope.live.streamed = kind in ("text/event-stream", "application/x-ndjson")
+
+    def gave(self, body: bytes, *, more: bool) -> None:
+        """A part of the response body; a second part means the answer is streamed."""
+        live = self.scope.live
+        if not body:
+            return
+        if live.first_byte is None:
+            live.mark_first_byte()
+        if self._response_bytes and more:
+            live.streamed = True
+        if self._textual and self._response_bytes < _MAX_SEEN:
+            self._response.append(bytes(body[: _MAX_SEEN - self._response_bytes]))
+        self._response_bytes += len(body)
+
+    def ends(self, error: BaseException | None = None, *, cancelled: bool = False) -> None:
+        """The request is over. Never raises."""
+        live = self.scope.live
+        try:
+            if live.question is None and self._request:
+                live.request = RequestBody(
+                    b"".join(self._request)[:MAX_BODY_BYTES],
+                    tuple(self._options.question_keys),
+                    self._options.question,
+                )
+            if live.answer is None and live.answer_parts is None and self._response:
+                live.body = b"".join(self._response)
+            live.chars += self._request_bytes + min(self._response_bytes, _MAX_SEEN)
+            if error is not None:
+                self.scope.failed(error)
+                return
+            if cancelled:
+                live.status = "cancelled"
+            elif self.status_code >= 500 and live.status == "ok":
+                live.status = "error"
+                live.error = live.error_type = f"HTTP {self.status_code}"
+        except Exception as mistake:  # noqa: BLE001 - the boundary
+            GUARD.caught("request", mistake)
+        self.scope.ended()
+
+
+def open_request(name: str, options: RequestOptions) -> RequestScope | None:
+    """Begin a trace for a request; None when nothing is recorded."""
+    scope = open_scope(Spec(name=name))
+    if scope is None or not scope.owner:
+        return None
+    scope.live.origin = "http"
+    return RequestScope(scope, options)

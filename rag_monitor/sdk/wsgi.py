@@ -1,0 +1,143 @@
+"""WSGI middleware: one trace per request, without code in the handlers. Imports no framework.
+
+app.wsgi_app = RagMonitorMiddleware(app.wsgi_app, paths=["/chat"])
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.request_scope import RequestOptions, RequestScope, open_request
+
+StartResponse = Callable[..., Any]
+App = Callable[[dict[str, Any], StartResponse], Iterable[bytes]]
+
+
+class RagMonitorMiddleware:
+    """Wraps a WSGI application.
+
+    Args:
+        app: The application.
+        **options: Fields of `RequestOptions`: `paths`, `question_keys`, `question`.
+    """
+
+    def __init__(self, app: App, **options: Any) -> None:
+        self.app = app
+        self._options = RequestOptions(**options)
+
+    def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
+        """Serve one request."""
+        request = self._open(environ)
+        if request is None:
+            return self.app(environ, start_response)
+
+        def started(status: str, headers: Any, *rest: Any) -> Any:
+            try:
+                request.begins(int(status[:3]), dict(_lower(headers)).get("content-type", ""))
+            except Exception as error:  # noqa: BLE001 - the boundary
+                GUARD.caught("wsgi", error)
+            return start_response(status, headers, *rest)
+
+        environ["wsgi.input"] = _Input(environ.get("wsgi.input"), request)
+        request.scope.resume()
+        try:
+            body = self.app(environ, started)
+        except BaseException as error:
+            request.scope.pause()
+            request.ends(error)
+            raise
+        request.scope.pause()
+        return _Body(body, request)
+
+    def _open(self, environ: dict[str, Any]) -> RequestScope | None:
+        try:
+            method = str(environ.get("REQUEST_METHOD", ""))
+            path = str(environ.get("PATH_INFO", ""))
+            return open_request(path, self._options) if self._options.wants(method, path) else None
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("wsgi", error)
+            return None
+
+
+def _lower(headers: Any) -> Iterator[tuple[str, str]]:
+    for name, value in headers:
+        yield name.lower(), value
+
+
+class _Input:
+    """The request body as the application reads it."""
+
+    def __init__(self, stream: Any, request: RequestScope) -> None:
+        self._stream = stream
+        self._request = request
+
+    def _saw(self, data: bytes) -> bytes:
+        try:
+            self._request.took(data)
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("wsgi", error)
+        return data
+
+    def read(self, *size: int) -> bytes:
+        return self._saw(self._stream.read(*size))
+
+    def readline(self, *size: int) -> bytes:
+        return self._saw(self._stream.readline(*size))
+
+    def readlines(self, *hint: int) -> list[bytes]:
+        return [self._saw(line) for line in self._stream.readlines(*hint)]
+
+    def __iter__(self) -> Iterator[bytes]:
+        for line in self._stream:
+            yield self._saw(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
+class _Body:
+    """The response body as the server iterates it; closing it early means the client left."""
+
+    def __init__(self, body: Iterable[bytes], request: RequestScope) -> None:
+        self._body = body
+        self._request = request
+        self._iterator: Iterator[bytes] | None = None
+        self._complete = False
+
+    def __iter__(self) -> _Body:
+        return self
+
+    def __next__(self) -> bytes:
+        scope = self._request.scope
+        scope.resume()
+        try:
+            if self._iterator is None:
+                self._iterator = iter(self._body)
+            chunk = next(self._iterator)
+        except StopIteration:
+            scope.pause()
+            self._complete = True
+            self._request.ends()
+            raise
+        except BaseException as error:
+            scope.pause()
+            self._request.ends(error)
+            raise
+        scope.pause()
+        try:
+            self._request.gave(chunk, more=True)
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("wsgi", error)
+        return chunk
+
+    def close(self) -> None:
+        """Close the application's body and end the trace."""
+        try:
+            close = getattr(self._body, "close", None)
+            if close is not None:
+                close()
+        finally:
+            if not self._complete:
+                self._request.ends(cancelled=True)
