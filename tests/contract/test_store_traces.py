@@ -10,6 +10,7 @@ import pytest
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, TraceStatus, Usage
@@ -193,6 +194,24 @@ def test_pages_follow_one_another_without_gaps_although_times_are_equal(store: S
             break
 
     assert sorted(seen) == [f"q{n}" for n in range(7)]
+
+
+def test_a_trace_with_several_judges_is_listed_once_over_pages(store: Store) -> None:
+    ingest(store, *(make_trace(f"q{n}", id=str(n)) for n in range(5)))
+    judges = [JudgeIdentity(name=f"j{n}", model="m") for n in range(6)]
+    for task in claim(store):
+        marks = [replace(_score("faithfulness", 0.1), judge=judge) for judge in judges]
+        store.tasks.complete(task, marks, [])
+    query = TraceQuery(project="default", metric="faithfulness", below=0.5, limit=2)
+    seen: list[str] = []
+    while True:
+        page = store.traces.search(query)
+        seen += [item.question for item in page.items]
+        if page.next_cursor is None:
+            break
+        query = replace(query, cursor=page.next_cursor)
+
+    assert sorted(seen) == [f"q{n}" for n in range(5)]
 
 
 @pytest.mark.parametrize("cursor", ["x", "!!!", "é", "OTk5OTk5OTk5OTk5OTk5OTk5OTk5OTk6YQ"])
