@@ -8,6 +8,12 @@ from pathlib import Path
 import pytest
 
 from rag_monitor.testing import ManualClock
+from tests.db import (  # noqa: F401 - fixtures
+    database_url,
+    dialect,
+    empty_database_url,
+    postgresql_template,
+)
 
 _SCRUBBED = ("RAG_MONITOR_", "OTEL_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 

@@ -295,7 +295,10 @@ def upgrade() -> None:
         postgresql_partition_by="RANGE (day)",
     )
     op.create_index(
-        "ix_scores_metric", "scores", ["project", "app", "metric", "started_at"], unique=False
+        "ix_scores_metric",
+        "scores",
+        ["project", "app", "metric", "started_at", "value"],
+        unique=False,
     )
     op.create_index(
         "ix_scores_value", "scores", ["project", "metric", "started_at", "value"], unique=False

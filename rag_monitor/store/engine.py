@@ -6,6 +6,7 @@ readers on connections of their own that see a snapshot. PostgreSQL: one pool, t
 
 from __future__ import annotations
 
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from rag_monitor.errors import ConfigurationError
+from rag_monitor.errors import ConfigurationError, StoreUnavailable
 from rag_monitor.store.failures import is_retryable, translate
 from rag_monitor.store.options import StoreOptions
 
@@ -137,6 +138,8 @@ class Database:
                 connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
         except SQLAlchemyError as error:
             raise translate(error, self.name) from error
+        except sqlite3.Error as error:  # not wrapped: the pragma must run outside a transaction
+            raise StoreUnavailable(f"{self.name}: {error}") from error
 
     def close(self) -> None:
         """Close every connection."""

@@ -101,8 +101,9 @@ def _erase_passages(
     if database.is_postgresql:
         # A trace that is being saved must not come to name a passage while we decide.
         connection.execute(text("LOCK TABLE passages IN SHARE ROW EXCLUSIVE MODE"))
-    named = connection.execution_options(yield_per=_STREAM).execute(
-        select(traces.c.passages).where(traces.c.project == project)
+    named = connection.execute(
+        select(traces.c.passages).where(traces.c.project == project),
+        execution_options={"yield_per": _STREAM},
     )
     for digests in named.scalars():
         candidates.difference_update(digests)

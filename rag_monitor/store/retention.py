@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
@@ -39,6 +40,8 @@ _LOG: Final = logging.getLogger(__name__)
 _OF_TRACE: Final = (evaluation_tasks, hits, retrievals, spans, traces, trace_keys)
 """Kept `traces_days`; the key goes last, so that an interrupted run is continued by the next."""
 _OF_SCORES: Final = (decisions, scores)
+_SMALL_BATCH: Final = 50
+"""Rows per delete on a full disk."""
 _LEAST_DAYS: Final = 1
 """Retention by size never touches the newest day."""
 
@@ -63,7 +66,9 @@ class Retention:
                 raise
             _LOG.warning("the disk is full: giving up the reserve to make room for deleting")
             self._ballast.drop()
-            report = self._forget(now, policy)
+            self._checkpoint()
+            report = self._forget(now, replace(policy, batch=min(policy.batch, _SMALL_BATCH)))
+            self._checkpoint()
         if self._ballast is not None:
             self._ballast.fill()
         return report
@@ -79,6 +84,13 @@ class Retention:
                     "pragma_freelist_count, pragma_page_size"
                 )
             return int(connection.execute(text(query)).scalar_one())
+
+    def _checkpoint(self) -> None:
+        """Let the write-ahead log start over, so that deleting needs less room."""
+        try:
+            self._database.checkpoint()
+        except StoreUnavailable as error:
+            _LOG.warning("no checkpoint: %s", error)
 
     def _forget(self, now: datetime, policy: RetentionPolicy) -> RetentionReport:
         run = _Run(self._database, policy.batch)

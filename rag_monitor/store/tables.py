@@ -180,7 +180,7 @@ scores: Final = Table(
     _column("created_at", Moment),
     _column("superseded", Boolean),
     PrimaryKeyConstraint("project", "trace_id", "revision", "metric", "judge", "day"),
-    Index("ix_scores_metric", "project", "app", "metric", "started_at"),
+    Index("ix_scores_metric", "project", "app", "metric", "started_at", "value"),
     Index("ix_scores_value", "project", "metric", "started_at", "value"),
     **PARTITION_BY,
 )

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, exists, func, or_, select
+from sqlalchemy import Connection, and_, func, or_, select
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import (
@@ -32,6 +32,8 @@ from rag_monitor.store.trace_reads import load_traces
 from rag_monitor.store.types import storable
 
 MAX_PAGE: Final = 1000
+_JUDGES: Final = 4
+"""Rows fetched per trace that is wanted when several judges may have scored it."""
 _LISTED: Final = (
     "trace_id",
     "day",
@@ -110,16 +112,14 @@ class Traces:
             MalformedPayload: The cursor is not one this store handed out.
         """
         limit = max(1, min(query.limit, MAX_PAGE))
-        statement = (
-            select(*(traces.c[name] for name in _LISTED))
-            .where(*_conditions(query))
-            .order_by(traces.c.started_at.desc(), traces.c.trace_id.desc())
-            .limit(limit + 1)
-        )
+        statement, most = _listing(query, limit + 1)
         with self._database.read() as connection:
-            rows = connection.execute(statement).all()
-            more, rows = len(rows) > limit, rows[:limit]
+            found = connection.execute(statement).all()
+            # Several judges give a trace several rows, next to one another.
+            unique = list({row.trace_id: row for row in found}.values())
+            rows = unique[:limit]
             values = _current_values(connection, query.project, rows)
+        more = len(unique) > limit or len(found) == most
         return TracePage(
             items=tuple(_summary(row, values[row.trace_id]) for row in rows),
             next_cursor=encode_cursor(rows[-1].started_at, rows[-1].trace_id) if more else None,
@@ -190,41 +190,56 @@ def _same_trace(table: Any, row: Any) -> Any:
     )
 
 
-def _conditions(query: TraceQuery) -> list[Any]:
-    table = traces.c
+def _listing(query: TraceQuery, limit: int) -> tuple[Any, int]:
+    """The statement of a page and the most rows it can give.
+
+    With a metric it walks the index of that metric's scores, newest first, so that rare low scores
+    are found without reading every trace; else it walks the traces.
+    """
+    columns = [traces.c[name] for name in _LISTED]
+    table = traces.c if query.metric is None else scores.c
+    conditions = [*_keyset(query, table), *_of_trace(query)]
+    if query.metric is None:
+        statement = select(*columns)
+    else:
+        same = [scores.c[name] == traces.c[name] for name in ("project", "trace_id", "day")]
+        statement = select(*columns).select_from(scores.join(traces, and_(*same)))
+        conditions += [scores.c.metric == query.metric, scores.c.superseded.is_(False)]
+        if query.below is not None:
+            conditions.append(scores.c.value < query.below)
+        limit *= _JUDGES
+    order = (table.started_at.desc(), table.trace_id.desc())
+    return statement.where(*conditions).order_by(*order).limit(limit), limit
+
+
+def _keyset(query: TraceQuery, table: Any) -> list[Any]:
+    """The conditions that an index answers, on traces or on scores."""
     conditions = [table.project == query.project]
-    wanted = {"app": query.app, "release": query.release, "status": query.status}
-    conditions += [table[name] == value for name, value in wanted.items() if value is not None]
+    if query.app is not None:
+        conditions.append(table.app == query.app)
     if query.since is not None:
         conditions.append(table.started_at >= query.since)
     if query.until is not None:
         conditions.append(table.started_at < query.until)
-    if query.q:
-        conditions.append(table.question.icontains(storable(query.q), autoescape=True))
-    if query.metric is not None:
-        conditions.append(_scored(query.metric, query.below))
     if query.cursor is not None:
         started_at, trace_id = decode_cursor(query.cursor)
-        conditions.append(
-            or_(
-                table.started_at < started_at,
-                and_(table.started_at == started_at, table.trace_id < trace_id),
-            )
-        )
+        conditions += [
+            table.started_at <= started_at,
+            or_(table.started_at < started_at, table.trace_id < trace_id),
+        ]
     return conditions
 
 
-def _scored(metric: str, below: float | None) -> Any:
-    conditions = [
-        scores.c.project == traces.c.project,
-        scores.c.trace_id == traces.c.trace_id,
-        scores.c.day == traces.c.day,
-        scores.c.metric == metric,
-        scores.c.superseded.is_(False),
-    ]
-    if below is not None:
-        conditions.append(scores.c.value < below)
-    return exists().where(*conditions)
+def _of_trace(query: TraceQuery) -> list[Any]:
+    table = traces.c
+    conditions = []
+    if query.release is not None:
+        conditions.append(table.release == query.release)
+    if query.status is not None:
+        conditions.append(table.status == query.status.value)
+    if query.q:
+        conditions.append(table.question.icontains(storable(query.q), autoescape=True))
+    return conditions
 
 
 def _current_values(

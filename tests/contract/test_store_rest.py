@@ -1,0 +1,234 @@
+"""Rules, alerts, outbox, feedback, keys, leases, budgets, replies, retention, on each database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rag_monitor.domain.alert import (
+    Alert,
+    AlertRule,
+    AlertState,
+    Finding,
+    Notification,
+    RuleKind,
+    Severity,
+    Silence,
+)
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.judgement import JudgeUsage
+from rag_monitor.domain.stored import BudgetLimits, KeyScope, RetentionPolicy, TraceQuery
+from rag_monitor.errors import LeaseLost, NotFound
+from rag_monitor.store.budgets import Budgets
+from rag_monitor.store.store import Store
+from rag_monitor.testing import EPOCH, ManualClock, make_trace
+from tests.contract.evidence import blob, ingest, write
+
+RULE = AlertRule(
+    name="下降",
+    kind=RuleKind.DROP,
+    metric="faithfulness",
+    params={"min_drop": 0.1},
+    notifiers=("c",),
+)
+ALERT = Alert(
+    id="a1",
+    project="default",
+    rule="下降",
+    app="app",
+    state=AlertState.FIRING,
+    severity=Severity.TICKET,
+    since=EPOCH,
+    started_at=EPOCH,
+    fired_at=EPOCH,
+    finding=Finding(active=True, value=0.5, worst_traces=("t",), notes=("n",)),
+)
+NOTE = Notification(
+    dedup_key="k", project="default", channel="c", alert=ALERT, event="firing", created_at=EPOCH
+)
+
+
+def test_rules_are_saved_replaced_and_deleted_per_project(store: Store) -> None:
+    store.rules.save(RULE)
+    store.rules.save(replace(RULE, project="other"))
+    store.rules.save(replace(RULE, min_judged=7))
+
+    assert store.rules.all("default") == [replace(RULE, min_judged=7)]
+    assert len(store.rules.all()) == 2
+    store.rules.delete("default", RULE.name)
+    assert store.rules.all("default") == []
+    with pytest.raises(NotFound):
+        store.rules.delete("default", RULE.name)
+
+
+def test_an_alert_and_its_message_are_saved_together(store: Store) -> None:
+    store.alerts.save([ALERT], [NOTE, NOTE])
+    store.alerts.save([], [NOTE])
+
+    assert store.alerts.load("default") == [ALERT]
+    assert store.alerts.load("default", AlertState.RESOLVED) == []
+    assert store.alerts.load("other") == []
+    assert store.outbox.due(EPOCH) == [replace(NOTE, attempts=1)]
+
+
+def test_an_acknowledgement_survives_the_engines_next_save(store: Store) -> None:
+    store.alerts.save([ALERT], [])
+    store.alerts.acknowledge("default", "a1", "ann")
+
+    store.alerts.save([replace(ALERT, state=AlertState.RESOLVED)], [])
+
+    (alert,) = store.alerts.load("default")
+    assert (alert.state, alert.acknowledged_by) == (AlertState.RESOLVED, "ann")
+    assert alert.acknowledged_at == EPOCH
+    with pytest.raises(NotFound):
+        store.alerts.acknowledge("other", "a1", "eve")
+
+
+def test_a_message_is_offered_until_it_is_sent(store: Store) -> None:
+    store.alerts.save([], [NOTE])
+    (first,) = store.outbox.due(EPOCH, lease_s=60)
+
+    assert store.outbox.due(EPOCH + timedelta(seconds=59)) == []
+    store.outbox.failed(first, "500", EPOCH + timedelta(seconds=5))
+    (second,) = store.outbox.due(EPOCH + timedelta(seconds=5))
+    assert second.attempts == 2
+    store.outbox.sent(second)
+
+    assert store.outbox.due(EPOCH + timedelta(days=1)) == []
+    assert store.outbox.waiting() == 0
+
+
+def test_silences_come_and_go(store: Store) -> None:
+    silence = Silence(
+        id="s", project="default", starts_at=EPOCH, ends_at=EPOCH + timedelta(hours=1)
+    )
+    store.silences.add(silence)
+
+    assert store.silences.all("default") == [silence]
+    store.silences.delete("default", "s")
+    with pytest.raises(NotFound):
+        store.silences.delete("default", "s")
+
+
+def test_the_newest_mark_of_a_person_counts(store: Store) -> None:
+    mark = Feedback(project="default", trace_id="t", value=1.0, author="ann", created_at=EPOCH)
+    newer = replace(mark, value=0.0, comment="不对")
+    anonymous = replace(mark, author=None)
+    for item in (mark, newer, anonymous, anonymous):
+        store.feedback.add(item)
+
+    assert store.feedback.for_traces("default", ["t", "u"]) == {"t": [newer, anonymous, anonymous]}
+    assert store.feedback.for_traces("other", ["t"]) == {}
+
+
+def test_feedback_makes_the_minute_of_its_trace_dirty(store: Store) -> None:
+    trace = make_trace()
+    ingest(store, trace)
+    store.rollups.replace(store.rollups.dirty(), [])
+
+    store.feedback.add(
+        Feedback(project="default", trace_id=trace.trace_id, value=1.0, created_at=EPOCH)
+    )
+
+    assert [item.minute for item in store.rollups.dirty()] == [EPOCH]
+
+
+def test_a_key_opens_until_it_is_revoked_or_expires(store: Store, clock: ManualClock) -> None:
+    text, key = store.keys.create("p", "ci", {KeyScope.INGEST})
+    short, _ = store.keys.create("p", "x", [KeyScope.ADMIN], expires_at=EPOCH + timedelta(hours=1))
+
+    found = store.keys.authenticate(text)
+    assert found is not None
+    assert (found.id, found.project) == (key.id, "p")
+    assert found.allows(KeyScope.INGEST)
+    assert not found.allows(KeyScope.READ)
+    assert store.keys.authenticate(text + "x") is None
+    assert store.keys.authenticate("\ud800") is None
+    assert store.keys.authenticate(short).allows(KeyScope.READ)
+    clock.advance(3600)
+    assert store.keys.authenticate(short) is None
+    assert store.keys.list("p")[0].last_used_at == EPOCH
+    assert store.keys.list("q") == []
+    with pytest.raises(NotFound):
+        store.keys.revoke("q", key.id)
+    store.keys.revoke("p", key.id)
+    assert store.keys.authenticate(text) is None
+
+
+def test_secrets_stay_the_same(store: Store) -> None:
+    assert store.keys.secret("sessions") == store.keys.secret("sessions")
+    assert store.keys.secret("sessions") != store.keys.secret("other")
+
+
+def test_one_owner_holds_a_lease_and_the_token_grows(store: Store) -> None:
+    first = store.leases.acquire("leader", "a", 60)
+
+    assert first is not None
+    assert store.leases.acquire("leader", "b", 60) is None
+    again = store.leases.acquire("leader", "a", 60)
+    assert again is not None
+    assert again.token == first.token
+    assert store.leases.renew(first, 60).token == first.token
+    store.leases.release(first)
+    second = store.leases.acquire("leader", "b", 0)
+    third = store.leases.acquire("leader", "c", 60)
+    assert second is not None
+    assert third is not None
+    assert first.token < second.token < third.token
+    with pytest.raises(LeaseLost):
+        store.leases.renew(second, 60)
+
+
+def test_a_budget_holds_across_reservations(store: Store, clock: ManualClock) -> None:
+    limits = {"j": BudgetLimits(tokens=100, money=1.0)}
+    ledger = Budgets(store.budgets._database, clock, limits)
+    other = Budgets(store.budgets._database, clock, limits)
+    estimate = JudgeUsage(input_tokens=40, output_tokens=10)
+
+    assert ledger.reserve("p", "j", estimate)
+    assert other.reserve("p", "j", estimate)
+    assert not ledger.reserve("p", "j", estimate)
+    assert ledger.state("p", "j").exhausted
+    ledger.settle("p", "j", estimate, JudgeUsage(input_tokens=10, cost=0.25))
+    assert ledger.state("p", "j").remaining == pytest.approx(0.4)
+    assert ledger.reserve("q", "j", estimate)
+    assert ledger.reserve("p", "unlimited", JudgeUsage(input_tokens=10**9))
+    clock.advance(timedelta(days=1))
+    assert ledger.state("p", "j").remaining == 1.0
+
+
+def test_the_first_reply_stays(store: Store) -> None:
+    assert store.replies.get("k") is None
+    store.replies.put("k", "one", project="p", trace_id="t")
+    store.replies.put("k", "two", project="p", trace_id="u")
+
+    assert store.replies.get("k") == "one"
+
+
+def test_retention_forgets_old_traces_and_keeps_new_ones(store: Store) -> None:
+    old, new = make_trace("old", "x", ("p",), id="o"), make_trace("new", id="n")
+    late = EPOCH + timedelta(days=31)
+    ingest(store, old)
+    ingest(store, new, at=late)
+
+    report = store.retention.run(late, RetentionPolicy(batch=1))
+
+    page = store.traces.search(TraceQuery(project="default"))
+    assert [item.question for item in page.items] == ["new"]
+    assert store.spans.blobs("default", old.trace_id) == ()
+    assert report.traces == 1
+    assert write(store, blob(old.trace_id, b"v1"), at=late).new == 1
+
+
+def test_the_newest_day_survives_retention_by_size(store: Store) -> None:
+    ingest(store, make_trace("old", id="o"))
+    later = EPOCH + timedelta(days=2)
+    ingest(store, make_trace("new", id="n"), at=later)
+
+    store.retention.run(later, RetentionPolicy(max_bytes=1))
+
+    page = store.traces.search(TraceQuery(project="default"))
+    assert [item.question for item in page.items] == ["new"]
+    assert store.retention.size_bytes() > 1
