@@ -1,0 +1,28 @@
+"""The draw: a pure function of salt, trace id and probability.
+
+Source: reference/statistics.md 3.2. 53 bits, so that the number never rounds to 1; salted, so that
+it is independent of upstream samplers that use the raw bits of the trace id.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Final
+
+MAX_SALT_BYTES: Final = 64
+"""BLAKE2b's largest key."""
+
+
+def hash_unit(salt: str, trace_id: str) -> float:
+    """A number in [0, 1): the top 53 bits of BLAKE2b-64(key = salt, message = trace id)."""
+    digest = hashlib.blake2b(
+        trace_id.encode("utf-8", "surrogatepass"),
+        digest_size=8,
+        key=salt.encode("utf-8", "surrogatepass"),
+    ).digest()
+    return (int.from_bytes(digest, "big") >> 11) / 2**53
+
+
+def drawn(salt: str, trace_id: str, probability: float) -> bool:
+    """Whether a trace with this probability is in the sample. Probability 1 always is."""
+    return hash_unit(salt, trace_id) < probability

@@ -1,0 +1,159 @@
+"""Detectors, many streams and burn rates."""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate
+
+import pytest
+
+from rag_monitor.statistics.burn import TIERS, burn_gate, max_burn_rate
+from rag_monitor.statistics.detectors import Detector, DetectorState, e_cusum, e_sr, grid
+from rag_monitor.statistics.multiplicity import benjamini_hochberg, benjamini_yekutieli, e_bh
+
+P = (0.001, 0.008, 0.039, 0.041, 0.042, 0.06, 0.074, 0.205, 0.212, 0.216)
+
+
+def test_e_sr_and_e_cusum_reproduce_the_published_run() -> None:
+    x = (1, 1, 0, 1, 0, 0, 1, 0, 0, 0)
+
+    assert e_sr(x, 0.9, 1.0)[-1] == pytest.approx(175.8826962831)
+    assert e_sr(x, 0.9, 1.0)[:3] == pytest.approx([0.9, 1.71, 5.149])
+    assert e_cusum(x, 0.9, 1.0)[-1] == pytest.approx(38.10716361)
+
+
+def test_a_detector_of_one_bet_is_e_sr() -> None:
+    x = (1, 1, 0, 1, 0, 0)
+    detector = Detector(q=0.1, bets=(1.0,))
+    states = accumulate(x, lambda s, v: detector.observe(s, 1 - v), initial=detector.start())
+
+    assert [detector.value(s) for s in states][1:] == pytest.approx(e_sr(x, 0.9, 1.0))
+
+
+def test_an_unjudged_trace_is_a_tick_without_evidence() -> None:
+    detector = Detector(q=0.1)
+
+    state = detector.skip(detector.start(), 5)
+
+    assert detector.value(state) == 5.0
+    assert state.ticks == 5
+
+
+def test_a_trace_judged_more_eagerly_weighs_less() -> None:
+    detector = Detector(q=0.1)
+    start = detector.start()
+
+    sure = detector.observe(start, 1, pi=1.0, pi_min=0.1)
+    rare = detector.observe(start, 1, pi=0.1, pi_min=0.1)
+
+    assert detector.value(sure) < detector.value(rare)
+    with pytest.raises(ValueError, match="pi_min"):
+        detector.observe(start, 1, pi=0.05, pi_min=0.1)
+
+
+def test_a_batch_of_one_is_a_single_observation() -> None:
+    detector = Detector(q=0.1)
+    state = DetectorState(values=(3.0,) * 6, ticks=4)
+
+    single = detector.observe(state, 1, pi=0.5, pi_min=0.1)
+    batch = detector.observe_batch(state, {0.5: (1, 1)}, pi_min=0.1)
+
+    assert batch.values == pytest.approx(single.values)
+    assert batch.ticks == single.ticks == 5
+
+
+def test_a_batch_moves_by_its_ticks_when_nothing_was_judged() -> None:
+    detector = Detector(q=0.1)
+
+    assert detector.observe_batch(detector.start(), {}, ticks=7) == detector.skip(
+        detector.start(), 7
+    )
+
+
+def test_a_steep_drop_is_found_soon_and_its_size_and_onset_are_told() -> None:
+    detector = Detector(q=0.1)
+    state = detector.start()
+    for _ in range(300):
+        state = detector.observe(state, 0)
+    quiet = detector.value(state)
+    needed = 0
+    while detector.value(state) < 1000:
+        state = detector.observe(state, 1)
+        needed += 1
+
+    assert quiet < 100
+    assert needed < 12
+    assert detector.strongest(state) == max(detector.bets)
+    assert state.onset <= 301
+
+
+def test_values_stay_finite_however_long_the_failure() -> None:
+    detector = Detector(q=0.01)
+    state = detector.observe_batch(detector.start(), {1.0: (100_000, 100_000)})
+    state = detector.observe_batch(state, {1.0: (100_000, 100_000)})
+
+    assert detector.value(state) == 1e300
+
+
+def test_false_alarms_come_no_more_often_than_promised() -> None:
+    generator = random.Random(3)
+    detector = Detector(q=0.1)
+    lengths = []
+    for _ in range(30):
+        state = detector.start()
+        while detector.value(state) < 100 and state.ticks < 2000:
+            state = detector.observe(state, generator.random() < 0.1)
+        lengths.append(state.ticks)
+
+    assert sum(lengths) / len(lengths) >= 100
+
+
+def test_impossible_bets_and_rates_are_refused() -> None:
+    with pytest.raises(ValueError, match="bets"):
+        Detector(q=0.5, bets=(2.0,))
+    with pytest.raises(ValueError, match="bad rate"):
+        grid(1.0)
+
+
+def test_e_bh_reproduces_the_published_example() -> None:
+    found = e_bh((120, 35, 18, 4, 0.5), 0.1)
+
+    assert found.scores_sorted == pytest.approx((24, 14, 10.8, 3.2, 0.5))
+    assert (found.k, found.rejected) == (3, (0, 1, 2))
+    assert e_bh((999.0,), 0.001).k == 0
+    assert e_bh((1000.0,), 0.001).k == 1
+    assert e_bh((), 0.1).k == 0
+    with pytest.raises(ValueError, match="alpha"):
+        e_bh((1.0,), 0.0)
+
+
+def test_adjusted_p_values_agree_with_statsmodels() -> None:
+    multitest = pytest.importorskip("statsmodels.stats.multitest")
+    shuffled = list(P)
+    random.Random(1).shuffle(shuffled)
+    for ours, method in ((benjamini_hochberg, "fdr_bh"), (benjamini_yekutieli, "fdr_by")):
+        rejected, adjusted, *_ = multitest.multipletests(shuffled, 0.05, method=method)
+        found = ours(shuffled)
+        assert found.adjusted == pytest.approx(tuple(adjusted))
+        assert found.rejected == tuple(rejected)
+    assert sum(benjamini_hochberg(P).rejected) == 2
+
+
+def test_a_tier_fires_on_the_bound_and_clears_with_the_short_window() -> None:
+    tier = TIERS[0]
+
+    firing = burn_gate(14, 40, 3, 8, slo=0.95, multiple=tier.multiple)
+    cleared = burn_gate(14, 40, 0, 8, slo=0.95, multiple=tier.multiple)
+    noise = burn_gate(6, 30, 2, 5, slo=0.95, multiple=tier.multiple)
+    few = burn_gate(9, 12, 3, 4, slo=0.95, multiple=tier.multiple)
+    nothing = burn_gate(0, 0, 0, 0, slo=0.95, multiple=tier.multiple)
+
+    assert firing.fires
+    assert firing.lower_bound == pytest.approx(0.16752992656594048)
+    assert [g.fires for g in (cleared, noise, few, nothing)] == [False] * 4
+
+
+def test_the_usual_page_factor_cannot_be_reached_at_a_quality_objective() -> None:
+    assert max_burn_rate(0.93) < 14.4 < max_burn_rate(0.95)
+    with pytest.raises(ValueError, match="objective"):
+        max_burn_rate(95)
