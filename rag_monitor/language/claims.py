@@ -1,0 +1,96 @@
+"""Statements of an answer: the sentences that assert something, with their place in it."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from rag_monitor.language import answers
+from rag_monitor.language.normalise import fold
+from rag_monitor.language.sentences import Span, split_sentences
+
+_HAN_COMMA: Final = re.compile(r"[，,]")
+_HAN_VERB: Final = re.compile(
+    r"[是有为在能会可应将被把使让称表示达到超过位于成立发布举行获得包括需要\d]"
+)
+_LONG_HAN: Final = 40
+_MIN_HALF: Final = 8
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerParts:
+    """An answer taken apart."""
+
+    claims: tuple[Span, ...]
+    """What it asserts."""
+    refusals: tuple[Span, ...]
+    """Sentences that decline or say that the sources are silent."""
+    others: tuple[Span, ...]
+    """Greetings, questions and lead-ins."""
+
+    @property
+    def declines(self) -> bool:
+        """Whether the answer as a whole declines: it refuses and asserts next to nothing."""
+        if not self.refusals:
+            return False
+        if not self.claims:
+            return True
+        opens = self.refusals[0].start < self.claims[0].start
+        said = sum(len(claim.text) for claim in self.claims)
+        refused = sum(len(refusal.text) for refusal in self.refusals)
+        return opens and len(self.claims) == 1 and said < refused
+
+
+def take_apart(answer: str) -> AnswerParts:
+    """Sort the sentences of `answer` into claims, refusals and the rest.
+
+    A lead-in ("Here are the steps:") is left out only when something follows it.
+    """
+    claims: list[Span] = []
+    refusals: list[Span] = []
+    others: list[Span] = []
+    sentences = split_sentences(answer)
+    for number, span in enumerate(sentences):
+        folded = fold(span.text)
+        if answers.is_refusal(folded):
+            refusals.append(span)
+        elif answers.is_question(span.text) or answers.is_courtesy(folded):
+            others.append(span)
+        elif answers.is_lead_in(span.text) and (
+            number + 1 < len(sentences) or len(folded.split()) <= 3
+        ):
+            others.append(span)
+        else:
+            claims.extend(_clauses(span))
+    return AnswerParts(tuple(claims), tuple(refusals), tuple(others))
+
+
+def _clauses(span: Span) -> list[Span]:
+    """Long Chinese sentences cut at commas whose both sides say something."""
+    text = span.text
+    if len(text) <= _LONG_HAN or text.isascii() or fold(text).count(" ") > len(text) // 8:
+        return [span]
+    pieces: list[Span] = []
+    start = 0
+    for match in _HAN_COMMA.finditer(text):
+        left, right = text[start : match.start()], text[match.end() :]
+        if (
+            len(left) >= _MIN_HALF
+            and len(right) >= _MIN_HALF
+            and _HAN_VERB.search(left)
+            and _HAN_VERB.search(right)
+            and not text[match.end() : match.end() + 1].isdigit()
+        ):
+            pieces.append(_piece(span, start, match.start()))
+            start = match.end()
+    pieces.append(_piece(span, start, len(text)))
+    return pieces
+
+
+def _piece(span: Span, start: int, end: int) -> Span:
+    text = span.text[start:end]
+    stripped = text.strip()
+    lead = len(text) - len(text.lstrip())
+    first = span.start + start + lead
+    return Span(stripped, first, first + len(stripped))

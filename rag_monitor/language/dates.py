@@ -1,0 +1,133 @@
+"""Dates in Chinese and English text, compared at the coarser precision of two."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+_MONTHS: Final = {
+    name: number
+    for number, names in enumerate(
+        (
+            "january jan", "february feb", "march mar", "april apr", "may", "june jun", "july jul",
+            "august aug", "september sept sep", "october oct", "november nov", "december dec",
+        ),
+        start=1,
+    )
+    for name in names.split()
+}  # fmt: skip
+_MONTH: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_HAN_DIGITS: Final = {c: str(i) for i, c in enumerate("〇一二三四五六七八九")} | {"零": "0"}
+_YEAR: Final = r"(?P<y>1[0-9]\d\d|20\d\d)"
+
+_PATTERNS: Final = tuple(
+    re.compile(pattern)
+    for pattern in (
+        rf"(?<!\d){_YEAR}[-/.](?P<m>0?[1-9]|1[0-2])[-/.](?P<d>3[01]|[12]\d|0?[1-9])(?!\d)",
+        rf"(?<!\d){_YEAR}\s*年\s*(?:(?P<m>1[0-2]|0?[1-9])\s*月(?:\s*(?P<d>3[01]|[12]\d|0?[1-9])\s*[日号])?)?",
+        r"(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*月\s*(?P<d>3[01]|[12]\d|0?[1-9])\s*[日号]",
+        rf"\b(?P<mn>{_MONTH})\b\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?:\s*,?\s*{_YEAR}\b)?",
+        rf"\b(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<mn>{_MONTH})\b\.?(?:\s*,?\s*{_YEAR}\b)?",
+        rf"\b(?P<mn>{_MONTH})\b\.?\s*,?\s+(?:of\s+)?{_YEAR}\b",
+        rf"(?<![\d.,$£€¥-]){_YEAR}(?![\d%]|[.,]\d|\s?(?:元|人|个|万|亿|km|kg|m\b|miles|people|dollars))",
+    )
+)
+_HAN_YEAR: Final = re.compile(r"[〇零一二三四五六七八九]{4}(?=年)")
+_HAN_DAY: Final = re.compile(r"([一二三四五六七八九十]{1,3})(?=[月日号])")
+_MAYBE: Final = re.compile(rf"\d{{4}}|[月]|[〇零一二三四五六七八九]{{4}}年|\b(?:{_MONTH})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Date:
+    """A date of any precision; at least one part is set."""
+
+    year: int | None
+    month: int | None
+    day: int | None
+    start: int
+    """Offset into the text it was found in."""
+    end: int
+
+    def agrees(self, other: Date) -> bool:
+        """Whether both could be the same day: equal in every part that both state.
+
+        At least one part must be shared, or nothing has been compared.
+        """
+        pairs = (
+            (self.year, other.year),
+            (self.month, other.month),
+            (self.day, other.day),
+        )
+        shared = [(a, b) for a, b in pairs if a is not None and b is not None]
+        return bool(shared) and all(a == b for a, b in shared)
+
+    def supported_by(self, others: Iterable[Date]) -> bool:
+        """Whether some date says everything this one says, or the parts stand apart.
+
+        "March 2021" is supported by "5 March 2021", but a full date is not by its year alone.
+        """
+        parts = [
+            (name, value)
+            for name, value in (("year", self.year), ("month", self.month), ("day", self.day))
+            if value is not None
+        ]
+        known = list(others)
+        if any(all(getattr(o, name) == value for name, value in parts) for o in known):
+            return True
+        compatible = [o for o in known if self.agrees(o)]
+        return all(any(getattr(o, n) == v for o in compatible) for n, v in parts)
+
+
+def find_dates(folded: str) -> list[Date]:
+    """All dates in folded text, in order, not overlapping; Han numerals are read too."""
+    if _MAYBE.search(folded) is None:
+        return []
+    text = _arabic(folded)
+    taken: list[tuple[int, int]] = []
+    found: list[Date] = []
+    for pattern in _PATTERNS:
+        for match in pattern.finditer(text):
+            start, end = match.span()
+            if any(start < e and s < end for s, e in taken):
+                continue
+            taken.append((start, end))
+            found.append(_date(match))
+    return sorted(found, key=lambda date: date.start)
+
+
+def _date(match: re.Match[str]) -> Date:
+    parts = match.groupdict()
+    month = _MONTHS[parts["mn"]] if parts.get("mn") else _number(parts.get("m"))
+    return Date(
+        year=_number(parts.get("y")),
+        month=month,
+        day=_number(parts.get("d")),
+        start=match.start(),
+        end=match.end(),
+    )
+
+
+def _number(text: str | None) -> int | None:
+    return int(text) if text else None
+
+
+def _arabic(text: str) -> str:
+    """Han digits of years, months and days as Arabic ones; length is kept where years are."""
+    text = _HAN_YEAR.sub(lambda m: "".join(_HAN_DIGITS[c] for c in m.group()), text)
+    if "年" not in text and "月" not in text:
+        return text
+    return _HAN_DAY.sub(lambda m: _small(m.group(1)), text)
+
+
+def _small(numeral: str) -> str:
+    """A Han numeral below 40, padded with spaces to its own length."""
+    tens, _, ones = numeral.partition("十")
+    if "十" in numeral:
+        value = int(_HAN_DIGITS.get(tens, "1")) * 10 + int(_HAN_DIGITS.get(ones, "0"))
+    elif len(numeral) == 1:
+        value = int(_HAN_DIGITS[numeral])
+    else:
+        return numeral
+    return str(value).rjust(len(numeral))

@@ -1,0 +1,54 @@
+"""Names in Chinese and English text: capitalised, quoted and titled spans."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+_CAPITALISED: Final = re.compile(
+    r"(?<![\w'])(?:[A-Z][\w'’&.-]*|[A-Z]{2,})(?:\s+(?:of|the|and|de|von|van|&)?\s?[A-Z][\w'’&-]*)*"
+)
+_WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9'’&-]*")
+_TITLED: Final = re.compile(
+    r"《([^《》]{1,60})》|「([^「」]{2,30})」|“([^“”]{2,60})”|\"([^\"]{2,60})\""
+)
+_COMMON: Final = frozenset(
+    """a an the this that these those it its he she they we you i his her their our your my there
+    here in on at by for from to of with as if when while after before since during under over into
+    and or but so yet nor not no yes also additionally furthermore moreover however therefore thus
+    hence overall finally first second third next then lastly firstly secondly please note some many
+    most several each all both other another such one two three passage passages passages' based
+    according to what which who how why where is are was were be can could may might should would
+    will do does did using use step steps answer question example make ensure once unable sure
+    because although though instead alternatively similarly remember generally usually typically
+    january february march april may june july august september october november december monday
+    tuesday wednesday thursday friday saturday sunday let keep add remove place click select open
+    tap press go start dr mr mrs ms prof""".split()
+)
+
+
+def capitalised_words(text: str) -> Iterator[tuple[str, bool]]:
+    """Capitalised words of unfolded text that look like names, lower-cased.
+
+    The flag tells whether the word opens the text, where a capital means little.
+    """
+    opening = True
+    for match in _WORD.finditer(text):
+        word = match.group()
+        lowered = word.lower().replace("’", "'").removesuffix("'s")
+        if word[0].isupper() and lowered not in _COMMON and len(lowered) > 1:
+            yield lowered, opening
+        opening = False
+
+
+def names(text: str) -> list[str]:
+    """Multi-word capitalised names and quoted or titled spans of unfolded text, in order."""
+    found = [match.group() for match in _CAPITALISED.finditer(text)]
+    found = [name for name in found if name.lower() not in _COMMON]
+    return found + quoted(text)
+
+
+def quoted(text: str) -> list[str]:
+    """Quoted and titled spans (《》, “”, 「」) of unfolded text, in order."""
+    return [next(group for group in match.groups() if group) for match in _TITLED.finditer(text)]

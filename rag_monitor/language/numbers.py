@@ -1,0 +1,282 @@
+"""Quantities in Chinese and English text: value, kind and unit, whatever the notation.
+
+27,700 = 27.7k = 27.7 thousand = 2.77万; 22% = 22 percent = 百分之二十二; a third = 三分之一.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rag_monitor.language.units import CURRENCY, SCALE, UNIT
+
+_WORDS: Final = {
+    word: float(value)
+    for value, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+        "fifteen sixteen seventeen eighteen nineteen".split()
+    )
+} | {
+    "twenty": 20.0, "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0,
+    "eighty": 80.0, "ninety": 90.0,
+}  # fmt: skip
+_HAN: Final = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
+_HAN_PLACES: Final = {"十": 10, "百": 100, "千": 1000}
+
+_UNITS: Final = "|".join(
+    sorted((re.escape(u) for u in UNIT if not u.isascii()), key=len, reverse=True)
+)
+_ASCII_UNITS: Final = "|".join(
+    sorted(
+        (re.escape(u) for u in UNIT if u.isascii() and u.isalpha() and u not in {"s"}),
+        key=len,
+        reverse=True,
+    )
+)
+_HAN_SCALES: Final = "|".join(sorted((s for s in SCALE if not s.isascii()), key=len, reverse=True))
+_ARABIC: Final = re.compile(
+    r"(?P<cur>hk\$|us\$|[$£€¥])?\s?"
+    r"(?<![\w.])(?P<num>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    rf"(?P<scale>\s?(?:{_HAN_SCALES})|\s?(?:thousand|millions?|mn|billions?|bn|trillion|tn|hundred|dozen|k|b)\b|m\b)?"
+    r"\+?(?P<unit>\s?(?:%|‰|percent(?:age points?)?|per cent|个百分点)"
+    rf"|\s?(?:{_UNITS})|[\s-]?(?:{_ASCII_UNITS})\b|\s?°\s?[cf]?)?"
+)
+_HAN_NUMBER: Final = re.compile(
+    r"(?P<percent>百分之)?(?P<den>[二三四五六七八九十百]{1,3}分之)?"
+    r"(?P<num>[零〇一二三四五六七八九十百千万亿两]+(?:点[零〇一二三四五六七八九]+)?)"
+    rf"(?P<cheng>成(?![为立员果长功就本品年交])|折)?(?P<unit>{_UNITS})?"
+)
+_WORD_NUMBER: Final = re.compile(
+    rf"\b(?P<num>(?:{'|'.join(_WORDS)})(?:[\s-](?:{'|'.join(_WORDS)}|hundred|thousand|and))*)\b"
+    r"(?P<scale>\s(?:hundred|thousand|million|billion|trillion|dozen))?"
+    rf"(?P<unit>\s(?:percent|per cent|{_ASCII_UNITS})\b)?"
+)
+_FRACTION: Final = re.compile(
+    r"\b(?P<n>one|two|three|a)[\s-](?P<d>half|third|thirds|quarter|quarters|fifth|fifths|tenth)\b"
+)
+_FRACTIONS: Final = {
+    "half": 2,
+    "third": 3,
+    "thirds": 3,
+    "quarter": 4,
+    "quarters": 4,
+    "fifth": 5,
+    "fifths": 5,
+    "tenth": 10,
+}
+_IDIOMS: Final = frozenset(
+    "一 十 百 千 万 万一 千万 百万 一一 一千 三 四 五 六 七 八 九 两 二 零 〇 亿".split()
+)
+_ORDINAL: Final = "第"
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """A number as stated."""
+
+    value: float
+    """In units of one: 22% is 22 with kind percent; 2.5 million is 2500000."""
+    kind: str
+    """`number`, `percent` or `money`."""
+    unit: str
+    """Canonical unit, empty when none was read."""
+    digits: int
+    """Significant digits as written, which bound how exact it claims to be."""
+    start: int
+    end: int
+
+    def equals(self, other: Quantity) -> bool:
+        """Same value within the precision stated here, and units that do not contradict.
+
+        Two different units of the same sort (km and miles, dollars and yuan) contradict; a
+        missing unit does not.
+        """
+        if (self.kind == "percent") != (other.kind == "percent"):
+            return False
+        if (
+            self.unit
+            and other.unit
+            and self.unit != other.unit
+            and not _loose(self.unit, other.unit)
+        ):
+            return False
+        return same_value(self.value, other.value, self.digits, other.digits)
+
+
+_VAGUE: Final = frozenset({"item", "person", "time", "age", "degree"})
+
+
+def _loose(a: str, b: str) -> bool:
+    """Whether two units may name the same thing in other words."""
+    if a.startswith("degree") and b.startswith("degree"):
+        return "degree" in (a, b)
+    return a in _VAGUE or b in _VAGUE or {a, b} == {"day", "workday"}
+
+
+def same_value(stated: float, known: float, digits: int, known_digits: int) -> bool:
+    """Whether `stated` is `known`, or `known` rounded to the fewer digits that were stated.
+
+    At least two significant digits must be stated, or rounding would excuse anything.
+    """
+    if abs(stated - known) <= 1e-9 * max(1.0, abs(stated), abs(known)):
+        return True
+    if digits < 2 or digits >= known_digits or stated * known <= 0:
+        return False
+    return abs(stated - known) <= 0.5 * 10.0 ** (_magnitude(abs(known)) - digits + 1)
+
+
+def _magnitude(value: float) -> int:
+    return len(str(int(value))) - 1 if value >= 1 else 0
+
+
+def find_quantities(folded: str, skip: tuple[tuple[int, int], ...] = ()) -> list[Quantity]:
+    """All quantities of folded text in order, leaving out what lies in the `skip` ranges.
+
+    Ordinals (第三, 1st) and the numerals of fixed phrases (一些, 十分) are not quantities.
+    """
+    found: list[Quantity] = []
+    taken = list(skip)
+    _collect(found, taken, _ARABIC, folded, _from_arabic)
+    if not folded.isascii():
+        _collect(found, taken, _HAN_NUMBER, folded, _from_han)
+    _collect(found, taken, _FRACTION, folded, _from_fraction)
+    _collect(found, taken, _WORD_NUMBER, folded, _from_words)
+    return sorted(found, key=lambda quantity: quantity.start)
+
+
+def _collect(
+    found: list[Quantity],
+    taken: list[tuple[int, int]],
+    pattern: re.Pattern[str],
+    text: str,
+    read: Callable[[re.Match[str]], Quantity | None],
+) -> None:
+    for match in pattern.finditer(text):
+        start, end = match.span()
+        if any(start < e and s < end for s, e in taken):
+            continue
+        quantity = read(match)
+        if quantity is not None:
+            found.append(quantity)
+            taken.append((start, end))
+
+
+def _quantity(match: re.Match[str], value: float, unit: str, digits: int) -> Quantity:
+    kind = "number"
+    if unit in {"%", "percent", "per cent", "percentage points", "percentage point", "个百分点"}:
+        kind, unit = "percent", ""
+    elif unit == "‰":
+        kind, unit, value = "percent", "", value / 10
+    elif unit.startswith("°"):
+        unit = ("degree " + unit[1:].strip()).strip()
+    else:
+        unit = UNIT.get(unit, "")
+        if unit in _MONEY:
+            kind = "money"
+    return Quantity(value, kind, unit, digits, match.start(), match.end())
+
+
+_MONEY: Final = frozenset(CURRENCY.values())
+
+
+def _from_arabic(match: re.Match[str]) -> Quantity | None:
+    before = match.string[max(0, match.start("num") - 1) : match.start("num")]
+    after = match.string[match.end("num") : match.end("num") + 2]
+    if before == _ORDINAL or after in {"st", "nd", "rd", "th"}:
+        return None
+    digits = match["num"].replace(",", "")
+    value = float(digits)
+    scale = (match["scale"] or "").strip()
+    unit = (match["unit"] or "").strip(" -")
+    currency = match["cur"]
+    if scale == "m" and not currency:
+        scale, unit = "", "m"
+    value *= SCALE.get(scale, 1.0)
+    if currency:
+        unit = currency
+    stated = digits.replace(".", "").lstrip("0")
+    if "." not in digits:
+        stated = stated.rstrip("0")
+    return _quantity(match, value, unit, max(1, len(stated)))
+
+
+def _from_han(match: re.Match[str]) -> Quantity | None:
+    numeral, unit = match["num"], match["unit"] or ""
+    before = match.string[max(0, match.start() - 1) : match.start()]
+    if before == _ORDINAL or (match["den"] is None and _is_idiom(match, numeral, unit)):
+        return None
+    value = _han_value(numeral)
+    if value is None:
+        return None
+    if match["percent"]:
+        return _quantity(match, value, "%", len(numeral))
+    if match["den"]:
+        parts = _han_value(match["den"][:-2])
+        return None if not parts else _quantity(match, value / parts, unit, 6)
+    if match["cheng"] == "成":
+        return _quantity(match, value * 10, "%", 1)
+    return _quantity(match, value, unit, len(str(int(value)).rstrip("0")) or 1)
+
+
+def _is_idiom(match: re.Match[str], numeral: str, unit: str) -> bool:
+    """Whether a Han numeral is more likely part of a word than a count."""
+    if match["percent"] or match["cheng"]:
+        return False
+    if numeral == "一" or (numeral in _IDIOMS and not unit):
+        return True
+    return len(numeral) == 1 and (
+        not unit or unit in {"度", "级", "本", "部", "家", "场", "项", "位"}
+    )
+
+
+def _han_value(numeral: str) -> float | None:
+    """The value of a Han numeral, positional (二〇二三) or with places (五百五十万)."""
+    whole, _, decimals = numeral.partition("点")
+    if not whole:
+        return None
+    if all(c in _HAN for c in whole):
+        value = float("".join(str(_HAN[c]) for c in whole))
+    else:
+        value = _with_places(whole)
+    if decimals:
+        value += float("0." + "".join(str(_HAN[c]) for c in decimals))
+    return value
+
+
+def _with_places(numeral: str) -> float:
+    total = section = digit = 0
+    for char in numeral:
+        if char in _HAN:
+            digit = _HAN[char]
+        elif char in _HAN_PLACES:
+            section += (digit or (1 if char == "十" else 0)) * _HAN_PLACES[char]
+            digit = 0
+        else:
+            total = (total + section + digit) * (10_000 if char == "万" else 100_000_000)
+            section = digit = 0
+    return float(total + section + digit)
+
+
+def _from_fraction(match: re.Match[str]) -> Quantity | None:
+    top = {"a": 1, "one": 1, "two": 2, "three": 3}[match["n"]]
+    return Quantity(top / _FRACTIONS[match["d"]], "number", "", 6, match.start(), match.end())
+
+
+def _from_words(match: re.Match[str]) -> Quantity | None:
+    words = match["num"].replace("-", " ").split()
+    unit = (match["unit"] or "").strip()
+    scale = (match["scale"] or "").strip()
+    if words == ["one"] and not unit and not scale:
+        return None
+    total = current = 0.0
+    for word in words:
+        if word in _WORDS:
+            current += _WORDS[word]
+        elif word == "hundred":
+            current = (current or 1) * 100
+        elif word == "thousand":
+            total, current = total + (current or 1) * 1000, 0.0
+    value = (total + current) * SCALE.get(scale, 1.0)
+    return _quantity(match, value, unit, 1)

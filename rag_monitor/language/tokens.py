@@ -1,0 +1,122 @@
+"""Tokens for matching: English words lightly stemmed, single Han characters, digit groups.
+
+Works on text that `normalise` has folded. Needs no segmenter and no model.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from functools import lru_cache
+from typing import Final
+
+_TOKEN: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+(?:'[a-z]+)?|[\u3400-\u9fff]|[^\W\d_]+")
+
+STOP_WORDS: Final = frozenset(
+    """a about above after again all also although am an and another any are as at be because been
+    before being below between both but by can cannot could did do does doing done down during each
+    either else etc even ever every few for from further get gets given had has have having he her
+    here hers herself him himself his how however i if in indeed into is it its itself just kind let
+    like ll may me might more most much must my myself neither nor not now of off on once one only
+    onto or other our ours out over own per quite rather re s said same shall she should since so
+    some such t than that the their theirs them themselves then there therefore these they this
+    those though through thus to too toward under until up upon us use used using ve very via was
+    we well were what when where whether which while who whom whose why will with within without
+    would yet you your yours yourself yes no include includes including based provided passage
+    passages according context text mentioned following answer question information""".split()
+)
+"""Function words and the words answers use to talk about their sources."""
+
+STOP_CHARS: Final = frozenset(
+    "的了是在和与及也都就而且或但之其此该这那些个为于被把将对从到由向以所等着过很更最又还并已会可能有"
+    "我你他她它们吗呢吧啊呀么哪什怎多少几如何请问上下中里"
+)
+"""Han characters that carry grammar rather than meaning."""
+
+_IRREGULAR: Final = {
+    "men": "man", "women": "woman", "children": "child", "people": "person", "feet": "foot",
+    "teeth": "tooth", "mice": "mouse", "lives": "life", "leaves": "leaf", "made": "make",
+    "went": "go", "gone": "go", "took": "take", "taken": "take", "gave": "give", "given": "give",
+    "found": "find", "began": "begin", "begun": "begin", "wrote": "write", "written": "write",
+    "won": "win", "ran": "run", "kept": "keep", "held": "hold", "led": "lead", "grew": "grow",
+    "grown": "grow", "known": "know", "knew": "know", "said": "say", "saw": "see", "seen": "see",
+    "became": "become", "built": "build", "sent": "send", "paid": "pay", "left": "leave",
+    "bought": "buy", "sold": "sell", "taught": "teach", "thought": "think", "brought": "bring",
+    "rose": "rise", "risen": "rise", "fell": "fall", "fallen": "fall", "chose": "choose",
+    "chosen": "choose", "spoke": "speak", "spoken": "speak", "drove": "drive", "met": "meet",
+    "died": "die", "dying": "die", "better": "good", "best": "good", "worse": "bad",
+    "worst": "bad",
+}  # fmt: skip
+
+_SUFFIXES: Final = (
+    ("ization", "iz"), ("isation", "iz"), ("ational", "at"), ("iveness", "iv"), ("fulness", "ful"),
+    ("ousness", "ous"), ("ments", ""), ("ment", ""), ("ingly", ""), ("edly", ""),
+    ("ations", "at"), ("ation", "at"), ("ities", ""), ("ity", ""), ("ness", ""), ("ions", ""),
+    ("ion", ""), ("ings", ""), ("ing", ""), ("ically", "ic"), ("ally", "al"), ("ies", "i"),
+    ("ied", "i"), ("ers", ""), ("er", ""), ("ors", ""), ("ly", ""), ("ed", ""), ("ize", "iz"),
+    ("ise", "iz"), ("es", ""), ("s", ""), ("e", ""), ("y", "i"),
+)  # fmt: skip
+
+
+@lru_cache(maxsize=65536)
+def stem(word: str) -> str:
+    """A light stem of a lower-case English word: enough to join inflections, not to be pretty."""
+    word = word.removesuffix("'s")
+    if word in _IRREGULAR:
+        word = _IRREGULAR[word]
+    if len(word) <= 3 or not word.isascii():
+        return word
+    if word.endswith("ss"):
+        return word
+    for suffix, replacement in _SUFFIXES:
+        if word.endswith(suffix) and len(word) - len(suffix) >= 3:
+            root = word[: len(word) - len(suffix)] + replacement
+            if len(root) > 3 and root[-1] == root[-2] and root[-1] not in "aeiols":
+                root = root[:-1]
+            return root
+    return word
+
+
+def tokenise(folded: str) -> list[str]:
+    """All tokens of folded text, in order, function words included, words stemmed."""
+    return [token if token in STOP_WORDS else _reduce(token) for token in _TOKEN.findall(folded)]
+
+
+@lru_cache(maxsize=65536)
+def _reduce(token: str) -> str:
+    first = token[0]
+    if first.isdigit():
+        return token.replace(",", "")
+    return stem(token) if first.isascii() else token
+
+
+def is_content(token: str) -> bool:
+    """Whether a token carries meaning of its own."""
+    return token not in STOP_WORDS and token not in STOP_CHARS and token not in _SHORT
+
+
+_SHORT: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
+
+
+def is_han(token: str) -> bool:
+    """Whether a token is one Han character."""
+    return len(token) == 1 and "\u3400" <= token <= "\u9fff"
+
+
+def terms(tokens: Sequence[str]) -> list[str]:
+    """Content tokens and, for neighbouring Han characters, their bigrams; in order, repeated."""
+    found = [token for token in tokens if is_content(token)]
+    found.extend(han_bigrams(tokens))
+    return found
+
+
+def han_bigrams(tokens: Sequence[str]) -> Iterator[str]:
+    """Every pair of neighbouring Han characters that is not pure grammar."""
+    previous = ""
+    for token in tokens:
+        if is_han(token):
+            if previous and not (previous in STOP_CHARS and token in STOP_CHARS):
+                yield previous + token
+            previous = token
+        else:
+            previous = ""
