@@ -64,9 +64,9 @@ def _reads_environment(path: Path) -> bool:
     for node in ast.walk(tree):
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv"):
             return True
-        if isinstance(node, ast.ImportFrom) and node.module == "os":
-            if {alias.name for alias in node.names} & {"environ", "environb", "getenv"}:
-                return True
+        imported = node.names if isinstance(node, ast.ImportFrom) and node.module == "os" else []
+        if {alias.name for alias in imported} & {"environ", "environb", "getenv"}:
+            return True
     return False
 
 
