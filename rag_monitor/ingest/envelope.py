@@ -1,0 +1,186 @@
+"""OTLP requests cut into one blob of evidence per trace, without understanding a single attribute.
+
+Protobuf bodies are read in two steps: an envelope whose spans are still bytes, then each span alone.
+One broken span is rejected; its neighbours live. Raw bytes are kept, not written anew.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
+
+from rag_monitor import semconv
+from rag_monitor.domain.ports import BlobFormat, SpanBlob
+from rag_monitor.errors import MalformedPayload, PayloadTooLarge
+
+_REMOTE_PARENT: Final = 0x200
+_ZERO_TRACE: Final = bytes(16)
+_ZERO_SPAN: Final = bytes(8)
+
+
+def _envelope_class() -> Any:
+    """`ExportTraceServiceRequest` with `bytes` where it has messages that need not be read yet."""
+    kinds = descriptor_pb2.FieldDescriptorProto
+    file = descriptor_pb2.FileDescriptorProto(
+        name="rag_monitor/envelope.proto", package="rag_monitor", syntax="proto3"
+    )
+
+    def message(name: str, *fields: tuple[str, int, int, int, str]) -> None:
+        kind = file.message_type.add(name=name)
+        for field_name, number, label, type_, type_name in fields:
+            kind.field.add(
+                name=field_name,
+                number=number,
+                label=label,  # type: ignore[arg-type]
+                type=type_,  # type: ignore[arg-type]
+                type_name=type_name or None,
+            )
+
+    one, many = kinds.LABEL_OPTIONAL, kinds.LABEL_REPEATED
+    raw, nested, text = kinds.TYPE_BYTES, kinds.TYPE_MESSAGE, kinds.TYPE_STRING
+    message(
+        "Scope",
+        ("scope", 1, one, raw, ""),
+        ("spans", 2, many, raw, ""),
+        ("schema_url", 3, one, text, ""),
+    )
+    message(
+        "Resource",
+        ("resource", 1, one, raw, ""),
+        ("scope_spans", 2, many, nested, ".rag_monitor.Scope"),
+        ("schema_url", 3, one, text, ""),
+    )
+    message("Envelope", ("resource_spans", 1, many, nested, ".rag_monitor.Resource"))
+    pool = descriptor_pool.DescriptorPool()
+    pool.Add(file)
+    return message_factory.GetMessageClass(pool.FindMessageTypeByName("rag_monitor.Envelope"))
+
+
+_Envelope: Final = _envelope_class()
+
+
+@dataclass(slots=True)
+class Decoded:
+    """What a request held."""
+
+    blobs: list[SpanBlob] = field(default_factory=list)
+    spans: int = 0
+    rejected: int = 0
+    reasons: dict[str, int] = field(default_factory=dict)
+
+    def reject(self, reason: str) -> None:
+        """Count one span that cannot be kept."""
+        self.rejected += 1
+        self.reasons[reason] = self.reasons.get(reason, 0) + 1
+
+    @property
+    def message(self) -> str:
+        """Why spans were rejected; empty when none was."""
+        return "; ".join(f"{count} x {reason}" for reason, count in self.reasons.items())
+
+
+@dataclass(slots=True)
+class _Group:
+    """The spans of one trace."""
+
+    parts: list[bytes] = field(default_factory=list)
+    spans: int = 0
+    complete: bool = False
+    has_root: bool = False
+
+
+def split_request(body: bytes, max_spans: int) -> Decoded:
+    """An `ExportTraceServiceRequest` as blobs, one per trace.
+
+    Raises:
+        MalformedPayload: The body is not such a message.
+        PayloadTooLarge: It holds more than `max_spans` spans.
+    """
+    try:
+        envelope = _Envelope.FromString(body)
+    except DecodeError as error:
+        raise MalformedPayload(f"the body is not an OTLP trace request: {error}") from None
+    total = sum(len(s.spans) for r in envelope.resource_spans for s in r.scope_spans)
+    if total > max_spans:
+        raise PayloadTooLarge(f"{total} spans in one request; send at most {max_spans}")
+    decoded = Decoded(spans=total)
+    groups: dict[bytes, _Group] = {}
+    for resource in envelope.resource_spans:
+        for scope in resource.scope_spans:
+            for trace_id, part in _of_scope(resource, scope, groups, decoded):
+                groups[trace_id].parts.append(part)
+    decoded.blobs = [
+        SpanBlob(
+            trace_id=trace_id.hex(),
+            format=BlobFormat.OTLP,
+            payload=b"".join(group.parts),
+            spans=group.spans,
+            complete=group.complete,
+            has_root=group.has_root,
+        )
+        for trace_id, group in groups.items()
+    ]
+    return decoded
+
+
+def _of_scope(
+    resource: Any, scope: Any, groups: dict[bytes, _Group], decoded: Decoded
+) -> Iterator[tuple[bytes, bytes]]:
+    """Per trace the `resource_spans` field that holds its spans of this scope."""
+    spans: dict[bytes, list[bytes]] = {}
+    for raw in scope.spans:
+        span = _read(raw, decoded)
+        if span is None:
+            continue
+        group = groups.setdefault(span.trace_id, _Group())
+        group.spans += 1
+        _note_root(span, group)
+        spans.setdefault(span.trace_id, []).append(raw)
+    head = _field(1, scope.scope) if scope.scope else b""
+    tail = _field(3, scope.schema_url.encode()) if scope.schema_url else b""
+    for trace_id, raws in spans.items():
+        inner = head + b"".join(_field(2, raw) for raw in raws) + tail
+        outer = _field(1, resource.resource) if resource.resource else b""
+        yield trace_id, _field(1, outer + _field(2, inner))
+
+
+def _read(raw: bytes, decoded: Decoded) -> SpanMessage | None:
+    try:
+        span = SpanMessage.FromString(raw)
+    except DecodeError:
+        decoded.reject("span cannot be decoded")
+        return None
+    if len(span.trace_id) != 16 or span.trace_id == _ZERO_TRACE:
+        decoded.reject("trace id is not 16 bytes, or all zero")
+        return None
+    if len(span.span_id) != 8 or span.span_id == _ZERO_SPAN:
+        decoded.reject("span id is not 8 bytes, or all zero")
+        return None
+    return span
+
+
+def _note_root(span: SpanMessage, group: _Group) -> None:
+    root = not span.parent_span_id or bool(span.flags & _REMOTE_PARENT)
+    for attribute in span.attributes:
+        if attribute.key == semconv.COMPLETE and attribute.value.bool_value:
+            group.complete = True
+            root = True
+        elif attribute.key == semconv.APP_ROOT and attribute.value.bool_value:
+            root = True
+    group.has_root = group.has_root or root
+
+
+def _field(number: int, content: bytes) -> bytes:
+    """A length-delimited protobuf field."""
+    size = len(content)
+    length = bytearray()
+    while size > 0x7F:
+        length.append(size & 0x7F | 0x80)
+        size >>= 7
+    length.append(size)
+    return bytes([number << 3 | 2]) + bytes(length) + content
