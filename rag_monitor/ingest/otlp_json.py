@@ -13,7 +13,11 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Sp
 
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
 
-_ID_KEYS: Final = (("traceId", "trace_id"), ("spanId", "span_id"), ("parentSpanId", "parent_span_id"))
+_ID_KEYS: Final = (
+    ("traceId", "trace_id"),
+    ("spanId", "span_id"),
+    ("parentSpanId", "parent_span_id"),
+)
 
 
 def parse_json(body: bytes, max_depth: int) -> Any:
@@ -32,7 +36,8 @@ def parse_json(body: bytes, max_depth: int) -> Any:
 
 def _depth(body: bytes) -> int:
     """Upper bound of the nesting: brackets inside strings count too, which only errs on the safe
-    side for texts that hold many of them in a row."""
+    side for texts that hold many of them in a row.
+    """
     if body.count(b"[") + body.count(b"{") <= 64:
         return 0
     deepest = depth = 0

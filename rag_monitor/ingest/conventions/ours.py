@@ -1,0 +1,45 @@
+"""What our own SDK writes: one root span that carries the whole trace as Trace JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+
+from rag_monitor import semconv
+from rag_monitor.domain.span import Span
+from rag_monitor.domain.trace import Trace, utc_from_ns
+from rag_monitor.ingest.trace_json import decode_trace, parse_row
+
+
+def find_root(spans: Sequence[Span]) -> Span | None:
+    """The span with the record, or None when our SDK did not write this trace."""
+    return next((span for span in spans if semconv.RECORD in span.attributes), None)
+
+
+def read_root(project: str, root: Span, received_at: datetime) -> Trace:
+    """The trace in the record.
+
+    Raises:
+        MalformedPayload: The record is not Trace JSON.
+    """
+    trace = decode_trace(
+        parse_row(str(root.attributes[semconv.RECORD])),
+        project=project,
+        trace_id=root.trace_id,
+        received_at=utc_from_ns(root.start_ns) if root.start_ns else received_at,
+        app=resource_text(root, semconv.SERVICE_NAME),
+    )
+    return replace(
+        trace,
+        release=trace.release or resource_text(root, semconv.SERVICE_VERSION),
+        environment=trace.environment
+        or resource_text(root, semconv.DEPLOYMENT_ENVIRONMENT)
+        or resource_text(root, semconv.DEPLOYMENT_ENVIRONMENT_OLD),
+    )
+
+
+def resource_text(span: Span, name: str) -> str | None:
+    """A resource attribute as text; None when it is missing or empty."""
+    value = span.resource.get(name)
+    return str(value) if value not in (None, "") else None

@@ -1,0 +1,92 @@
+"""OTLP evidence to `Span` values: decoded once, duplicates removed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any, Final
+
+from google.protobuf.message import DecodeError
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+
+from rag_monitor.domain.span import Span, SpanEvent
+from rag_monitor.errors import MalformedPayload
+
+_MAX_DEPTH: Final = 32
+
+
+def decode_spans(payload: bytes) -> list[Span]:
+    """The spans of one blob (a protobuf `TracesData`, which is wire-equal to a trace request).
+
+    Raises:
+        MalformedPayload: The blob is not such a message.
+    """
+    try:
+        request = ExportTraceServiceRequest.FromString(payload)
+    except DecodeError as error:
+        raise MalformedPayload(f"stored spans cannot be decoded: {error}") from None
+    spans: list[Span] = []
+    for resource_spans in request.resource_spans:
+        resource = _attributes(resource_spans.resource.attributes)
+        for scope_spans in resource_spans.scope_spans:
+            scope = scope_spans.scope.name
+            spans.extend(_span(message, resource, scope) for message in scope_spans.spans)
+    return spans
+
+
+def unique_spans(spans: Iterable[Span]) -> list[Span]:
+    """One span per span id, by start; of duplicates the one that knows its end and most else."""
+    best: dict[str, Span] = {}
+    for span in spans:
+        known = best.get(span.span_id)
+        if known is None or _weight(span) > _weight(known):
+            best[span.span_id] = span
+    return sorted(best.values(), key=lambda span: (span.start_ns, span.end_ns, span.span_id))
+
+
+def _weight(span: Span) -> tuple[bool, int, int]:
+    return span.end_ns > 0, len(span.attributes), len(span.events)
+
+
+def _span(message: Any, resource: dict[str, object], scope: str) -> Span:
+    return Span(
+        trace_id=message.trace_id.hex(),
+        span_id=message.span_id.hex(),
+        parent_span_id=message.parent_span_id.hex() or None,
+        name=message.name,
+        start_ns=message.start_time_unix_nano,
+        end_ns=message.end_time_unix_nano,
+        attributes=_attributes(message.attributes),
+        events=tuple(
+            SpanEvent(
+                name=event.name,
+                time_ns=event.time_unix_nano,
+                attributes=_attributes(event.attributes),
+            )
+            for event in message.events
+        ),
+        kind=message.kind,
+        status_code=message.status.code,
+        status_message=message.status.message,
+        flags=message.flags,
+        scope=scope,
+        resource=resource,
+        dropped=message.dropped_attributes_count
+        + message.dropped_events_count
+        + message.dropped_links_count,
+    )
+
+
+def _attributes(pairs: Any, depth: int = 0) -> dict[str, object]:
+    return {pair.key: _value(pair.value, depth) for pair in pairs}
+
+
+def _value(value: Any, depth: int) -> object:
+    kind = value.WhichOneof("value")
+    if kind is None or depth > _MAX_DEPTH:
+        return None
+    if kind == "array_value":
+        return [_value(item, depth + 1) for item in value.array_value.values]
+    if kind == "kvlist_value":
+        return _attributes(value.kvlist_value.values, depth + 1)
+    found: object = getattr(value, kind)
+    return found
