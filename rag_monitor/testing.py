@@ -5,9 +5,12 @@ Nothing in the package imports this module.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Self
+
+from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
 from rag_monitor.domain.judgement import (
     Aspect,
@@ -18,6 +21,9 @@ from rag_monitor.domain.judgement import (
     Verdict,
 )
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace, derive_trace_id
+from rag_monitor.sdk.client import Client, install
+from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.transport import Outcome
 
 EPOCH = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 """Where manual clocks start: a Monday, noon UTC."""
@@ -172,3 +178,65 @@ def _uniform_verdicts(
         Verdict(aspect=aspect, probability=probability, raw=probability, index=i, text=text)
         for i, text in enumerate(texts)
     )
+
+
+class InMemoryExporter:
+    """Keeps what the SDK would send; enter it to capture your own handlers in a test.
+
+        with InMemoryExporter() as captured:
+            answer("How long is the warranty?")
+        assert captured.records[0]["answer"]
+
+    Args:
+        **settings: Fields of `rag_monitor.sdk.options.Options`.
+    """
+
+    def __init__(self, **settings: Any) -> None:
+        self.client = Client(Options(**settings), transport=self)
+        self._bodies: list[tuple[str, bytes]] = []
+
+    def __enter__(self) -> Self:
+        install(self.client)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.client.close(5.0)
+        install(None)
+
+    def post(self, path: str, body: bytes, content_type: str) -> Outcome:
+        """Keep one request body; the SDK's sender calls this."""
+        del content_type
+        self._bodies.append((path, body))
+        return Outcome(200)
+
+    def close(self) -> None:
+        """Nothing to release."""
+
+    @property
+    def spans(self) -> list[Any]:
+        """Every protobuf span so far, after a flush."""
+        self.client.flush(5.0)
+        return [
+            span
+            for path, body in self._bodies
+            if path == "/v1/traces"
+            for resource in TracesData.FromString(body).resource_spans
+            for scope in resource.scope_spans
+            for span in scope.spans
+        ]
+
+    @property
+    def records(self) -> list[dict[str, Any]]:
+        """Every trace so far as Trace JSON, after a flush."""
+        return [
+            json.loads(attribute.value.string_value)
+            for span in self.spans
+            for attribute in span.attributes
+            if attribute.key == "rag_monitor.record"
+        ]
+
+    @property
+    def feedback(self) -> list[dict[str, Any]]:
+        """Every feedback note so far, after a flush."""
+        self.client.flush(5.0)
+        return [json.loads(body) for path, body in self._bodies if path == "/api/v1/feedback"]

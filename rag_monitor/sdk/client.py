@@ -30,7 +30,7 @@ from rag_monitor.sdk.sender import Item, Sender
 from rag_monitor.sdk.share import HostSpans
 from rag_monitor.sdk.spool import Spool
 from rag_monitor.sdk.steps import Step
-from rag_monitor.sdk.transport import Transport
+from rag_monitor.sdk.transport import Poster, Transport
 
 SDK_VERSION = "0.1"
 _WAKE_EVERY = 256
@@ -39,7 +39,7 @@ _WAKE_EVERY = 256
 class Client:
     """One configuration at work."""
 
-    def __init__(self, options: Options) -> None:
+    def __init__(self, options: Options, transport: Poster | None = None) -> None:
         self.options = options
         self.counters = Counters()
         self.max_chars = options.max_text_bytes
@@ -64,7 +64,8 @@ class Client:
             self._queue,
             self._export,
             Envelope(options, SDK_VERSION),
-            Transport(
+            transport
+            or Transport(
                 options.endpoint,
                 _headers(options),
                 compression=options.compression,
@@ -209,10 +210,11 @@ def configure(
         reason = error.args[0] if isinstance(error, ConfigurationError) else error
         GUARD.say(f"configure {reason}", "rag_monitor is off: %s", reason)
         client = None
-    _install(client)
+    install(client)
 
 
-def _install(client: Client | None) -> None:
+def install(client: Client | None) -> None:
+    """Make `client` the one at work (None: off) and end the one before it."""
     global _active, _disabled
     with _LOCK:
         old, _active = _active, client

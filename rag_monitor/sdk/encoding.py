@@ -7,13 +7,14 @@ contexts.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 from rag_monitor import semconv
 from rag_monitor.domain.trace import utc_from_ns
+from rag_monitor.redaction.redactor import TextRedactor
 from rag_monitor.sdk.documents import TakenDocument
 from rag_monitor.sdk.envelope import AttributeValue, to_attributes
 from rag_monitor.sdk.guard import GUARD
@@ -21,7 +22,7 @@ from rag_monitor.sdk.http_body import answer_in_body, question_in_body
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.peek import text_of
 from rag_monitor.sdk.record import LiveTrace
-from rag_monitor.sdk.sanitise import Json, Sanitiser, TextRedactor, finite, whole
+from rag_monitor.sdk.sanitise import Json, Sanitiser, finite, whole
 from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep, Step
 from rag_monitor.sdk.text import answer_of, question_in
 
@@ -106,8 +107,10 @@ class Encoder:
         record = encoded.record
         record["trace_id"] = live.trace_id
         record["app"] = options.app
-        record["question"] = clean.content("question", _question(live))
-        record["answer"] = clean.content("answer", _answer(live))
+        question, answer = _question(live), _answer(live)
+        clean.screen(_bulk_texts(live, question, answer))
+        record["question"] = clean.bulk("question", question)
+        record["answer"] = clean.bulk("answer", answer)
         _identity(record, live, clean, options)
         record["timings"] = timings(live)
         record["streamed"] = live.streamed
@@ -258,6 +261,19 @@ def _answer(live: LiveTrace) -> object:
     return "" if live.streamed else None
 
 
+def _bulk_texts(live: LiveTrace, question: object, answer: object) -> Iterator[object]:
+    yield question
+    yield answer
+    for step in live.steps:
+        if isinstance(step, RetrievalStep):
+            yield step.query
+            if step.taken is not None:
+                for item in step.taken.items:
+                    yield item.content
+    for item in live.contexts:
+        yield item.content
+
+
 def _identity(record: dict[str, Json], live: LiveTrace, clean: Sanitiser, options: Options) -> None:
     record["session_id"] = clean.person("session_id", live.session_id)
     record["user_id"] = clean.person("user_id", live.user_id)
@@ -295,7 +311,7 @@ def _document(item: TakenDocument, clean: Sanitiser, knowledge_base: object) -> 
     label = clean.label(id_) if id_ is not None else None
     if label is not None:
         parts.append(f'"id":{_quote(label)}')
-    text = clean.content("content", content)
+    text = clean.bulk("content", content)
     if text is not None:
         parts.append(f'"content":{_quote(text)}')
     number = finite(score) if score is not None else None
@@ -313,7 +329,7 @@ def _document(item: TakenDocument, clean: Sanitiser, knowledge_base: object) -> 
 
 def _retrieval(step: RetrievalStep, documents: str | None, clean: Sanitiser) -> str:
     record: dict[str, Any] = {"latency_ms": _ms(step.ended - step.started)}
-    query = clean.content("query", text_of(step.query))
+    query = clean.bulk("query", text_of(step.query))
     if query is not None:
         record["query"] = query
     if step.knowledge_base is not None:

@@ -72,7 +72,11 @@ def rejected_spans(reply: bytes) -> int:
 
 def to_attributes(values: Mapping[str, AttributeValue]) -> list[KeyValue]:
     """Protobuf attributes in the order given."""
-    return [KeyValue(key=key, value=_any(value)) for key, value in values.items()]
+    return [
+        _CONSTANTS.get((key, value) if isinstance(value, str | bool) else None)
+        or KeyValue(key=key, value=_any(value))
+        for key, value in values.items()
+    ]
 
 
 def _any(value: AttributeValue) -> AnyValue:
@@ -98,3 +102,17 @@ def _varint(value: int) -> bytes:
         value >>= 7
     out.append(value)
     return bytes(out)
+
+
+_CONSTANTS: Final[dict[tuple[str, str | bool] | None, KeyValue]] = {
+    (key, value): KeyValue(key=key, value=_any(value))
+    for key, value in (
+        (semconv.COMPLETE, True),
+        (semconv.APP_ROOT, True),
+        (semconv.OI_SPAN_KIND, "CHAIN"),
+        (semconv.GEN_AI_OPERATION, "invoke_workflow"),
+        (semconv.OI_INPUT_MIME, semconv.TEXT_PLAIN),
+        (semconv.OI_OUTPUT_MIME, semconv.TEXT_PLAIN),
+    )
+}
+"""Attributes every root has; building one costs more than looking it up."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from rag_monitor.sdk.sanitise import Sanitiser, TextRedactor, finite, whole
+from rag_monitor.redaction.redactor import TextRedactor
+from rag_monitor.sdk.sanitise import Sanitiser, finite, whole
 
 
 class FeedbackNote:

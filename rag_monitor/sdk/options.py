@@ -49,7 +49,7 @@ class Options:
     """UTF-8 bytes of one question, passage or query."""
     max_trace_bytes: int = 262_144
     """UTF-8 bytes of one trace on the wire."""
-    max_batch_bytes: int = 512_000
+    max_batch_bytes: int = 2_000_000
     interval_s: float = 1.0
     """How long a finished trace waits at most before it is sent."""
     timeout_s: float = 10.0

@@ -9,8 +9,10 @@ import datetime
 import decimal
 import math
 import uuid
-from typing import Final, Protocol
+from collections.abc import Iterable
+from typing import Final
 
+from rag_monitor.redaction.redactor import TextRedactor
 from rag_monitor.sdk.peek import number_of, text_of, type_name
 
 MAX_DEPTH: Final = 6
@@ -29,14 +31,6 @@ _PLAIN: Final = frozenset(
 _MAX_INT: Final = 2**63 - 1
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
-
-
-class TextRedactor(Protocol):
-    """Hides what must not leave the process."""
-
-    def clean(self, field: str, text: str) -> str | None:
-        """The text to send for `field`, or None to leave it out."""
-        ...
 
 
 def valid_text(text: str) -> str:
@@ -70,18 +64,33 @@ class Sanitiser:
         """Bytes of text this trace may still use."""
         self.truncated = False
         self._nodes = 0
+        self._cleared = redactor is None
+
+    def screen(self, texts: Iterable[object]) -> None:
+        """Look at all bulk texts of the trace at once; most traces hold nothing to hide."""
+        if self._redactor is not None and self._content:
+            found = (text_of(value) for value in texts)
+            self._cleared = self._redactor.clears("\n".join([t for t in found if t]))
+
+    def bulk(self, field: str, value: object) -> str | None:
+        """As `content`, for a text that was among those given to `screen`."""
+        if not self._content:
+            return None
+        return self.text(field, value, redact=not self._cleared)
 
     def content(self, field: str, value: object) -> str | None:
         """Text a person wrote or read; None when content is not captured."""
         return self.text(field, value) if self._content else None
 
-    def text(self, field: str, value: object, limit: int | None = None) -> str | None:
+    def text(
+        self, field: str, value: object, limit: int | None = None, *, redact: bool = True
+    ) -> str | None:
         """Any text, valid, redacted and cut; None when `value` is not text."""
         text = text_of(value)
         if text is None:
             return None
         text = valid_text(text)
-        if self._redactor is not None and text:
+        if redact and self._redactor is not None and text:
             redacted = self._redactor.clean(field, text)
             if redacted is None:
                 return None

@@ -18,7 +18,7 @@ from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.queue import BoundedQueue
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace
 from rag_monitor.sdk.spool import Spool
-from rag_monitor.sdk.transport import Outcome, Transport
+from rag_monitor.sdk.transport import Outcome, Poster
 
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
@@ -61,7 +61,7 @@ class Sender:
         queue: BoundedQueue[Item],
         encoder: TraceEncoder,
         envelope: Envelope,
-        transport: Transport,
+        transport: Poster,
         spool: Spool | None = None,
     ) -> None:
         self._options = options

@@ -14,7 +14,7 @@ import ssl
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, Protocol
 from urllib.parse import urlsplit
 
 from rag_monitor.sdk.guard import GUARD
@@ -43,6 +43,18 @@ class Outcome:
     def retryable(self) -> bool:
         """Worth sending again unchanged."""
         return self.status == 0 or self.status in RETRYABLE
+
+
+class Poster(Protocol):
+    """Takes request bodies to the monitor."""
+
+    def post(self, path: str, body: bytes, content_type: str) -> Outcome:
+        """Send `body`; failures are outcomes."""
+        ...
+
+    def close(self) -> None:
+        """Drop the connection."""
+        ...
 
 
 class Transport:
