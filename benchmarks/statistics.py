@@ -4,10 +4,12 @@
 
 Prints one JSON object and exits 1 when a bar does not hold. The rivals (normal and plain Wilson
 intervals, an unweighted detector, a rolling z-test, raw burn rates, one threshold per stream) run
-beside ours. Seeds are fixed. The full version holds the bars as they are written (a mean run may fall short of A
-by its one-sided 95% error, as the bar says). `--quick` is a smoke test for CI: few runs, smaller A, a
-Monte Carlo allowance on every bar; it shows that nothing is badly broken, not that the bars hold.
-Delays leave out the runs that raised a false alarm before the change.
+beside ours. Seeds are fixed.
+
+The full version holds the bars as they are written (a mean run may fall short of A by its one-sided
+95% error, as the bar says). `--quick` is a smoke test for CI: few runs, smaller A and a Monte Carlo
+allowance; it shows that nothing is badly broken, not that the bars hold. Delays leave out the runs
+that raised a false alarm before the change.
 """
 
 from __future__ import annotations
