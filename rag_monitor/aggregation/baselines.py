@@ -52,17 +52,22 @@ def previous_release(rows: Iterable[Rollup], release: str | None = None) -> Prev
     Returns:
         None when there is no other release before it.
     """
-    first_seen: dict[str, datetime] = {}
-    for row in rows:
-        name = row.key.release
-        if name not in first_seen or row.key.minute < first_seen[name]:
-            first_seen[name] = row.key.minute
+    first = first_seen(rows)
     if release is None:
-        release = max(first_seen, key=lambda name: (first_seen[name], name), default=None)
-    if release is None or release not in first_seen:
+        release = max(first, key=lambda name: (first[name], name), default=None)
+    if release is None or release not in first:
         return None
-    moment = first_seen[release]
-    earlier = [name for name, seen in first_seen.items() if seen < moment]
+    moment = first[release]
+    earlier = [name for name, seen in first.items() if seen < moment]
     if not earlier:
         return None
-    return PreviousRelease(max(earlier, key=lambda name: (first_seen[name], name)), moment)
+    return PreviousRelease(max(earlier, key=lambda name: (first[name], name)), moment)
+
+
+def first_seen(rows: Iterable[Rollup]) -> dict[str, datetime]:
+    """The first minute of every release."""
+    first: dict[str, datetime] = {}
+    for row in rows:
+        seen = first.get(row.key.release, row.key.minute)
+        first[row.key.release] = min(seen, row.key.minute)
+    return first

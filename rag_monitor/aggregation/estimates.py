@@ -7,7 +7,7 @@ it. Reads rollups through a port; keeps nothing.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -15,9 +15,11 @@ from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.baselines import (
     BaselineKind,
     baseline_window,
+    first_seen,
     previous_release,
 )
 from rag_monitor.aggregation.combine import BadCount, Choice, bad_count, choose, combine
+from rag_monitor.aggregation.folding import FoldedReleases
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
 from rag_monitor.aggregation.totals import RollupSource, sum_of, sums_by
 from rag_monitor.domain.hit import HitKind
@@ -244,6 +246,36 @@ class Estimates:
         """Identities with scores of this metric in the window, fullest first."""
         by_judge = sums_by(self._scores(series, window, every_judge=True), _judge)
         return sorted(by_judge, key=lambda judge: (-by_judge[judge].count, judge))
+
+    def releases(self, project: str, app: str, window: Window) -> list[str]:
+        """Releases with traces in the window, the one that appeared last first.
+
+        First appearances are looked up as far back as `EstimateOptions.release_lookback`.
+        """
+        rows = self._source.load(project, window, app=app, metric=TRACES_METRIC)
+        present = {row.key.release for row in rows}
+        if len(present) < 2:
+            return sorted(present)
+        lookback = Window(window.start - self._options.release_lookback, window.end)
+        earlier = self._source.load(project, lookback, app=app, metric=TRACES_METRIC)
+        first = first_seen((*earlier, *rows))
+        return sorted(present, key=lambda name: (first[name], name), reverse=True)
+
+    def judged_series(self, project: str, app: str, window: Window) -> list[Series]:
+        """Every metric, judge and release that was judged in the window, in order."""
+        found = {
+            (row.key.metric, row.key.judge, row.key.release)
+            for row in self._source.load(project, window, app=app)
+            if row.key.judge
+        }
+        return [
+            Series(project=project, app=app, metric=metric, judge=judge, release=release)
+            for metric, judge, release in sorted(found)
+        ]
+
+    def folding(self, keep: Collection[str], other: str = "other") -> Estimates:
+        """The same estimates, read once, with all releases but `keep` counted as `other`."""
+        return Estimates(FoldedReleases(self._source, keep, other), self._options)
 
     def _estimate(
         self,

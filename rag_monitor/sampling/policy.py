@@ -65,7 +65,7 @@ class SamplingOptions:
     @property
     def pi_min(self) -> float:
         """No trace has a smaller probability: the floor that weighted detectors need."""
-        return self.floor_share * min((self.rate, *self.strata.values()))
+        return _rounded(self.floor_share * min((self.rate, *self.strata.values())))
 
 
 _STRATUM_KINDS: Final = ("app", "knowledge_base", "tag", "release", "environment")

@@ -1,0 +1,146 @@
+"""The Prometheus collector: renders a snapshot under the names of DESIGN section 7."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from itertools import accumulate
+
+from prometheus_client import CollectorRegistry
+from prometheus_client.core import (
+    CounterMetricFamily,
+    GaugeMetricFamily,
+    HistogramMetricFamily,
+    Metric,
+)
+from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.registry import Collector
+
+from rag_monitor import telemetry
+from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
+from rag_monitor.exposition.snapshot import LATENCIES, Snapshot
+
+logger = logging.getLogger(__name__)
+
+SnapshotProvider = Callable[[], Snapshot]
+
+
+class MonitorCollector(Collector):
+    """Yields what the provider's snapshot holds.
+
+    Called by the thread that serves the scrape. A provider that fails (the database is down) costs
+    the values from the database, never the scrape.
+
+    Args:
+        provider: Returns the latest snapshot; quickly.
+    """
+
+    def __init__(self, provider: SnapshotProvider) -> None:
+        self._provider = provider
+
+    def describe(self) -> Iterator[Metric]:
+        """Nothing: registering the collector must not ask the database."""
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        """All metric families of one scrape."""
+        snapshot = self._snapshot()
+        up = GaugeMetricFamily(
+            "rag_monitor_store_up", "Whether the values from the database could be read."
+        )
+        up.add_metric((), 0.0 if snapshot is None else 1.0)
+        yield up
+        if snapshot is not None:
+            yield from _scores(snapshot)
+            yield from _latencies(snapshot)
+            yield from _counts(snapshot)
+
+    def _snapshot(self) -> Snapshot | None:
+        try:
+            return self._provider()
+        # Whatever fails behind the provider, a scrape must be answered.
+        except Exception:
+            telemetry.dropped("exposition", "snapshot_failed")
+            logger.warning("no values from the database for this scrape", exc_info=True)
+            return None
+
+
+def render(collector: MonitorCollector) -> tuple[bytes, str]:
+    """The whole `/metrics` page and its content type: our own counters, then the snapshot."""
+    registry = CollectorRegistry()
+    registry.register(collector)
+    # The snapshot first: what it drops is counted on the same page.
+    values = generate_latest(registry)
+    return generate_latest(telemetry.REGISTRY) + values, CONTENT_TYPE_LATEST
+
+
+def _scores(snapshot: Snapshot) -> Iterator[Metric]:
+    labels = ("app", "release", "metric", "judge")
+    value = GaugeMetricFamily(
+        "rag_monitor_score", "Estimate of a metric over the last hour.", labels=labels
+    )
+    lower = GaugeMetricFamily(
+        "rag_monitor_score_lower", "Lower end of the estimate's 95% interval.", labels=labels
+    )
+    upper = GaugeMetricFamily(
+        "rag_monitor_score_upper", "Upper end of the estimate's 95% interval.", labels=labels
+    )
+    samples = GaugeMetricFamily(
+        "rag_monitor_score_samples", "Scored traces behind the estimate.", labels=labels
+    )
+    for point in snapshot.scores:
+        named = (point.app, point.release, point.metric, point.judge)
+        for family, number in (
+            (value, point.value),
+            (lower, point.lower),
+            (upper, point.upper),
+            (samples, float(point.samples)),
+        ):
+            if number is not None:
+                family.add_metric(named, number)
+    yield from (value, lower, upper, samples)
+
+
+def _latencies(snapshot: Snapshot) -> Iterator[Metric]:
+    for metric, name in LATENCIES.items():
+        family = HistogramMetricFamily(
+            name,
+            f"{_WORDS[metric]} of the traces of the last hour; a window, so without rate().",
+            labels=("app", "release"),
+        )
+        for point in snapshot.latencies:
+            if point.name == name:
+                buckets = list(zip(_BOUNDS, map(float, accumulate(point.counts)), strict=True))
+                family.add_metric((point.app, point.release), buckets, point.sum_s)
+        yield family
+
+
+_BOUNDS = (*(str(bound) for bound in LATENCY_BUCKETS_S), "+Inf")
+_WORDS = {
+    "first_byte_ms": "Question received to first byte",
+    "generation_ms": "Retrieval finished to answer complete",
+    "end_to_end_ms": "Question received to answer complete",
+}
+
+
+def _counts(snapshot: Snapshot) -> Iterator[Metric]:
+    hits = GaugeMetricFamily(
+        "rag_monitor_hit_ratio",
+        "Traces with a successful, non-empty hit over all traces, or over those expecting it.",
+        labels=("app", "kind", "name", "basis"),
+    )
+    for hit in snapshot.hits:
+        hits.add_metric((hit.app, hit.kind, hit.name, hit.basis), hit.ratio)
+    traces = CounterMetricFamily(
+        "rag_monitor_traces", "Traces by how the request ended.", labels=("app", "status")
+    )
+    for point in snapshot.traces:
+        traces.add_metric((point.app, point.status), float(point.count))
+    alerts = GaugeMetricFamily(
+        "rag_monitor_alerts",
+        "1 for the present state of every alert that is not inactive.",
+        labels=("app", "rule", "state"),
+    )
+    for alert in snapshot.alerts:
+        alerts.add_metric((alert.app, alert.rule, alert.state), 1.0)
+    yield from (hits, traces, alerts)

@@ -1,0 +1,22 @@
+"""Label values are text from outside: made safe, short and few before Prometheus sees them."""
+
+from __future__ import annotations
+
+import unicodedata
+from typing import Final
+
+MAX_LENGTH: Final = 128
+REPLACEMENT: Final = "\N{REPLACEMENT CHARACTER}"
+
+
+def safe_label(value: str) -> str:
+    """The value without lone surrogates and control characters, at most 128 characters."""
+    cut = value[:MAX_LENGTH]
+    if cut.isascii() and cut.isprintable():
+        return cut
+    return "".join(REPLACEMENT if unicodedata.category(c) in {"Cc", "Cs"} else c for c in cut)
+
+
+def app_label(project: str, app: str, default_project: str = "default") -> str:
+    """The app's name; with its project in front unless that is the default one."""
+    return safe_label(app if project == default_project else f"{project}/{app}")

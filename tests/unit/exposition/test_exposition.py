@@ -1,0 +1,217 @@
+"""What Prometheus reads."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.domain.alert import Alert, AlertState, Severity
+from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.rollup import TraceFacts
+from rag_monitor.domain.trace import Expected, Timings, TraceStatus
+from rag_monitor.errors import StoreUnavailable
+from rag_monitor.exposition.collector import MonitorCollector, render
+from rag_monitor.exposition.labels import app_label, safe_label
+from rag_monitor.exposition.snapshot import Snapshot, build
+from rag_monitor.exposition.trace_counter import TraceCounter
+from rag_monitor.telemetry import REGISTRY
+from rag_monitor.testing import EPOCH
+from tests.unit.aggregation.memory import BIG, MemoryRollups, facts, value
+
+NOW = EPOCH + timedelta(minutes=59)
+APPS = [("default", "test-app")]
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def snapshot(*given: TraceFacts, **options: object) -> Snapshot:
+    return build(Estimates(MemoryRollups(given)), APPS, NOW, **options)  # type: ignore[arg-type]
+
+
+def page(shown: Snapshot) -> Samples:
+    body, content_type = render(MonitorCollector(lambda: shown))
+    assert content_type.startswith("text/plain")
+    samples: Samples = {}
+    for family in text_string_to_metric_families(body.decode("utf-8")):
+        for sample in family.samples:
+            key = (sample.name, tuple(sorted(sample.labels.items())))
+            assert key not in samples
+            samples[key] = sample.value
+    return samples
+
+
+def read(samples: Samples, sample: str, /, **labels: str) -> float | None:
+    return samples.get((sample, tuple(sorted(labels.items()))))
+
+
+def test_scores_come_with_interval_and_sample_size_per_judge_and_combined() -> None:
+    shown = page(snapshot(*(facts(value(0.9), release="v1") for _ in range(60))))
+    labels = {"app": "test-app", "release": "v1", "metric": "faithfulness"}
+
+    for judge in ("combined", "embedded/full/1"):
+        score = read(shown, "rag_monitor_score", judge=judge, **labels)
+        lower = read(shown, "rag_monitor_score_lower", judge=judge, **labels)
+        upper = read(shown, "rag_monitor_score_upper", judge=judge, **labels)
+        assert score == pytest.approx(0.9)
+        assert lower is not None
+        assert upper is not None
+        assert lower < 0.9 < upper
+        assert read(shown, "rag_monitor_score_samples", judge=judge, **labels) == 60
+
+
+def test_a_withheld_interval_is_absent_and_not_zero() -> None:
+    shown = page(snapshot(facts(value(0.9))))
+    labels = {"app": "test-app", "release": "", "metric": "faithfulness", "judge": "combined"}
+
+    assert read(shown, "rag_monitor_score", **labels) == pytest.approx(0.9)
+    assert read(shown, "rag_monitor_score_lower", **labels) is None
+
+
+def test_latencies_are_histograms_in_seconds() -> None:
+    timings = Timings(first_byte_ms=15.0, end_to_end_ms=100_000.0)
+    shown = page(snapshot(facts(timings=timings, release="v1")))
+    labels = {"app": "test-app", "release": "v1"}
+
+    first = "rag_monitor_first_byte_seconds"
+    assert read(shown, f"{first}_bucket", le="0.01", **labels) == 0
+    assert read(shown, f"{first}_bucket", le="0.02", **labels) == 1
+    assert read(shown, f"{first}_bucket", le="81.92", **labels) == 1
+    assert read(shown, f"{first}_sum", **labels) == pytest.approx(0.015)
+    end = "rag_monitor_end_to_end_seconds"
+    assert read(shown, f"{end}_bucket", le="81.92", **labels) == 0
+    assert read(shown, f"{end}_bucket", le="+Inf", **labels) == 1
+    assert read(shown, f"{end}_count", **labels) == 1
+    assert read(shown, "rag_monitor_generation_seconds_count", **labels) is None
+
+
+def test_hits_traces_and_alerts_have_their_names() -> None:
+    hit = Hit(kind=HitKind.PLUGIN, name="maps")
+    alert = Alert(
+        id="1",
+        project="default",
+        rule="faithfulness-drop",
+        app="test-app",
+        state=AlertState.FIRING,
+        severity=Severity.PAGE,
+        since=NOW,
+        started_at=NOW,
+    )
+    given = [facts(hits=(hit,), expected=Expected(plugin=("maps",))), facts()]
+    given.append(facts(status=TraceStatus.ERROR))
+
+    shown = page(snapshot(*given, alerts=[alert]))
+
+    hits = {"app": "test-app", "kind": "plugin", "name": "maps"}
+    assert read(shown, "rag_monitor_hit_ratio", basis="all", **hits) == pytest.approx(1 / 3)
+    assert read(shown, "rag_monitor_hit_ratio", basis="expected", **hits) == 1.0
+    assert read(shown, "rag_monitor_traces_total", app="test-app", status="ok") == 2
+    assert read(shown, "rag_monitor_traces_total", app="test-app", status="error") == 1
+    labels = {"app": "test-app", "rule": "faithfulness-drop", "state": "firing"}
+    assert read(shown, "rag_monitor_alerts", **labels) == 1
+
+
+def test_the_newest_releases_keep_their_name_and_the_rest_folds() -> None:
+    given = [
+        facts(value(n / 10), release=f"v{n}", at=EPOCH + timedelta(minutes=n)) for n in range(8)
+    ]
+
+    shown = snapshot(*given)
+
+    assert {p.release for p in shown.scores} == {"v3", "v4", "v5", "v6", "v7", "other"}
+    other = [p for p in shown.scores if p.release == "other" and p.judge == "combined"]
+    assert [(p.samples, p.value) for p in other] == [(3, pytest.approx(0.1))]
+    assert {p.release for p in shown.latencies} == {p.release for p in shown.scores}
+
+
+def test_a_release_that_has_long_been_there_is_not_new() -> None:
+    given = [facts(value(0.5), release="zzz-old", at=EPOCH - timedelta(days=2))]
+    given += [facts(value(0.5), release=name) for name in ("zzz-old", "a", "b", "c", "d", "e")]
+
+    assert "zzz-old" not in {p.release for p in snapshot(*given).scores}
+
+
+def test_too_many_series_fold_the_releases_and_then_leave_the_app_out() -> None:
+    given = [facts(value(0.5), release=f"v{n}") for n in range(5)]
+    labels = {"stage": "exposition", "reason": "series_limit"}
+    whole = snapshot(*given).series
+    before = REGISTRY.get_sample_value("rag_monitor_dropped_total", labels) or 0.0
+
+    folded = snapshot(*given, max_series=whole - 1)
+    nothing = snapshot(*given, max_series=3)
+
+    assert {p.release for p in folded.scores} == {"other"}
+    assert folded.series < whole
+    assert nothing.series == 0
+    assert (REGISTRY.get_sample_value("rag_monitor_dropped_total", labels) or 0.0) > before
+
+
+def test_text_from_outside_cannot_break_the_page() -> None:
+    evil = 'a"b\\c\nd\ud800\x00' + "x" * 300
+    given = [
+        facts(value(0.5), release=evil, hits=(Hit(kind=HitKind.PLUGIN, name=evil + "1"),)),
+        facts(hits=(Hit(kind=HitKind.PLUGIN, name=evil + "2"),)),
+    ]
+
+    shown = page(snapshot(*given))
+
+    releases = {dict(labels)["release"] for name, labels in shown if name == "rag_monitor_score"}
+    assert len(releases) == 1
+    assert len(releases.pop()) == 128
+
+
+def test_labels_keep_letters_of_any_script() -> None:
+    assert safe_label("贷款-v1") == "贷款-v1"
+    assert safe_label("a\nb\udfff") == "a\ufffdb\ufffd"
+    assert app_label("default", "bank") == "bank"
+    assert app_label("team", "bank") == "team/bank"
+
+
+def test_a_database_that_is_down_costs_its_values_and_not_the_scrape() -> None:
+    def broken() -> Snapshot:
+        raise StoreUnavailable
+
+    body, _ = render(MonitorCollector(broken))
+    names = {f.name for f in text_string_to_metric_families(body.decode("utf-8"))}
+
+    assert "rag_monitor_dropped" in names
+    assert "rag_monitor_score" not in names
+    assert b"rag_monitor_store_up 0.0" in body
+
+
+def test_our_own_counters_are_on_the_page() -> None:
+    body, _ = render(MonitorCollector(Snapshot))
+
+    assert b"# TYPE rag_monitor_evaluations_total counter" in body
+    assert b"# TYPE rag_monitor_score gauge" in body
+    assert b"rag_monitor_store_up 1.0" in body
+
+
+def test_the_trace_counter_only_rises() -> None:
+    counter = TraceCounter(EPOCH)
+    early = Estimates(MemoryRollups([facts(), facts()]))
+    erased = Estimates(MemoryRollups([facts()]))
+    late = Estimates(MemoryRollups([facts(), facts(), facts(at=EPOCH + timedelta(hours=5))]))
+    hour = timedelta(hours=1)
+
+    counts = [
+        counter.count(source, "default", "test-app", EPOCH + n * hour)["ok"]
+        for source, n in ((early, 1), (erased, 2), (early, 4), (late, 6), (late, 6))
+    ]
+
+    assert counts == [2, 2, 2, 3, 3]
+
+
+def test_what_the_counter_shows_is_the_life_of_the_process() -> None:
+    old = facts(at=EPOCH - timedelta(minutes=30))
+    shown = build(Estimates(MemoryRollups([old, facts()])), APPS, NOW, counter=TraceCounter(EPOCH))
+
+    assert [(p.status, p.count) for p in shown.traces] == [("ok", 1)]
+
+
+def test_scores_of_two_judges_stand_apart() -> None:
+    shown = snapshot(facts(value(0.4), value(0.8, judge=BIG)))
+
+    values = {p.judge: p.value for p in shown.scores}
+    assert values == {"combined": 0.8, "embedded/full/1": 0.4, str(BIG): 0.8}
