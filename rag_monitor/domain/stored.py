@@ -1,4 +1,4 @@
-"""What the store hands out and takes in beyond the nouns themselves: queries, pages, work, leases."""
+"""What the store hands out and takes in beside the nouns: queries, pages, work, leases."""
 
 from __future__ import annotations
 
