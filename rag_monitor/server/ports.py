@@ -5,7 +5,7 @@ Methods are synchronous and may block on the database unless they are declared `
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Literal, Protocol
@@ -126,18 +126,18 @@ class TraceReceiver(Protocol):
     """The ingest stage."""
 
     async def receive_traces(
-        self, body: bytes, content_type: str, content_encoding: str | None, project: str
+        self, body: bytes, content_type: str, content_encoding: str | None, project: str, /
     ) -> OtlpReply:
         """Take an OTLP trace request in; returns after the commit."""
         ...
 
     async def receive_logs(
-        self, body: bytes, content_type: str, content_encoding: str | None, project: str
+        self, body: bytes, content_type: str, content_encoding: str | None, project: str, /
     ) -> OtlpReply:
         """Take an OTLP log request in."""
         ...
 
-    async def receive_json(self, body: bytes, project: str) -> JsonReply:
+    async def receive_json(self, body: bytes, project: str, /) -> JsonReply:
         """Take Trace JSON in: one object, a list, or JSON lines."""
         ...
 
@@ -145,29 +145,29 @@ class TraceReceiver(Protocol):
 class TraceStore(Protocol):
     """Traces as they were derived."""
 
-    def get(self, project: str, trace_id: str) -> StoredTrace:
+    def get(self, project: str, trace_id: str, /) -> StoredTrace:
         """The trace; raises `NotFound`."""
         ...
 
-    def search(self, query: TraceQuery) -> TracePage:
-        """A page of traces, newest first; raises `ValueError` on a cursor it did not give."""
+    def search(self, query: TraceQuery, /) -> TracePage:
+        """A page of traces, newest first; raises `MalformedPayload` on a cursor not its own."""
         ...
 
-    def apps(self, project: str) -> Sequence[AppSummary]:
+    def apps(self, project: str, /) -> Sequence[AppSummary]:
         """Apps that sent traces."""
         ...
 
-    def releases(self, project: str, app: str) -> Sequence[str]:
+    def releases(self, project: str, app: str, /) -> Sequence[str]:
         """Releases of an app, newest first."""
         ...
 
     def worst(
-        self, project: str, app: str, metric: str, window: Window, limit: int
+        self, project: str, app: str, metric: str, window: Window, limit: int, /
     ) -> Sequence[str]:
         """Ids of the traces with the lowest scores."""
         ...
 
-    def erase_user(self, project: str, user_id: str) -> ErasureReport:
+    def erase_user(self, project: str, user_id: str, /) -> ErasureReport:
         """Erase everything of a user."""
         ...
 
@@ -175,23 +175,23 @@ class TraceStore(Protocol):
 class FeedbackStore(Protocol):
     """People's marks."""
 
-    def add(self, feedback: Feedback) -> object:
-        """Store a mark."""
+    def add(self, feedback: Feedback, /) -> object:
+        """Store a mark; its trace may come later."""
         ...
 
 
 class RuleStore(Protocol):
     """Alert rules of a project."""
 
-    def all(self, project: str) -> Sequence[AlertRule]:
+    def all(self, project: str, /) -> Sequence[AlertRule]:
         """Every rule, disabled ones too."""
         ...
 
-    def save(self, rule: AlertRule) -> object:
+    def save(self, rule: AlertRule, /) -> object:
         """Insert, or replace the rule of that name."""
         ...
 
-    def delete(self, project: str, name: str) -> object:
+    def delete(self, project: str, name: str, /) -> object:
         """Remove a rule."""
         ...
 
@@ -199,11 +199,11 @@ class RuleStore(Protocol):
 class AlertStore(Protocol):
     """Alerts, open and past."""
 
-    def load(self, project: str, state: AlertState | None = None) -> Sequence[Alert]:
+    def load(self, project: str, state: AlertState | None = None, /) -> Sequence[Alert]:
         """Alerts in a state, or all."""
         ...
 
-    def acknowledge(self, project: str, id: str, by: str) -> object:
+    def acknowledge(self, project: str, id: str, by: str, /) -> object:
         """Mark as seen; raises `NotFound`."""
         ...
 
@@ -211,15 +211,15 @@ class AlertStore(Protocol):
 class SilenceStore(Protocol):
     """Silences, past ones included until they are deleted."""
 
-    def all(self, project: str) -> Sequence[Silence]:
+    def all(self, project: str, /) -> Sequence[Silence]:
         """Every silence."""
         ...
 
-    def add(self, silence: Silence) -> object:
+    def add(self, silence: Silence, /) -> object:
         """Store a silence."""
         ...
 
-    def delete(self, project: str, id: str) -> object:
+    def delete(self, project: str, id: str, /) -> object:
         """Remove one; raises `NotFound`."""
         ...
 
@@ -231,21 +231,23 @@ class KeyStore(Protocol):
         self,
         project: str,
         name: str,
-        scopes: frozenset[KeyScope],
+        scopes: Collection[KeyScope],
+        /,
+        *,
         expires_at: datetime | None = None,
-    ) -> tuple[ApiKey, str]:
-        """A new key and its secret, which is stored nowhere."""
+    ) -> tuple[str, ApiKey]:
+        """The text of a new key, which is stored nowhere, and what is known of it."""
         ...
 
-    def list(self, project: str) -> Sequence[ApiKey]:
+    def list(self, project: str, /) -> Sequence[ApiKey]:
         """Every key, revoked ones too."""
         ...
 
-    def revoke(self, project: str, id: str) -> object:
+    def revoke(self, project: str, id: str, /) -> object:
         """Revoke at once; raises `NotFound`."""
         ...
 
-    def authenticate(self, key: str) -> ApiKey | None:
+    def authenticate(self, key: str, /) -> ApiKey | None:
         """The valid key with this secret, or None."""
         ...
 
@@ -253,7 +255,7 @@ class KeyStore(Protocol):
 class TaskStore(Protocol):
     """The evaluation queue."""
 
-    def backlog(self, now: datetime) -> Backlog:
+    def backlog(self, now: datetime, /) -> Backlog:
         """What waits."""
         ...
 
@@ -344,35 +346,35 @@ class RoutingConfusion(Protocol):
 class EstimateSource(Protocol):
     """Window figures made of rollups: their cost does not grow with the traces."""
 
-    def estimate(self, series: Series, window: Window) -> Estimate:
+    def estimate(self, series: Series, window: Window, /) -> Estimate:
         """One estimate over the whole window."""
         ...
 
-    def series(self, series: Series, window: Window, step: timedelta) -> Sequence[Estimate]:
+    def series(self, series: Series, window: Window, step: timedelta, /) -> Sequence[Estimate]:
         """One estimate per step."""
         ...
 
     def latency(
-        self, project: str, app: str, metric: str, window: Window, release: str | None = None
+        self, project: str, app: str, metric: str, window: Window, release: str | None = None, /
     ) -> LatencySummary:
         """Percentiles of one timing."""
         ...
 
     def hit_rate(
-        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
+        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window, /
     ) -> Estimate:
         """Hits / traces on basis `all` or `expected`."""
         ...
 
-    def hit_names(self, project: str, app: str, window: Window) -> Sequence[tuple[HitKind, str]]:
+    def hit_names(self, project: str, app: str, window: Window, /) -> Sequence[tuple[HitKind, str]]:
         """What was hit or expected."""
         ...
 
-    def routing(self, project: str, app: str, window: Window) -> Sequence[RoutingConfusion]:
+    def routing(self, project: str, app: str, window: Window, /) -> Sequence[RoutingConfusion]:
         """Routing against labels."""
         ...
 
-    def traces(self, project: str, app: str, window: Window) -> Mapping[str, int]:
+    def traces(self, project: str, app: str, window: Window, /) -> Mapping[str, int]:
         """Traces by status."""
         ...
 
@@ -380,10 +382,10 @@ class EstimateSource(Protocol):
 class Backfill(Protocol):
     """Judges stored traces again."""
 
-    def preview(self, request: BackfillRequest) -> BackfillPreview:
+    def preview(self, request: BackfillRequest, /) -> BackfillPreview:
         """What it would do and cost; raises `UnknownJudge`."""
         ...
 
-    def start(self, request: BackfillRequest) -> int:
+    def start(self, request: BackfillRequest, /) -> int:
         """Queue the evaluations; returns how many."""
         ...

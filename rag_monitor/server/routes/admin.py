@@ -48,8 +48,8 @@ def make_key(services: ServicesOf, caller: Admin, given: KeyIn) -> KeyMade:
     """Make a key. Its secret is in this answer and nowhere else."""
     if given.expires_at is not None and given.expires_at <= services.clock.now():
         raise ProblemError(422, "`expires_at`: must be in the future.")
-    key, secret = services.keys.create(
-        caller.project, given.name, frozenset(given.scopes), given.expires_at
+    secret, key = services.keys.create(
+        caller.project, given.name, frozenset(given.scopes), expires_at=given.expires_at
     )
     return KeyMade(key=KeyOut.from_domain(key), secret=secret)
 

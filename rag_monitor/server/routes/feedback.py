@@ -13,8 +13,7 @@ router = APIRouter(prefix="/api/v1", tags=["Traces"])
 
 @router.post("/feedback", status_code=201)
 def post_feedback(services: ServicesOf, caller: Marker, mark: FeedbackIn) -> FeedbackOut:
-    """Store a mark. 404 when the trace is not (or not yet) known."""
-    services.traces.get(caller.project, mark.trace_id)
+    """Store a mark. It may overtake its trace, and counts as soon as the trace is there."""
     feedback = Feedback(
         project=caller.project,
         trace_id=mark.trace_id,

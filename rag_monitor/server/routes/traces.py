@@ -10,6 +10,7 @@ from pydantic import Field
 
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.trace import TraceStatus
+from rag_monitor.errors import MalformedPayload
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.traces import (
@@ -147,7 +148,7 @@ def list_traces(
     query = where.to_domain(caller.project)
     try:
         page = services.traces.search(query)
-    except ValueError as error:
+    except MalformedPayload as error:
         raise ProblemError(
             422, "`cursor`: is not one this server gave; start again without it."
         ) from error

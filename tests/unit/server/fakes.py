@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -33,7 +34,7 @@ from rag_monitor.domain.stored import (
 )
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.errors import NotFound, RuleError
+from rag_monitor.errors import MalformedPayload, NotFound, RuleError
 from rag_monitor.server.context import ServerOptions, Services
 from rag_monitor.server.ports import BackfillPreview, BackfillRequest, HealthReport, JudgeInfo
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
@@ -102,7 +103,7 @@ class FakeTraces:
     def search(self, query: TraceQuery) -> TracePage:
         self.queries.append(query)
         if query.cursor is not None and not query.cursor.isdecimal():
-            raise ValueError("bad cursor")
+            raise MalformedPayload("bad cursor")
         start = int(query.cursor or 0)
         rows = [
             _summary(s)
@@ -234,21 +235,22 @@ class FakeKeys:
         self,
         project: str,
         name: str,
-        scopes: frozenset[KeyScope],
+        scopes: Collection[KeyScope],
+        *,
         expires_at: datetime | None = None,
-    ) -> tuple[ApiKey, str]:
+    ) -> tuple[str, ApiKey]:
         secret = f"rm_{len(self.keys)}_secret"
         key = ApiKey(
             id=f"k{len(self.keys)}",
             project=project,
             name=name,
-            scopes=scopes,
+            scopes=frozenset(scopes),
             prefix=secret[:5],
             created_at=EPOCH,
             expires_at=expires_at,
         )
         self.keys[secret] = key
-        return key, secret
+        return secret, key
 
     def list(self, project: str) -> list[ApiKey]:
         return [k for k in self.keys.values() if k.project == project]

@@ -245,10 +245,11 @@ async def test_a_body_that_is_not_json_is_a_bad_request(
     assert answer.status_code == 400
 
 
-async def test_a_mark_on_an_unknown_trace_is_refused(client: httpx.AsyncClient) -> None:
+async def test_a_mark_may_overtake_its_trace(client: httpx.AsyncClient, services: Services) -> None:
     answer = await client.post("/api/v1/feedback", json={"trace_id": "b" * 32, "value": 1})
 
-    assert answer.status_code == 404
+    assert answer.status_code == 201
+    assert services.feedback.marks[0].trace_id == "b" * 32
 
 
 async def test_the_summary_holds_every_app(client: httpx.AsyncClient) -> None:

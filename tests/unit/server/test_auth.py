@@ -18,7 +18,7 @@ OTLP = {"content-type": "application/x-protobuf"}
 
 
 def make_key(services: Services, *scopes: KeyScope, project: str = "default") -> dict[str, str]:
-    _, secret = services.keys.create(project, "test", frozenset(scopes))
+    secret, _ = services.keys.create(project, "test", frozenset(scopes))
     return {"x-api-key": secret}
 
 
@@ -184,7 +184,7 @@ def test_a_session_ends(locked: Services) -> None:
 
 
 async def test_a_session_of_a_revoked_key_opens_nothing(locked: Services) -> None:
-    key, _ = locked.keys.create("default", "mei", frozenset({KeyScope.READ}))
+    _, key = locked.keys.create("default", "mei", frozenset({KeyScope.READ}))
     async with open_client(locked) as client:
         gate: Gate = client._transport.app.state.gate  # type: ignore[attr-defined]
         value = gate.open_session(
