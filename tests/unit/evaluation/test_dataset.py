@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, KeyPointSource, Verdict
-from rag_monitor.domain.trace import Expected
+from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdict
 from rag_monitor.errors import JudgeTimeout
 from rag_monitor.evaluation.dataset import (
     DatasetRow,
@@ -12,7 +11,6 @@ from rag_monitor.evaluation.dataset import (
     evaluate_rows,
     metrics_of,
 )
-from rag_monitor.evaluation.requests import request_for
 from rag_monitor.testing import ScriptedJudge, make_trace
 
 METRICS = ("faithfulness", "answer_supported", "context_relevance")
@@ -65,22 +63,3 @@ def test_a_judge_is_asked_only_for_metrics_it_can_serve() -> None:
     judge = ScriptedJudge({Aspect.SUPPORT: 0.9, Aspect.RELEVANCE: 0.9})
 
     assert set(metrics_of(judge)) == {"faithfulness", "context_relevance"}
-
-
-def test_unknown_contexts_and_empty_contexts_stay_apart_in_the_request() -> None:
-    aspects = {Aspect.SUPPORT}
-
-    assert request_for(make_trace(contexts=None), aspects).contexts is None
-    assert request_for(make_trace(contexts=()), aspects).contexts == ()
-    block = make_trace(contexts=None, context_block="all of it")
-    assert request_for(block, aspects).contexts == ("all of it",)
-
-
-def test_labels_become_key_points_and_references() -> None:
-    expected = Expected(references=("24 months",), key_points=("warranty", "24 months"))
-
-    request = request_for(make_trace(expected=expected), {Aspect.COVERAGE})
-
-    assert request.references == ("24 months",)
-    assert [point.text for point in request.key_points or ()] == ["warranty", "24 months"]
-    assert {point.source for point in request.key_points or ()} == {KeyPointSource.LABELLED}
