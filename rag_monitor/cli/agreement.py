@@ -59,24 +59,25 @@ async def _run(
 
 
 def _figures(file: Path, identity: str, labelled: list[Any], scores: list[Any]) -> dict[str, Any]:
-    from rag_monitor.statistics.agreement import assess
+    from rag_monitor.evaluation.agreement import JudgedRow, agreement_report
 
     judged = [
-        (row, score)
+        JudgedRow(
+            probability=score.value,
+            flagged=bool(score.flagged),
+            faithful=row.faithful,
+            group=row.group,
+        )
         for row, score in zip(labelled, scores, strict=True)
         if score is not None and score.value is not None
     ]
-    report = assess(
-        probabilities=[score.value for _, score in judged],
-        labels=[row.faithful for row, _ in judged],
-        flags=[bool(score.flagged) for _, score in judged],
-        groups=[row.group for row, _ in judged],
-    )
+    if not judged:
+        raise RagMonitorError(f"{identity} judged none of the rows of {file}")
     return {
         "file": file.name,
         "judge": identity,
         "rows": len(labelled),
         "judged": len(judged),
         "not_judged": len(labelled) - len(judged),
-        **report.as_dict(),
+        **agreement_report(judged),
     }

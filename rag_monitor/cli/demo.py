@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import signal
 from typing import Annotated
 
 import typer
@@ -38,6 +39,8 @@ def demo(
     from rag_monitor.demo.display import Display
     from rag_monitor.demo.story import StoryOptions, tell
 
+    # Being told to end must also end the children.
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     options = StoryOptions(
         questions=questions,
         env=environment(),

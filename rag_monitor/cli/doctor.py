@@ -99,7 +99,7 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
 def _database(settings: Any) -> str:
     from rag_monitor.store import migration
 
-    revision, head = migration.current(settings.store.url), migration.head()
+    revision, head = migration.current(settings.database_url), migration.head()
     if revision is None:
         return f"reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}"
     if revision != head:

@@ -12,7 +12,7 @@ from rag_monitor.judges.judge import Judge
 JudgeName = Annotated[
     str, typer.Option("--judge", help="Judge to ask; `rag-monitor doctor` shows the configured.")
 ]
-RowsFile = Annotated[Path, typer.Argument(help="Trace JSON lines: .jsonl or .jsonl.gz.")]
+RowsFile = Annotated[Path, typer.Argument(help="Rows: .jsonl, .json, .csv (also .gz), .parquet.")]
 
 
 def create_judge(settings: Any, name: str | None = None) -> Judge:
@@ -24,5 +24,6 @@ def create_judge(settings: Any, name: str | None = None) -> Judge:
     """
     from rag_monitor.judges import registry
 
-    judge: Judge = registry.create(name or settings.judge.name, settings.judge)
+    chosen = name or settings.judge
+    judge: Judge = registry.create(chosen, settings.judges.get(chosen, {}))
     return judge

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from rag_monitor.cli.lines import numbered_lines
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import IngestError
 from rag_monitor.evaluation.dataset import DatasetRow
+from rag_monitor.evaluation.rows import BadRow, read_rows
 from rag_monitor.ingest.derive import derive
 
 _GROUP_KEYS: Final = ("source_id", "group", "cluster")
@@ -30,27 +30,28 @@ class LabelledRow:
 
 
 def read_labelled(path: Path) -> Iterator[LabelledRow]:
-    """Every non-empty line of a JSONL file, gzipped or not; a bad line becomes a row with an error.
+    """Every row of a file, in order; one that is not a trace becomes a row with an error.
 
     Raises:
-        ConfigurationError: The file cannot be opened or unpacked.
+        ConfigurationError: The file is missing, of an unknown kind, or cannot be unpacked.
     """
-    for number, line in numbered_lines(path):
-        yield _read(number, line)
+    for row in read_rows(path):
+        name = str(row.number + 1)
+        if isinstance(row, BadRow):
+            yield _broken(name, f"row {name}: {row.reason}")
+        else:
+            yield _read(name, row.fields)
 
 
-def _read(number: int, line: bytes) -> LabelledRow:
-    name = str(number)
+def _read(place: str, content: Mapping[str, Any]) -> LabelledRow:
+    name = str(content.get("id") or place)
     try:
-        content = json.loads(line)
-        if not isinstance(content, dict):
-            return _broken(name, "not a JSON object")
-        name = str(content.get("id") or name)
-        trace = derive(DEFAULT_PROJECT, [(BlobFormat.TRACE_JSON, line)], datetime.now(UTC))
+        payload = json.dumps(content, ensure_ascii=False, default=str).encode()
+        trace = derive(DEFAULT_PROJECT, [(BlobFormat.TRACE_JSON, payload)], datetime.now(UTC))
     except (ValueError, IngestError) as error:
-        return _broken(name, f"line {number}: {error}")
+        return _broken(name, f"row {place}: {error}")
     if trace is None:
-        return _broken(name, f"line {number}: neither a question nor an answer")
+        return _broken(name, f"row {place}: neither a question nor an answer")
     label = content.get("label_faithful")
     return LabelledRow(
         row=DatasetRow(id=name, trace=trace),
@@ -63,7 +64,7 @@ def _broken(name: str, reason: str) -> LabelledRow:
     return LabelledRow(row=DatasetRow(id=name, error=reason), faithful=None, group=name)
 
 
-def _group(content: dict[str, Any], fallback: str) -> str:
+def _group(content: Mapping[str, Any], fallback: str) -> str:
     extra = content.get("extra")
     if isinstance(extra, dict):
         for key in _GROUP_KEYS:

@@ -23,7 +23,7 @@ def migrate(
     """Create or upgrade the tables. Safe to run again."""
     from rag_monitor.store import migration
 
-    url = load(config, {"database_url": database_url}).store.url
+    url = load(config, {"database_url": database_url}).database_url
     before = migration.current(url)
     after = before if check else migration.upgrade(url)
     head = migration.head()

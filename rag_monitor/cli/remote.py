@@ -13,7 +13,7 @@ from rag_monitor.errors import ConfigurationError, NotFound, RagMonitorError
 
 Url = Annotated[
     str,
-    typer.Option("--url", envvar="RAG_MONITOR_URL", help="Address of the running monitor."),
+    typer.Option("--url", envvar="RAG_MONITOR_ENDPOINT", help="Address of the running monitor."),
 ]
 ApiKey = Annotated[
     str,

@@ -42,6 +42,8 @@ class Display:
 
     def __exit__(self, *_: object) -> None:
         self._live.stop()
+        if not self._console.is_terminal:
+            self._console.line()
 
     def say(self, line: str) -> None:
         """Print one line above the table; it stays. Markup is read."""

@@ -144,7 +144,8 @@ def monitor_environment(env: Mapping[str, str], database: Path, url: str) -> dic
         "RAG_MONITOR_HOST": "127.0.0.1",
         "RAG_MONITOR_JUDGE": "embedded",
         "RAG_MONITOR_PUBLIC_URL": url,
-        "RAG_MONITOR_TICK_S": "1",
+        "RAG_MONITOR_WORKER_POLL_S": "0.2",
+        "RAG_MONITOR_WORKER_RULES_EVERY_S": "1",
     }
 
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import JudgeError
-from rag_monitor.evaluation.requests import request_for
+from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.rag import LIVE_METRICS, aspects_for, score_trace
 
@@ -60,7 +60,7 @@ async def evaluate_rows(
     aspects = aspects_for(metrics)
     for group in _grouped(iter(rows), batch):
         traces = [row.trace for row in group if row.trace is not None]
-        answers = iter(await judge.judge_many([request_for(trace, aspects) for trace in traces]))
+        answers = iter(await judge.judge_many([build_request(trace, aspects) for trace in traces]))
         for row in group:
             if row.trace is None:
                 yield RowResult(id=row.id, error=row.error or "not a trace")

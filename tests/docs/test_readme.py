@@ -52,7 +52,7 @@ def test_only_known_kinds_of_snippets_are_used() -> None:
     assert kinds == {"python", "bash"}
 
 
-@pytest.mark.parametrize("snippet", _snippets("python"))
+@pytest.mark.parametrize("snippet", list(_snippets("python")))
 async def test_python_snippets_run_and_are_captured(snippet: str, sink: OtlpSink) -> None:
     if "rm.configure" not in snippet:
         rm.configure(app="readme")
@@ -69,7 +69,7 @@ async def test_python_snippets_run_and_are_captured(snippet: str, sink: OtlpSink
     assert record["timings"]["first_byte_ms"] > 0
 
 
-@pytest.mark.parametrize("words", _command_lines())
+@pytest.mark.parametrize("words", list(_command_lines()))
 def test_commands_exist_as_written(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     checks = {"rag-monitor": _check_ours, "pip": _check_pip, "make": _check_make}
     if words[0] == "curl":

@@ -1,0 +1,41 @@
+"""Agreement figures have the right sign, the right values and intervals around them."""
+
+from __future__ import annotations
+
+import pytest
+
+from rag_monitor.evaluation.agreement import JudgedRow, agreement_report
+
+
+def _rows(pairs: list[tuple[float, bool]]) -> list[JudgedRow]:
+    return [
+        JudgedRow(probability=p, flagged=p < 0.5, faithful=faithful, group=f"g{number % 10}")
+        for number, (p, faithful) in enumerate(pairs)
+    ]
+
+
+def test_a_judge_that_is_always_right_scores_one() -> None:
+    report = agreement_report(_rows([(1.0, True), (0.0, False)] * 20), runs=50)
+
+    for name in ("auroc", "balanced_accuracy", "f1", "precision", "recall", "kappa"):
+        assert report[name]["value"] == pytest.approx(1.0)
+    assert report["brier"]["value"] == report["ece"]["value"] == 0.0
+    assert (report["unfaithful"], report["tp"], report["fn"]) == (20, 20, 0)
+
+
+def test_a_judge_that_is_always_wrong_scores_nothing() -> None:
+    report = agreement_report(_rows([(0.1, True), (0.9, False)] * 20), runs=50)
+
+    assert report["auroc"]["value"] == 0.0
+    assert report["recall"]["value"] == 0.0
+    assert report["brier"]["value"] == pytest.approx(0.81)
+
+
+def test_intervals_hold_the_value() -> None:
+    mixed = [(0.9, True), (0.4, False), (0.6, False), (0.3, True), (0.8, True)] * 12
+
+    report = agreement_report(_rows(mixed), runs=200)
+
+    for name in ("auroc", "balanced_accuracy", "f1", "kappa", "brier"):
+        figure = report[name]
+        assert figure["lower"] <= figure["value"] <= figure["upper"]
