@@ -7,9 +7,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-import psycopg
 import pytest
-from psycopg import sql
 
 from rag_monitor.store import migration
 
@@ -17,8 +15,9 @@ SERVER = os.environ.get("RAG_MONITOR_TEST_POSTGRESQL", "postgresql://127.0.0.1:5
 """A database from which others can be made."""
 
 
-def connect() -> psycopg.Connection:
+def connect():
     """A connection to the server; skips the test where none answers."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
     users = {"user": None} if "@" in SERVER else {"user": os.environ.get("PGUSER", "root")}
     options = {name: value for name, value in users.items() if value}
     try:
@@ -32,6 +31,8 @@ def database(template: str | None = None) -> Iterator[str]:
     """The URL of a new PostgreSQL database, dropped at the end."""
     name = f"rag_monitor_test_{uuid.uuid4().hex[:12]}"
     with connect() as server:
+        from psycopg import sql
+
         info = server.info
         create = sql.SQL("CREATE DATABASE {}").format(sql.Identifier(name))
         if template is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import datetime
 from typing import Any, Final
 
 from sqlalchemy import Connection, Text, delete, select, text, type_coerce
@@ -42,10 +43,10 @@ OF_TRACE: Final = (
 _STREAM: Final = 1000
 
 
-def erase_user(database: Database, project: str, user_id: str) -> ErasureReport:
-    """Erase a user; safe to repeat, and to be interrupted between its two transactions."""
+def erase_user(database: Database, project: str, user_id: str, now: datetime) -> ErasureReport:
+    """Erase a user. Passages left by an interruption between the two transactions age out."""
     removed, candidates = database.transact(
-        lambda connection: _erase_traces(database, connection, project, user_id)
+        lambda connection: _erase_traces(database, connection, project, user_id, now)
     )
     passages_removed = database.transact(
         lambda connection: _erase_passages(database, connection, project, set(candidates))
@@ -54,7 +55,7 @@ def erase_user(database: Database, project: str, user_id: str) -> ErasureReport:
 
 
 def _erase_traces(
-    database: Database, connection: Connection, project: str, user_id: str
+    database: Database, connection: Connection, project: str, user_id: str, now: datetime
 ) -> tuple[dict[str, int], set[str]]:
     mine = (traces.c.project == project, traces.c.user_id == user_id)
     columns = (traces.c.trace_id, traces.c.app, traces.c.started_at, traces.c.passages)
@@ -73,9 +74,7 @@ def _erase_traces(
         for table in reversed(OF_TRACE):  # keys first, as every other transaction locks them
             _delete(connection, table, table.c.project == name, table.c.trace_id.in_(part))
     minutes = {(project, row.app, minute_of(row.started_at)) for row in rows}
-    now = max((row.started_at for row in rows), default=None)
-    if now is not None:
-        dirty.mark(database, connection, minutes, now)
+    dirty.mark(database, connection, minutes, now)
     return removed, {digest for row in rows for digest in row.passages}
 
 

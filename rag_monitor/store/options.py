@@ -27,6 +27,9 @@ class StoreOptions:
     """PostgreSQL, sent as a startup option; 0 leaves it out (PgBouncer refuses startup options)."""
     retry_s: float = 10.0
     """How long a write is retried through a lost connection or a deadlock."""
+    write_timeout_s: float = 5.0
+    """How long a request waits for its commit before it is told to try again. The blobs may still
+    be stored; sent again, they are duplicates."""
     queue_rows: int = 20_000
     """Blobs that may wait for their commit; beyond it `QueueFull`."""
     queue_bytes: int = 128 * 2**20

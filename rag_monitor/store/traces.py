@@ -179,7 +179,7 @@ class Traces:
         Evidence, traces, scores, feedback, cached replies, outbox text, and the passages that
         nobody else's trace names.
         """
-        return erase_user(self._database, project, user_id)
+        return erase_user(self._database, project, user_id, self._clock.now())
 
 
 def _same_trace(table: Any, row: Any) -> Any:

@@ -89,7 +89,14 @@ class Writer:
         size = sum(len(blob.payload) + _OVERHEAD for blob in batch.blobs)
         waiting = _Waiting(batch, size, loop, loop.create_future())
         self._admit(waiting)
-        return await waiting.future
+        try:
+            async with asyncio.timeout(self._options.write_timeout_s):
+                return await waiting.future
+        except TimeoutError:
+            telemetry.dropped("store", "write_timeout", len(batch.blobs))
+            raise StoreUnavailable(
+                f"no commit within {self._options.write_timeout_s:g} s; try again"
+            ) from None
 
     def _admit(self, waiting: _Waiting) -> None:
         rows = len(waiting.batch.blobs)

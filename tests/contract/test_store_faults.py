@@ -6,6 +6,7 @@ import asyncio
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -184,3 +185,23 @@ async def test_writes_fail_fast_and_heal_when_the_tables_come_back(
 
     assert all(isinstance(result, Exception) for result in results)
     assert (await store.writer.write(batch)).new == 1
+
+
+@pytest.mark.parametrize("dialect", ["sqlite"], indirect=True)
+async def test_a_commit_that_does_not_come_is_a_refusal_and_nothing_is_stored_twice(
+    store: Store, database_url: str
+) -> None:
+    store.close()
+    options = StoreOptions(url=database_url, ballast_bytes=0, write_timeout_s=0.05)
+    batch = IngestBatch(project="default", received_at=EPOCH, blobs=(blob(),))
+    other = sqlite3.connect(parse_url(database_url).database, isolation_level=None)
+    with Store.open(options) as hung:
+        hung.writer.start()
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(StoreUnavailable, match="try again"):
+            await hung.writer.write(batch)
+        other.execute("ROLLBACK")
+        other.close()
+        assert hung.writer.stop(10)
+
+        assert len(hung.spans.blobs("default", "a" * 32)) == 1
