@@ -1,0 +1,66 @@
+"""The numbers behind `/metrics`, built from the database at most every few seconds."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable, Sequence
+from datetime import timedelta
+
+from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.domain.alert import Alert
+from rag_monitor.domain.clock import Clock
+from rag_monitor.exposition.snapshot import Snapshot, build
+from rag_monitor.exposition.trace_counter import TraceCounter
+
+MAX_AGE = timedelta(seconds=5)
+
+
+class Snapshots:
+    """Keeps the latest snapshot. A process that does not lead exposes no value of the database.
+
+    Args:
+        estimates: Where numbers come from.
+        apps: All (project, app), the most important first.
+        alerts: All alerts.
+        leads: Whether this process is the leader.
+        clock: Tells the age of a snapshot.
+    """
+
+    def __init__(
+        self,
+        estimates: Estimates,
+        apps: Callable[[], Sequence[tuple[str, str]]],
+        alerts: Callable[[], Iterable[Alert]],
+        leads: Callable[[], bool],
+        clock: Clock,
+    ) -> None:
+        self._estimates = estimates
+        self._apps = apps
+        self._alerts = alerts
+        self._leads = leads
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._latest: Snapshot | None = None
+        self._counter: TraceCounter | None = None
+
+    def latest(self) -> Snapshot:
+        """The snapshot, rebuilt when it is too old. Scrapes at the same time share one build.
+
+        Raises:
+            StoreUnavailable: The database does not answer.
+        """
+        with self._lock:
+            if not self._leads():
+                self._latest = self._counter = None
+                return Snapshot()
+            now = self._clock.now()
+            fresh = self._latest
+            if fresh is not None and fresh.taken_at is not None:
+                if timedelta(0) <= now - fresh.taken_at < MAX_AGE:
+                    return fresh
+            if self._counter is None:
+                self._counter = TraceCounter(now - timedelta(hours=1))
+            self._latest = build(
+                self._estimates, self._apps(), now, self._alerts(), counter=self._counter
+            )
+            return self._latest
