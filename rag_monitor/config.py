@@ -10,7 +10,7 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields, is_dataclass
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_type_hints
 from zoneinfo import available_timezones
@@ -104,6 +104,11 @@ class Settings:
     """Per judge name, the options of that judge: `[judges.openai_compatible]`."""
     notifiers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     """Per channel name, its kind and options: `[notifiers.oncall]`."""
+
+    @property
+    def store_options(self) -> StoreOptions:
+        """The store's options with the database of these settings."""
+        return replace(self.store, url=self.database_url)
 
 
 _HINTS = get_type_hints(Settings)

@@ -1,0 +1,160 @@
+"""One monitor process: opens the store, wires the stages, serves until told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import socket
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+import uvicorn
+from fastapi import FastAPI
+
+from rag_monitor.config import Settings
+from rag_monitor.domain.clock import Clock, SystemClock
+from rag_monitor.server.app import create_app
+from rag_monitor.server.context import ServerOptions
+from rag_monitor.server.wiring import wire_services
+from rag_monitor.store.store import Store
+from rag_monitor.worker.wiring import Workshop, wire_workshop
+
+_log = logging.getLogger(__name__)
+
+_SHUTDOWN_S = 10
+
+
+def serve(settings: Settings) -> None:
+    """Run until SIGTERM or SIGINT.
+
+    Raises:
+        ConfigurationError: The settings cannot work, e.g. listening beyond loopback without a key.
+        StoreError: The database cannot be opened, or its schema is not this release's.
+        UnknownJudge: No judge of the configured name.
+    """
+    _configure_logging(settings.log_level)
+    asyncio.run(_Process(settings).run())
+
+
+def server_options(settings: Settings) -> ServerOptions:
+    """What the HTTP side takes from the settings.
+
+    Raises:
+        ConfigurationError: Listening beyond loopback without a key.
+    """
+    http = settings.http
+    return ServerOptions(
+        host=settings.host,
+        port=settings.port,
+        api_key=settings.api_key,
+        public_url=settings.public_url,
+        timezone=settings.timezone,
+        language=settings.language,
+        max_body_bytes=http.max_body_bytes,
+        max_inflight_bytes=http.max_inflight_bytes,
+        session_hours=http.session_hours,
+        allowed_hosts=http.allowed_hosts,
+        allow_insecure_bind=http.allow_insecure_bind,
+    )
+
+
+@dataclass(slots=True)
+class _Process:
+    """The life of one process."""
+
+    settings: Settings
+
+    async def run(self) -> None:
+        settings = self.settings
+        options = server_options(settings)
+        clock = SystemClock()
+        store = await asyncio.to_thread(Store.open, settings.store_options, clock)
+        try:
+            workshop = await asyncio.to_thread(wire_workshop, settings, store, clock, _owner())
+            app = self._application(store, workshop, options, clock)
+            await _listen(app, settings)
+        finally:
+            await asyncio.to_thread(store.close)
+
+    def _application(
+        self, store: Store, workshop: Workshop, options: ServerOptions, clock: Clock
+    ) -> FastAPI:
+        app = create_app(wire_services(self.settings, store, workshop, options, clock))
+        app.router.lifespan_context = self._lifespan(store, workshop)
+        return app
+
+    def _lifespan(self, store: Store, workshop: Workshop):  # type: ignore[no-untyped-def]
+        role = self.settings.role
+
+        @asynccontextmanager
+        async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+            if role in ("all", "ingest"):
+                store.writer.start()
+            if workshop.worker is not None:
+                await workshop.worker.start()
+            try:
+                yield
+            finally:
+                if workshop.worker is not None:
+                    await workshop.worker.stop()
+                await workshop.close()
+
+        return lifespan
+
+
+async def _listen(app: FastAPI, settings: Settings) -> None:
+    config = uvicorn.Config(
+        app,
+        host=settings.host,
+        port=settings.port,
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        date_header=True,
+        timeout_graceful_shutdown=_SHUTDOWN_S,
+        h11_max_incomplete_event_size=64 * 1024,
+        limit_concurrency=2000,
+    )
+    server = uvicorn.Server(config)
+    sockets = [_bind(settings.host, settings.port)]
+    port = sockets[0].getsockname()[1]
+    sys.stderr.write(f"rag-monitor listens on http://{settings.host}:{port}\n")
+    sys.stderr.flush()
+    await server.serve(sockets=sockets)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """A listening socket, or an error that says which port is taken."""
+    from rag_monitor.errors import ConfigurationError
+
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listener.bind((host, port))
+    except OSError as error:
+        listener.close()
+        raise ConfigurationError(
+            f"cannot listen on {host}:{port} ({error.strerror}); "
+            "stop what uses the port, or choose another with --port"
+        ) from None
+    listener.set_inheritable(False)
+    return listener
+
+
+def _owner() -> str:
+    """Names this process in leases and logs."""
+    return f"{socket.gethostname()}:{os.getpid()}"
+
+
+def _configure_logging(level: str) -> None:
+    logging.basicConfig(
+        level=level.upper(),
+        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
+        stream=sys.stderr,
+    )
+    for name in ("uvicorn.error", "httpx", "alembic"):
+        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))

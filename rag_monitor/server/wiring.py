@@ -1,0 +1,90 @@
+"""The HTTP side wired from an open store and a workshop: the only place that knows both."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+
+from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.alerting.rules import check_rule
+from rag_monitor.config import Settings
+from rag_monitor.domain.clock import Clock
+from rag_monitor.errors import StoreError
+from rag_monitor.exposition.collector import MonitorCollector, render
+from rag_monitor.ingest.receiver import Receiver
+from rag_monitor.server.backfill import StoredBackfill
+from rag_monitor.server.context import ServerOptions, Services
+from rag_monitor.server.ports import HealthReport, JudgeInfo
+from rag_monitor.server.snapshots import Snapshots
+from rag_monitor.store.store import Store
+from rag_monitor.worker.wiring import Workshop
+
+_BEHIND = timedelta(minutes=5)
+
+
+def wire_services(
+    settings: Settings, store: Store, workshop: Workshop, options: ServerOptions, clock: Clock
+) -> Services:
+    """Everything `create_app` needs."""
+    estimates = Estimates(store.rollups)
+    snapshots = Snapshots(
+        estimates,
+        apps=lambda: workshop.apps.known(),
+        alerts=lambda: store.alerts.load(),
+        leads=lambda: workshop.leads,
+        clock=clock,
+    )
+    collector = MonitorCollector(snapshots.latest)
+    return Services(
+        receiver=Receiver(store.writer, settings.ingest, clock),
+        traces=store.traces,
+        feedback=store.feedback,
+        rules=store.rules,
+        alerts=store.alerts,
+        silences=store.silences,
+        keys=store.keys,
+        estimates=estimates,
+        tasks=store.tasks,
+        evaluations=StoredBackfill(
+            store.traces, store.tasks, [info.name for info in _judges(workshop)()] or ["embedded"]
+        ),
+        check_rule=check_rule,
+        try_rule=workshop.try_rule,
+        metrics_text=lambda: render(collector)[0],
+        health=lambda: _health(store, clock),
+        judges=_judges(workshop),
+        options=options,
+        clock=clock,
+    )
+
+
+def _judges(workshop: Workshop) -> Callable[[], Sequence[JudgeInfo]]:
+    def judges() -> Sequence[JudgeInfo]:
+        plan = workshop.plan
+        if plan is None:
+            return ()
+        infos = []
+        if plan.sampled is not None:
+            infos.append(JudgeInfo(name=str(plan.sampled.identity), role="primary"))
+        infos.append(
+            JudgeInfo(
+                name=str(plan.every.identity), role="cheap" if plan.sampled else "primary"
+            )
+        )
+        if plan.lagging is not None:
+            infos.append(JudgeInfo(name=str(plan.lagging.identity), role="fallback"))
+        return infos
+
+    return judges
+
+
+def _health(store: Store, clock: Clock) -> HealthReport:
+    try:
+        store.ping()
+        backlog = store.tasks.backlog(clock.now())
+    except StoreError as error:
+        return HealthReport(ready=False, checks={"store": str(error)})
+    checks = {"store": "ok", "evaluation": "ok"}
+    if backlog.oldest_age_s > _BEHIND.total_seconds():
+        checks["evaluation"] = f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"
+    return HealthReport(ready=True, checks=checks)
