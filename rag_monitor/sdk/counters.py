@@ -22,6 +22,8 @@ class Counters:
         """Start from zero with a fresh lock: what the parent produced is the parent's."""
         self.changed = threading.Condition(threading.RLock())
         self.produced = 0
+        self.adopted = 0
+        """How many of the produced a dead process left behind in the spool."""
         self.delivered = 0
         self.dropped: Counter[str] = Counter()
         self.late = 0
@@ -42,6 +44,12 @@ class Counters:
         """One more thing to deliver."""
         with self.changed:
             self.produced += 1
+
+    def adopt(self, count: int) -> None:
+        """`count` more things to deliver that another process produced."""
+        with self.changed:
+            self.produced += count
+            self.adopted += count
 
     def deliver(self, count: int) -> None:
         """`count` things arrived."""

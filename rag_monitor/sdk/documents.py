@@ -8,6 +8,7 @@ from rag_monitor.sdk.peek import first, number_of, peek, text_of, type_name
 
 MAX_DOCUMENTS: Final = 100
 MAX_METADATA: Final = 20
+MAX_METADATA_CHARS: Final = 4096
 CONTENT_KEYS: Final = ("content", "page_content", "text", "document", "passage", "chunk")
 ID_KEYS: Final = ("id", "id_", "doc_id", "document_id", "chunk_id")
 SCORE_KEYS: Final = ("score", "relevance_score", "similarity")
@@ -135,10 +136,17 @@ def _from_object(item: Any) -> TakenDocument:
 def _copy(metadata: Any) -> dict[Any, Any] | None:
     if not issubclass(type(metadata), dict):
         return None
-    copied: dict[Any, Any] = dict(dict.items(metadata))
+    copied = {key: cut_value(value) for key, value in dict.items(metadata)}
     while len(copied) > MAX_METADATA:
         copied.popitem()
     return copied
+
+
+def cut_value(value: Any) -> Any:
+    """`value`, cut if it is a long text: a short label must not keep megabytes alive."""
+    if type(value) is str and len(value) > MAX_METADATA_CHARS:
+        return value[:MAX_METADATA_CHARS]
+    return value
 
 
 def _of(metadata: dict[Any, Any] | None, names: tuple[str, ...]) -> object:

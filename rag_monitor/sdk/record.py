@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns, time_ns
 from typing import TYPE_CHECKING, Any, Final
 
-from rag_monitor.sdk.documents import TakenDocument, take_documents
+from rag_monitor.sdk.documents import TakenDocument, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import text_of, type_name
 
@@ -229,10 +229,10 @@ CURRENT: Final[ContextVar[LiveTrace | NullTrace | None]] = ContextVar("rag_monit
 def _shallow(value: Any) -> Any:
     kind = type(value)
     if kind is list or kind is tuple or kind is set or kind is frozenset:
-        return tuple(value)
+        return tuple([cut_value(item) for item in value])
     if issubclass(kind, Mapping) and issubclass(kind, dict):
-        return dict(dict.items(value))
-    return value
+        return {key: cut_value(item) for key, item in dict.items(value)}
+    return cut_value(value)
 
 
 def _status_of(error: BaseException) -> str:

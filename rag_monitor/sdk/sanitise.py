@@ -18,6 +18,8 @@ from rag_monitor.sdk.peek import number_of, text_of, type_name
 MAX_DEPTH: Final = 6
 MAX_BREADTH: Final = 50
 MAX_NODES: Final = 500
+_LOOKAHEAD: Final = 4096
+"""Characters looked at beyond a cut, so that a secret on the cut is found whole."""
 _PLAIN: Final = frozenset(
     {
         datetime.datetime,
@@ -89,6 +91,9 @@ class Sanitiser:
         text = text_of(value)
         if text is None:
             return None
+        room = min(self._per_text if limit is None else limit, max(0, self.left))
+        if len(text) > room + _LOOKAHEAD:
+            text = text[: room + _LOOKAHEAD]
         text = valid_text(text)
         if redact and self._redactor is not None and text:
             redacted = self._redactor.clean(field, text)
@@ -96,7 +101,6 @@ class Sanitiser:
                 return None
             text = redacted if redacted is text else valid_text(redacted)
         size = len(text) if text.isascii() else len(text.encode())
-        room = min(self._per_text if limit is None else limit, self.left)
         if size > room:
             text = cut_bytes(text, room)
             self.truncated = True

@@ -85,6 +85,7 @@ class Sender:
         self._retry_at = 0.0
         self._announced = False
         self._next: Item | None = None
+        self._adopting = self._spool is not None
         self._transport.close()
         if self._spool is not None:
             self._spool.renew_after_fork()
@@ -123,16 +124,20 @@ class Sender:
             return False
         counters = self._counters
         with counters.changed:
-            target, lost = counters.produced, counters.dropped_total
-            if counters.settled >= target:
-                return True
+            target, lost = counters.produced - counters.adopted, counters.dropped_total
+
+        def all_settled() -> bool:
+            return counters.settled - counters.adopted >= target and not self._adopting
+
+        if all_settled():
+            return True
         self.ensure_started()
         if not self._announced:
             self._retry_at = 0.0
         self.wake()
         with counters.changed:
-            counters.changed.wait_for(lambda: counters.settled >= target, max(0.0, timeout_s))
-            return counters.settled >= target and counters.dropped_total == lost
+            counters.changed.wait_for(all_settled, max(0.0, timeout_s))
+            return all_settled() and counters.dropped_total == lost
 
     def stop(self, timeout_s: float) -> None:
         """End the thread within the time; whatever is left is counted as dropped, or spooled."""
@@ -153,8 +158,6 @@ class Sender:
         key = getattr(otel_context, "_SUPPRESS_INSTRUMENTATION_KEY", None)
         if key is not None:
             otel_context.attach(otel_context.set_value(key, True))
-        if self._spool is not None:
-            self._adopt(self._spool)
         while not self._stopping:
             self._wake.wait(self._pause_s())
             self._wake.clear()
@@ -171,10 +174,12 @@ class Sender:
     def _drain(self) -> None:
         while not self._stopping:
             if not self._held:
-                batch = self._collect()
+                batch = self._adopted()
                 if batch is None:
-                    return
-                self._keep(batch)
+                    batch = self._collect()
+                    if batch is None:
+                        return
+                    self._keep(batch)
                 self._held.append(batch)
             if time.monotonic() < self._retry_at:
                 return
@@ -266,14 +271,19 @@ class Sender:
         if self._spool is not None and batch.file is not None:
             self._spool.remove(batch.file)
 
-    def _adopt(self, spool: Spool) -> None:
-        """Queue what dead processes left behind."""
-        for file, traces in spool.adopt():
-            batch = Batch(traces)
-            batch.file = file
-            for _ in traces:
-                self._counters.produce()
-            self._held.append(batch)
+    def _adopted(self) -> Batch | None:
+        """The next batch that a dead process left behind, one in memory at a time."""
+        if self._spool is None or not self._adopting:
+            return None
+        found = self._spool.adopt()
+        if found is None:
+            self._adopting = False
+            self._counters.deliver(0)  # wakes a waiting flush
+            return None
+        batch = Batch(found[1])
+        batch.file = found[0]
+        self._counters.adopt(len(batch))
+        return batch
 
     def _save_rest(self, spool: Spool) -> int:
         """Write what is still in memory to disk; returns how many traces will not be lost."""
@@ -281,6 +291,5 @@ class Sender:
         while (batch := self._collect()) is not None:
             if batch.note is None and spool.save(batch.traces) is not None:
                 saved += len(batch)
-        self._counters.deliver(0)
         spool.close()
         return saved

@@ -12,7 +12,7 @@ import os
 import struct
 import uuid
 import zlib
-from collections.abc import Iterator
+from collections import deque
 from pathlib import Path
 from typing import Final
 
@@ -32,16 +32,19 @@ class Spool:
         self._counters = counters
         self._own: Path | None = None
         self._lock_fd: int | None = None
-        self._adopted_fds: list[int] = []
+        self._adopted: dict[Path, int] = {}
+        self._orphans: deque[Path] = deque()
         self._bytes = 0
         self._sequence = 0
 
     def renew_after_fork(self) -> None:
         """A child opens its own directory; the parent's lock stays the parent's."""
-        for fd in [self._lock_fd, *self._adopted_fds]:
+        for fd in [self._lock_fd, *self._adopted.values()]:
             if fd is not None:
                 os.close(fd)
-        self._own, self._lock_fd, self._adopted_fds = None, None, []
+        self._own, self._lock_fd = None, None
+        self._adopted.clear()
+        self._orphans.clear()
         self._bytes = 0
 
     def save(self, traces: list[list[bytes]]) -> str | None:
@@ -81,34 +84,48 @@ class Spool:
         except OSError as error:
             GUARD.say("spool", "cannot remove a spooled batch (%s); it may be sent twice", error)
 
-    def adopt(self) -> Iterator[tuple[str, list[list[bytes]]]]:
-        """The batches dead processes left, oldest first, under their lock."""
-        try:
-            directories = sorted(self._root.iterdir()) if self._root.is_dir() else []
-        except OSError as error:
-            GUARD.say("spool", "cannot read the spool (%s)", error)
-            return
-        for directory in directories:
-            if directory == self._own or not (directory / "lock").exists():
-                continue
-            fd = _try_lock(directory / "lock")
-            if fd is None:
-                continue
-            files = sorted(directory.glob("*" + _SUFFIX))
-            if not files:
-                _discard(directory)
-                os.close(fd)
-                continue
-            self._adopted_fds.append(fd)
-            for file in files:
+    def adopt(self) -> tuple[str, list[list[bytes]]] | None:
+        """The oldest batch a dead process left, under that process's lock; None when there is none.
+
+        Each batch is given once; call `remove` when it is settled.
+        """
+        while True:
+            if not self._orphans and not self._find_orphans():
+                return None
+            while self._orphans:
+                file = self._orphans.popleft()
                 traces = self._read(file)
                 if traces:
-                    yield str(file), traces
+                    return str(file), traces
+
+    def _find_orphans(self) -> bool:
+        """Lock one directory whose owner is dead and list its batches."""
+        try:
+            directories = sorted(self._root.iterdir()) if self._root.is_dir() else []
+            for directory in directories:
+                lock = directory / "lock"
+                if directory == self._own or directory in self._adopted or not lock.exists():
+                    continue
+                fd = _try_lock(lock)
+                if fd is None:
+                    continue
+                files = sorted(directory.glob("*" + _SUFFIX))
+                if not files:
+                    _discard(directory)
+                    os.close(fd)
+                    continue
+                self._adopted[directory] = fd
+                self._orphans.extend(files)
+                return True
+        except OSError as error:
+            GUARD.say("spool", "cannot read the spool (%s)", error)
+        return False
 
     def close(self) -> None:
         """Give up the locks; files that are left are for the next process."""
-        if self._own is not None and not any(self._own.glob("*" + _SUFFIX)):
-            _discard(self._own)
+        for directory in (self._own, *self._adopted):
+            if directory is not None and not any(directory.glob("*" + _SUFFIX)):
+                _discard(directory)
         self.renew_after_fork()
 
     def _open(self) -> Path:

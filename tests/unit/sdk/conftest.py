@@ -16,13 +16,15 @@ from rag_monitor.testing import InMemoryExporter
 
 
 @pytest.fixture(autouse=True)
-def _strict() -> Iterator[None]:
+def _strict(monkeypatch: pytest.MonkeyPatch, _clean_environment: None) -> Iterator[None]:
     """Internal errors surface in tests, and no client outlives its test."""
+    monkeypatch.setenv("RAG_MONITOR_STRICT", "1")
     GUARD.strict = True
     GUARD.errors.clear()
     GUARD._logged_at.clear()
     yield
     GUARD.strict = False
+    sdk_client.shutdown(0.0)
     sdk_client.install(None)
 
 
@@ -71,6 +73,7 @@ class BadServer:
     def close(self) -> None:
         self.released.set()
         self._server.shutdown()
+        sdk_client.shutdown(0.0)
         sdk_client.install(None)
         self._server.server_close()
         self._thread.join()
