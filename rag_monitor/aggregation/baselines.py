@@ -58,7 +58,8 @@ def previous_release(rows: Iterable[Rollup], release: str | None = None) -> Prev
     if release is None or release not in first:
         return None
     moment = first[release]
-    earlier = [name for name, seen in first.items() if seen < moment]
+    # Two releases may first appear in the same minute: then their names tell which came first.
+    earlier = [name for name, seen in first.items() if (seen, name) < (moment, release)]
     if not earlier:
         return None
     return PreviousRelease(max(earlier, key=lambda name: (first[name], name)), moment)

@@ -140,7 +140,7 @@ class Estimates:
         """What the window is compared with; None when there is no earlier release.
 
         For `previous_release` the baseline is the last window of the release before the newest
-        one, up to the newest one's first trace.
+        one, the minute in which the newest one appeared included.
         """
         if kind is not BaselineKind.PREVIOUS_RELEASE:
             return self.estimate(series, baseline_window(window, kind))
@@ -156,7 +156,8 @@ class Estimates:
             judge=series.judge,
             release=found.release,
         )
-        return self.estimate(earlier, Window.ending(found.replaced_at, window.length))
+        overlap = found.replaced_at + timedelta(minutes=1)
+        return self.estimate(earlier, Window(found.replaced_at - window.length, overlap))
 
     def latency(
         self, project: str, app: str, metric: str, window: Window, release: str | None = None
