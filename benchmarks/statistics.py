@@ -271,7 +271,7 @@ def burn_rates(size: Size, seed: int) -> Iterator[Row]:
     days = size.of(30, 5)
     cells = ((0.95, 0.04, 0.5, 0.2), (0.95, 0.05, 0.5, 1.0), (0.95, 0.05, 5.0, 1.0))
     for slo, bad, per_minute, limit in cells if not size.quick else cells[:2]:
-        runs = size.of(12, 2)
+        runs = size.of(150, 2)
         rng = random.Random(f"{seed}-burn-{slo}-{bad}-{per_minute}")
         gated = raw = 0
         for _ in range(runs):
