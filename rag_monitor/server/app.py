@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from typing import Any, Final
+from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from rag_monitor import __version__
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.server.auth import Gate
 from rag_monitor.server.context import Services
 from rag_monitor.server.limits import BodyLimit, HostGuard, LastResort
-from rag_monitor.server.problems import PROBLEM_TYPE, answer
+from rag_monitor.server.problems import PROBLEM_TYPE, answer, problem_of, wants_page
 from rag_monitor.server.routes import (
     admin,
     alerts,
@@ -27,6 +28,8 @@ from rag_monitor.server.routes import (
     traces,
 )
 from rag_monitor.server.schemas.problem import ProblemDetails
+from rag_monitor.server.ui import actions, assets, documentation, pages
+from rag_monitor.server.ui.view import problem_page
 
 _DESCRIPTION: Final = (
     "Quality monitoring for retrieval-augmented generation in production. "
@@ -57,17 +60,26 @@ def create_app(services: Services) -> FastAPI:
     app.state.gate = Gate(services)
     for module in (otlp, traces, feedback, quality, alerts, admin, operations, document):
         app.include_router(module.router)
+    for part in (assets, pages, actions, documentation):
+        app.include_router(part.router)
     for kind in (RagMonitorError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer)
     app.add_middleware(BodyLimit, options=services.options)
     app.add_middleware(HostGuard, options=services.options)
-    app.add_middleware(LastResort)
+    app.add_middleware(LastResort, answer=_answer)
     app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
     return app
 
 
 def _answer(request: Request, error: Exception) -> Response:
-    return answer(request, error)
+    """Programs get a problem document; people get a page, or are asked to sign in."""
+    if not wants_page(request.url.path, request.headers.get("accept", "")):
+        return answer(request, error)
+    problem = problem_of(error)
+    if problem.status == 401:
+        target = request.url.path if request.method == "GET" else "/"
+        return RedirectResponse(f"/login?{urlencode({'next': target})}", 303)
+    return problem_page(request, problem)
 
 
 def _openapi(app: FastAPI) -> dict[str, Any]:

@@ -47,6 +47,9 @@ class Principal:
 
 
 OPEN: Final = Principal(project=DEFAULT_PROJECT, scopes=_ALL_SCOPES, name="local")
+"""Whoever reaches a server that needs no key."""
+NOBODY: Final = Principal(project=DEFAULT_PROJECT, scopes=frozenset())
+"""Whoever has not signed in yet."""
 
 
 class FailureLimit:
@@ -116,7 +119,7 @@ class Gate:
         """
         key = presented_key(request)
         if key is not None:
-            principal = self._by_key(key, request)
+            principal = self.try_key(key, request)
             if principal is not None:
                 return principal
         if not self.closed:
@@ -134,7 +137,8 @@ class Gate:
             headers={"WWW-Authenticate": 'Bearer realm="rag-monitor"'},
         )
 
-    def _by_key(self, key: str, request: Request) -> Principal | None:
+    def try_key(self, key: str, request: Request) -> Principal | None:
+        """Who holds the key; a wrong one counts against the address, too many raise 429."""
         clock = self._services.clock
         address = request.client.host if request.client else ""
         self.failures.check(address, clock.monotonic())
@@ -188,7 +192,11 @@ class Gate:
 
     def session(self, request: Request) -> Session | None:
         """The session the request's cookie carries; None when it is missing, forged or over."""
-        text, _, signature = request.cookies.get(COOKIE, "").partition(".")
+        return self.read_session(request.cookies.get(COOKIE, ""))
+
+    def read_session(self, value: str) -> Session | None:
+        """The session in a cookie value; None unless we signed it and it is not over."""
+        text, _, signature = value.partition(".")
         if not text or not _same(signature, self._sign(text)):
             return None
         payload: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text))

@@ -6,15 +6,18 @@ Refusals happen before the body is read, so that a refused sender costs nothing.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from typing import Final
 from urllib.parse import urlsplit
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_monitor.server.context import ServerOptions
-from rag_monitor.server.problems import Problem, ProblemError, problem_of, respond
+from rag_monitor.server.problems import Problem, ProblemError, respond
 from rag_monitor.telemetry import dropped
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -39,8 +42,9 @@ logger = logging.getLogger(__name__)
 class LastResort:
     """Outermost: adds the security headers, and turns whatever escapes into a 503 problem."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, answer: Callable[[Request, Exception], Response]) -> None:
         self._app = app
+        self._answer = answer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer, whatever happens inside."""
@@ -62,7 +66,7 @@ class LastResort:
             if started:
                 logger.exception("a response broke off")
                 raise
-            await _refuse(problem_of(error), scope, receive, guarded)
+            await self._answer(Request(scope), error)(scope, receive, guarded)
 
 
 def _secure(headers: MutableHeaders, path: str) -> None:

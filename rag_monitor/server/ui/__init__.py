@@ -1,0 +1,1 @@
+"""The pages: rendered here, readable without scripts, and nothing on them comes from elsewhere."""

@@ -1,0 +1,299 @@
+"""What the forms on the pages do. Every form carries the token of its session."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Annotated, Any, Final
+from urllib.parse import parse_qsl
+
+from fastapi import APIRouter, Depends, Request
+from pydantic import ValidationError
+from starlette.concurrency import run_in_threadpool
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from rag_monitor.domain.alert import Silence
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.stored import KeyScope
+from rag_monitor.errors import RuleError
+from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
+from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.schemas.admin import KeyIn
+from rag_monitor.server.schemas.alerts import RuleIn
+from rag_monitor.server.schemas.traces import FeedbackIn
+from rag_monitor.server.ui.pages import settings_page
+from rag_monitor.server.ui.view import Visitor, make_visitor, page, visitor_of
+
+router = APIRouter(include_in_schema=False)
+
+MAX_FIELDS: Final = 100
+RULE_FIELDS: Final = (
+    "name",
+    "kind",
+    "app",
+    "metric",
+    "window_s",
+    "hold_for_s",
+    "min_judged",
+    "severity",
+    "params",
+    "notifiers",
+    "enabled",
+    "shipped",
+)
+SILENCE_HOURS: Final = {"1": 1, "4": 4, "24": 24, "168": 168}
+
+
+async def read_form(request: Request) -> dict[str, str]:
+    """The fields of a form that a browser sent url-encoded."""
+    content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if content_type != "application/x-www-form-urlencoded":
+        raise ProblemError(415, "Forms are sent as application/x-www-form-urlencoded.")
+    try:
+        text = (await request.body()).decode("ascii")
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
+    except ValueError:
+        raise ProblemError(400, "The form cannot be read.") from None
+    form: dict[str, str] = {}
+    for name, value in pairs:
+        form[name] = f"{form[name]},{value}" if name in form else value
+    return form
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """A form with who sent it; its token was checked."""
+
+    me: Visitor
+    form: Mapping[str, str]
+
+    def get(self, name: str) -> str:
+        """A field without outer white space; empty when it was not sent."""
+        return self.form.get(name, "").strip()
+
+    def need(self, scope: KeyScope) -> None:
+        """Raise 403 unless the sender may do it."""
+        if not self.me.principal.allows(scope):
+            raise ProblemError(403, f"This key lacks the scope `{scope.value}`.")
+
+
+def sent_of(request: Request, form: Annotated[dict[str, str], Depends(read_form)]) -> Sent:
+    """A dependency: the form, from somebody who may read, with a valid token."""
+    me = visitor_of(request)
+    gate_of(request).check_form(None if me.cookie else me.session, form.get("token", ""))
+    return Sent(me=me, form=form)
+
+
+Form = Annotated[Sent, Depends(sent_of)]
+
+
+def _back(path: str) -> RedirectResponse:
+    return RedirectResponse(path, 303)
+
+
+@router.post("/ui/feedback")
+def mark(sent: Form) -> Response:
+    """Store a person's mark on a trace."""
+    if not (sent.me.allows("write") or sent.me.allows("ingest")):
+        sent.need(KeyScope.WRITE)
+    try:
+        given = FeedbackIn(
+            trace_id=sent.get("trace_id"),
+            value={"good": 1.0, "bad": 0.0, "unsure": 0.5}.get(sent.get("value"), -1.0),
+            metric=sent.get("metric") or None,
+            comment=sent.get("comment") or None,
+        )
+    except ValidationError:
+        raise ProblemError(422, "The mark cannot be read; go back and choose again.") from None
+    sent.me.services.feedback.add(
+        Feedback(
+            project=sent.me.principal.project,
+            trace_id=given.trace_id,
+            value=given.value,
+            metric=given.metric,
+            comment=given.comment,
+            author=sent.me.principal.name or None,
+            created_at=sent.me.services.clock.now(),
+        )
+    )
+    return _back(f"/traces/{given.trace_id}?thanks=1#feedback")
+
+
+@router.post("/ui/alerts/acknowledge")
+def acknowledge(sent: Form) -> Response:
+    """Say that somebody has seen an alert."""
+    sent.need(KeyScope.WRITE)
+    by = sent.get("by")[:200] or sent.me.principal.name
+    sent.me.services.alerts.acknowledge(sent.me.principal.project, sent.get("id")[:64], by)
+    return _back("/alerts")
+
+
+@router.post("/ui/silences")
+def silence(sent: Form) -> Response:
+    """Mute a rule, an app, or one on the other."""
+    sent.need(KeyScope.WRITE)
+    hours = SILENCE_HOURS.get(sent.get("hours"))
+    if hours is None:
+        raise ProblemError(422, "Choose for how long.")
+    now = sent.me.services.clock.now()
+    sent.me.services.silences.add(
+        Silence(
+            id=secrets.token_hex(8),
+            project=sent.me.principal.project,
+            rule=sent.get("rule")[:200] or "*",
+            app=sent.get("app")[:200] or "*",
+            starts_at=now,
+            ends_at=now + timedelta(hours=hours),
+            comment=sent.get("comment")[:4000],
+            created_by=sent.me.principal.name,
+        )
+    )
+    return _back("/alerts#silences")
+
+
+@router.post("/ui/silences/delete")
+def end_silence(sent: Form) -> Response:
+    """End a silence."""
+    sent.need(KeyScope.WRITE)
+    sent.me.services.silences.delete(sent.me.principal.project, sent.get("id")[:64])
+    return _back("/alerts#silences")
+
+
+@router.post("/ui/rules")
+def save_rule(sent: Form) -> Response:
+    """Save a rule, once it is known to be able to work."""
+    sent.need(KeyScope.WRITE)
+    try:
+        rule = RuleIn.model_validate(_rule_fields(sent)).to_domain(sent.me.principal.project)
+        sent.me.services.check_rule(rule)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(str(part) for part in first["loc"])
+        problem = f"{where}: {first['msg']}"
+    except RuleError as error:
+        problem = str(error)
+    else:
+        sent.me.services.rules.save(rule)
+        return _back("/settings#rules")
+    form = {name: sent.get(name) for name in RULE_FIELDS}
+    return settings_page(sent.me, problem=problem, form=form, status=422)
+
+
+def _rule_fields(sent: Sent) -> dict[str, Any]:
+    fields: dict[str, Any] = {
+        "name": sent.get("name"),
+        "kind": sent.get("kind"),
+        "app": sent.get("app") or "*",
+        "metric": sent.get("metric") or None,
+        "severity": sent.get("severity") or "page",
+        "enabled": sent.get("enabled") == "on",
+        "params": _params(sent.get("params")),
+        "shipped": sent.get("shipped") == "true",
+    }
+    for name in ("window_s", "hold_for_s", "min_judged"):
+        if sent.get(name):
+            fields[name] = sent.get(name)
+    if sent.get("notifiers"):
+        fields["notifiers"] = [n.strip() for n in sent.get("notifiers").split(",") if n.strip()]
+    return fields
+
+
+def _params(text: str) -> dict[str, float | str]:
+    """`name = value` per line; values that read as numbers are numbers."""
+    found: dict[str, float | str] = {}
+    for line in text.splitlines():
+        name, separator, value = line.partition("=")
+        if not separator:
+            continue
+        try:
+            found[name.strip()] = float(value)
+        except ValueError:
+            found[name.strip()] = value.strip()
+    return found
+
+
+@router.post("/ui/rules/delete")
+def delete_rule(sent: Form) -> Response:
+    """Delete a rule."""
+    sent.need(KeyScope.WRITE)
+    sent.me.services.rules.delete(sent.me.principal.project, sent.get("name")[:200])
+    return _back("/settings#rules")
+
+
+@router.post("/ui/keys")
+def make_key(sent: Form) -> HTMLResponse:
+    """Make a key and show it this once."""
+    sent.need(KeyScope.ADMIN)
+    try:
+        given = KeyIn.model_validate(
+            {"name": sent.get("name"), "scopes": [s for s in sent.get("scopes").split(",") if s]}
+        )
+    except ValidationError:
+        problem = sent.me.translate("A key needs a name and at least one scope.")
+        return settings_page(sent.me, problem=problem, status=422)
+    secret, _ = sent.me.services.keys.create(
+        sent.me.principal.project, given.name, frozenset(given.scopes)
+    )
+    return settings_page(sent.me, secret=secret)
+
+
+@router.post("/ui/keys/revoke")
+def revoke_key(sent: Form) -> Response:
+    """Revoke a key."""
+    sent.need(KeyScope.ADMIN)
+    sent.me.services.keys.revoke(sent.me.principal.project, sent.get("id")[:64])
+    return _back("/settings#keys")
+
+
+@router.get("/login")
+def login_page(request: Request) -> Response:
+    """Ask for a key."""
+    if not gate_of(request).closed:
+        return _back("/")
+    return _login(request, None, 200)
+
+
+def _login(request: Request, problem: str | None, status: int) -> HTMLResponse:
+    me = make_visitor(request, services_of(request), gate_of(request), NOBODY)
+    return page(me, "login.html", {"problem": problem, "next": _inside(request)}, status)
+
+
+def _inside(request: Request) -> str:
+    """Where to go after signing in: only to a page of ours."""
+    path = request.query_params.get("next", "/")
+    return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
+
+
+@router.post("/login")
+async def login(request: Request, form: Annotated[dict[str, str], Depends(read_form)]) -> Response:
+    """Exchange a key for a session."""
+    return await run_in_threadpool(_sign_in, request, form)
+
+
+def _sign_in(request: Request, form: Mapping[str, str]) -> Response:
+    gate, services = gate_of(request), services_of(request)
+    gate.check_form(gate.session(request), form.get("token", ""))
+    principal = gate.try_key(form.get("key", ""), request)
+    if principal is None or not principal.allows(KeyScope.READ):
+        return _login(request, "This key is not valid here, or may not read.", 401)
+    response = _back(_inside(request))
+    response.set_cookie(
+        COOKIE,
+        gate.open_session(principal),
+        max_age=int(services.options.session_hours * 3600),
+        httponly=True,
+        samesite="lax",
+        secure=(services.options.public_url or "").startswith("https://"),
+    )
+    return response
+
+
+@router.post("/logout")
+def logout(sent: Form) -> Response:
+    """End the session of this browser."""
+    del sent
+    response = _back("/login")
+    response.delete_cookie(COOKIE)
+    return response

@@ -1,0 +1,197 @@
+"""Charts as inline SVG. Colours come from the style sheet by class; every chart has a text."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from markupsafe import Markup
+
+from rag_monitor.domain.trace import Trace
+from rag_monitor.domain.window import Estimate
+
+_WIDTH: Final = 240
+_HEIGHT: Final = 56
+_PAD: Final = 3.0
+
+
+def sparkline(points: Sequence[Estimate], label: str) -> Markup:
+    """A line over time with its interval as a band; gaps where nothing was scored."""
+    values = [p for p in points if p.value is not None]
+    if not values:
+        return Markup("")
+    low = min(p.value if p.lower is None else p.lower for p in values if p.value is not None)
+    high = max(p.value if p.upper is None else p.upper for p in values if p.value is not None)
+    low, high = _padded(low or 0.0, high or 0.0)
+    step = (_WIDTH - 2 * _PAD) / max(1, len(points) - 1)
+
+    def at_x(number: int) -> float:
+        return _PAD + number * step
+
+    def at_y(value: float) -> float:
+        return _HEIGHT - _PAD - (value - low) / (high - low) * (_HEIGHT - 2 * _PAD)
+
+    parts = []
+    for run in _runs(points):
+        parts.append(_band(run, points, at_x, at_y))
+        line = " ".join(f"{at_x(n):.1f},{at_y(points[n].value or 0.0):.1f}" for n in run)
+        if len(run) > 1:
+            parts.append(Markup('<polyline class="line" points="{}"/>').format(line))
+        x, y = line.rsplit(" ", 1)[-1].split(",")
+        parts.append(Markup('<circle class="dot" cx="{}" cy="{}" r="2.4"/>').format(x, y))
+    return Markup(
+        '<svg class="spark" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
+        'aria-label="{}">{}</svg>'
+    ).format(_WIDTH, _HEIGHT, label, Markup("").join(parts))
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    """A range of at least 0.1, so that noise does not look like news."""
+    missing = 0.1 - (high - low)
+    if missing > 0:
+        low, high = low - missing / 2, high + missing / 2
+    return low, high
+
+
+def _runs(points: Sequence[Estimate]) -> list[list[int]]:
+    runs: list[list[int]] = [[]]
+    for number, point in enumerate(points):
+        if point.value is not None:
+            runs[-1].append(number)
+        elif runs[-1]:
+            runs.append([])
+    return [run for run in runs if run]
+
+
+def _band(
+    run: Sequence[int],
+    points: Sequence[Estimate],
+    at_x: Callable[[int], float],
+    at_y: Callable[[float], float],
+) -> Markup:
+    known = [n for n in run if points[n].lower is not None and points[n].upper is not None]
+    if len(known) < 2:
+        return Markup("")
+    there = [f"{at_x(n):.1f},{at_y(points[n].upper or 0.0):.1f}" for n in known]
+    back = [f"{at_x(n):.1f},{at_y(points[n].lower or 0.0):.1f}" for n in reversed(known)]
+    return Markup('<polygon class="band" points="{}"/>').format(" ".join(there + back))
+
+
+def interval_bar(
+    value: float | None, lower: float | None, upper: float | None, label: str
+) -> Markup:
+    """A value from 0 to 1 on a track, with its interval around it."""
+    if value is None:
+        return Markup(
+            '<svg class="interval" viewBox="0 0 200 10" aria-hidden="true">{}</svg>'
+        ).format(Markup('<rect class="track" x="0" y="4" width="200" height="2" rx="1"/>'))
+    parts = [Markup('<rect class="track" x="0" y="4" width="200" height="2" rx="1"/>')]
+    if lower is not None and upper is not None:
+        left, right = _clamp(lower) * 200, _clamp(upper) * 200
+        parts.append(
+            Markup(
+                '<rect class="range" x="{:.1f}" y="2" width="{:.1f}" height="6" rx="3"/>'
+            ).format(left, max(2.0, right - left))
+        )
+    parts.append(
+        Markup('<circle class="dot" cx="{:.1f}" cy="5" r="3.6"/>').format(4 + _clamp(value) * 192)
+    )
+    return Markup(
+        '<svg class="interval" viewBox="0 0 200 10" role="img" aria-label="{}">{}</svg>'
+    ).format(label, Markup("").join(parts))
+
+
+def _clamp(value: float) -> float:
+    return min(1.0, max(0.0, value))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One bar of a timeline, in milliseconds from the question."""
+
+    name: str
+    start: float
+    end: float
+    kind: str
+    """Style class: `retrieval`, `generation` or `whole`."""
+
+
+def phases_of(trace: Trace, translate: Callable[[str], str]) -> list[Phase]:
+    """Retrieval and generation as far as the timings place them.
+
+    Generation ends with the answer; retrieval ends where generation begins.
+    """
+    timings = trace.timings
+    end = timings.end_to_end_ms
+    if end is None:
+        return []
+    phases = [Phase(name=translate("End to end"), start=0.0, end=end, kind="whole")]
+    turn = end if timings.generation_ms is None else max(0.0, end - timings.generation_ms)
+    if timings.retrieval_ms is not None:
+        start = max(0.0, turn - timings.retrieval_ms)
+        phases.append(Phase(name=translate("Retrieval"), start=start, end=turn, kind="retrieval"))
+    if timings.generation_ms is not None:
+        phases.append(Phase(name=translate("Generation"), start=turn, end=end, kind="generation"))
+    return phases
+
+
+def timeline(
+    phases: Sequence[Phase], first_byte_ms: float | None, first_byte_label: str, label: str
+) -> Markup:
+    """Bars over time, one row per phase, with a mark where the first byte left."""
+    if not phases:
+        return Markup("")
+    total = max(phase.end for phase in phases) or 1.0
+    left, width, row = 110.0, 470.0, 28
+    height = row * len(phases) + 34
+    parts = [_gridline(left + width * n / 4, height - 26, total * n / 4) for n in range(5)]
+    for number, phase in enumerate(phases):
+        y = number * row + 8
+        x = left + width * phase.start / total
+        bar = max(2.0, width * (phase.end - phase.start) / total)
+        parts.append(Markup('<text class="name" x="0" y="{}">{}</text>').format(y + 12, phase.name))
+        parts.append(
+            Markup(
+                '<rect class="bar {}" x="{:.1f}" y="{}" width="{:.1f}" height="16" rx="4">'
+                "<title>{}</title></rect>"
+            ).format(
+                phase.kind, x, y, bar, f"{phase.name}: {milliseconds(phase.end - phase.start)}"
+            )
+        )
+        anchor, text_x = ("end", x - 6) if x + bar > left + width - 60 else ("start", x + bar + 6)
+        if phase.kind != "whole" and text_x > left + 40:
+            parts.append(
+                Markup('<text class="value" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
+                    text_x, y + 12, anchor, milliseconds(phase.end - phase.start)
+                )
+            )
+    if first_byte_ms is not None and first_byte_ms <= total:
+        x = left + width * first_byte_ms / total
+        parts.append(
+            Markup(
+                '<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="2" y2="{1}"/>'
+                '<text class="markname" x="{0:.1f}" y="{2}" text-anchor="middle">{3}</text>'
+            ).format(
+                x, height - 26, height - 1, f"{first_byte_label} {milliseconds(first_byte_ms)}"
+            )
+        )
+    return Markup(
+        '<svg class="timeline" viewBox="0 0 600 {}" role="img" aria-label="{}">{}</svg>'
+    ).format(height, label, Markup("").join(parts))
+
+
+def _gridline(x: float, bottom: float, at_ms: float) -> Markup:
+    return Markup(
+        '<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="2" y2="{1}"/>'
+        '<text class="tick" x="{0:.1f}" y="{2}" text-anchor="middle">{3}</text>'
+    ).format(x, bottom, bottom + 12, milliseconds(at_ms))
+
+
+def milliseconds(value: float | None) -> str:
+    """A duration as people read it: 84 ms, 1.24 s."""
+    if value is None:
+        return "–"
+    if value < 1000:
+        return f"{value:.0f} ms"
+    return f"{value / 1000:.2f} s" if value < 10_000 else f"{value / 1000:.1f} s"

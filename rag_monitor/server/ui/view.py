@@ -1,0 +1,205 @@
+"""What every page shares: who looks, language and time zone, and the template environment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from functools import lru_cache
+from typing import Any, Final
+from urllib.parse import urlencode
+from zoneinfo import ZoneInfo
+
+from fastapi import Request
+from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
+from starlette.responses import HTMLResponse
+
+from rag_monitor import __version__
+from rag_monitor.domain.stored import KeyScope
+from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
+from rag_monitor.server.context import Services
+from rag_monitor.server.problems import Problem, ProblemError
+from rag_monitor.server.ui import catalog, charts
+from rag_monitor.server.ui.chinese import CHINESE
+
+LANGUAGE_COOKIE: Final = "rag_monitor_language"
+LANGUAGES: Final = ("en", "zh")
+WINDOWS: Final = ("1h", "6h", "24h", "7d", "30d")
+
+
+@lru_cache(maxsize=1)
+def environment() -> Environment:
+    """The templates; everything is escaped, and a missing name is an error."""
+    found = Environment(
+        loader=PackageLoader("rag_monitor.server.ui", "templates"),
+        autoescape=select_autoescape(default=True, default_for_string=True),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    found.globals.update(
+        milliseconds=charts.milliseconds,
+        interval_bar=charts.interval_bar,
+        metric_label=catalog.metric_label,
+        metric_help=catalog.metric_help,
+        level=catalog.level,
+        KINDS=catalog.KINDS,
+        STATES=catalog.STATES,
+        STATUSES=catalog.STATUSES,
+        NOTES=catalog.NOTES,
+        WINDOWS=WINDOWS,
+        version=__version__,
+    )
+    found.filters["score"] = score_text
+    return found
+
+
+def score_text(value: float | None, digits: int = 2) -> str:
+    """A ratio with two digits, or a dash."""
+    return "–" if value is None else f"{value:.{digits}f}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Visitor:
+    """Who looks at a page."""
+
+    request: Request
+    services: Services
+    principal: Principal
+    session: Session
+    token: str
+    cookie: str | None
+    """A fresh session cookie to set; None when the visitor has one."""
+    language: str
+    zone: ZoneInfo
+
+    def translate(self, text: str, **values: object) -> str:
+        """The text in the visitor's language, with `{names}` filled in."""
+        found = CHINESE.get(text, text) if self.language == "zh" else text
+        return found.format(**values) if values else found
+
+    def allows(self, scope: str) -> bool:
+        """Whether the visitor's key covers `scope`."""
+        return self.principal.allows(KeyScope(scope))
+
+    def local(self, moment: datetime | None, style: str = "%Y-%m-%d %H:%M:%S") -> str:
+        """A moment in the configured time zone."""
+        return "–" if moment is None else moment.astimezone(self.zone).strftime(style)
+
+    def ago(self, moment: datetime) -> str:
+        """How long ago, in one unit."""
+        seconds = max(0.0, (self.services.clock.now() - moment).total_seconds())
+        for size, text in ((86_400, "{n} d ago"), (3600, "{n} h ago"), (60, "{n} min ago")):
+            if seconds >= size:
+                return self.translate(text, n=int(seconds // size))
+        return self.translate("just now")
+
+    def link(self, path: str, **query: object) -> str:
+        """A link with those query values that are not empty."""
+        given = {k.rstrip("_"): v for k, v in query.items() if v not in {None, ""}}
+        return f"{path}?{urlencode(given)}" if given else path
+
+
+def visitor_of(request: Request) -> Visitor:
+    """A dependency: the visitor, who may read. 401 without a session, where a key is needed."""
+    services, gate = services_of(request), gate_of(request)
+    principal = gate.identify(request)
+    if not principal.allows(KeyScope.READ):
+        raise ProblemError(
+            403, "This key may not read; sign in with one that has the scope `read`."
+        )
+    return make_visitor(request, services, gate, principal)
+
+
+def make_visitor(request: Request, services: Services, gate: Gate, principal: Principal) -> Visitor:
+    """The visitor with a session: the one of the cookie, or a fresh one."""
+    cookie = None
+    session = gate.session(request)
+    if session is None:
+        cookie = gate.open_session(principal)
+        session = gate.read_session(cookie)
+    if session is None:
+        raise ProblemError(503, "No session could be opened.")
+    return Visitor(
+        request=request,
+        services=services,
+        principal=principal,
+        session=session,
+        token=gate.form_token(session),
+        cookie=cookie,
+        language=language_of(request, services),
+        zone=ZoneInfo(services.options.timezone),
+    )
+
+
+def language_of(request: Request, services: Services) -> str:
+    """What was asked for in the address, else what was chosen before, else the default."""
+    for chosen in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
+        if chosen in LANGUAGES:
+            return chosen
+    return services.options.language
+
+
+def page(
+    visitor: Visitor, template: str, values: Mapping[str, Any], status: int = 200
+) -> HTMLResponse:
+    """The rendered page, with the cookies it needs."""
+    text = (
+        environment()
+        .get_template(template)
+        .render(
+            {
+                "_": visitor.translate,
+                "me": visitor,
+                "path": visitor.request.url.path,
+                "other_language": _other_language(visitor),
+                "locked": visitor.services.options.api_key is not None,
+                **values,
+            }
+        )
+    )
+    response = HTMLResponse(text, status)
+    secure = (visitor.services.options.public_url or "").startswith("https://")
+    if visitor.cookie is not None:
+        response.set_cookie(
+            COOKIE,
+            visitor.cookie,
+            max_age=int(visitor.services.options.session_hours * 3600),
+            httponly=True,
+            samesite="lax",
+            secure=secure,
+        )
+    if visitor.request.query_params.get("lang") in LANGUAGES:
+        response.set_cookie(
+            LANGUAGE_COOKIE,
+            visitor.language,
+            max_age=31_536_000,
+            httponly=True,
+            samesite="lax",
+            secure=secure,
+        )
+    return response
+
+
+def _other_language(visitor: Visitor) -> str:
+    """This page in the other language."""
+    query = [(k, v) for k, v in visitor.request.query_params.multi_items() if k != "lang"]
+    query.append(("lang", "en" if visitor.language == "zh" else "zh"))
+    return f"{visitor.request.url.path}?{urlencode(query)}"
+
+
+def problem_page(request: Request, problem: Problem) -> HTMLResponse:
+    """A problem as a page that needs neither key nor database."""
+    services = services_of(request)
+    language = language_of(request, services)
+
+    def translate(text: str, **values: object) -> str:
+        found = CHINESE.get(text, text) if language == "zh" else text
+        return found.format(**values) if values else found
+
+    text = (
+        environment()
+        .get_template("problem.html")
+        .render({"_": translate, "language": language, "problem": problem})
+    )
+    return HTMLResponse(text, problem.status, dict(problem.headers))
