@@ -6,6 +6,7 @@ from collections.abc import Collection
 
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, KeyPoint, KeyPointSource
 from rag_monitor.domain.trace import Trace
+from rag_monitor.metrics.rag import passages_of
 
 
 def build_request(trace: Trace, aspects: Collection[Aspect]) -> JudgeRequest:
@@ -20,27 +21,11 @@ def build_request(trace: Trace, aspects: Collection[Aspect]) -> JudgeRequest:
         question=trace.question or "",
         query=trace.query if trace.query != trace.question else None,
         answer=trace.answer or "",
-        contexts=context_texts(trace),
+        contexts=passages_of(trace),
         aspects=frozenset(aspects),
         key_points=_key_points(trace),
         references=(expected.references or ()) if expected else (),
     )
-
-
-def context_texts(trace: Trace) -> tuple[str, ...] | None:
-    """The passages' texts, in order; None when they are unknown or their text was withheld.
-
-    One withheld passage makes the whole list unknown: judging an answer against part of what the
-    model saw would blame it for the part we cannot see.
-    """
-    if trace.contexts is not None:
-        texts = [document.content for document in trace.contexts]
-        known = tuple(text for text in texts if text is not None)
-        if len(known) == len(texts):
-            return known
-    if trace.context_block:
-        return (trace.context_block,)
-    return None
 
 
 def _key_points(trace: Trace) -> tuple[KeyPoint, ...] | None:

@@ -6,7 +6,8 @@ from dataclasses import replace
 
 from rag_monitor.domain.judgement import Aspect, KeyPointSource
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument
-from rag_monitor.evaluation.request import build_request, context_texts
+from rag_monitor.evaluation.request import build_request
+from rag_monitor.metrics.rag import passages_of
 from rag_monitor.testing import make_trace
 
 
@@ -32,7 +33,7 @@ def test_labels_that_give_the_verdict_away_stay_out() -> None:
 def test_one_withheld_passage_makes_the_contexts_unknown() -> None:
     contexts = (RetrievedDocument(content="seen"), RetrievedDocument(content=None, rank=2))
 
-    assert context_texts(replace(make_trace(), contexts=contexts)) is None
+    assert passages_of(replace(make_trace(), contexts=contexts)) is None
 
 
 def test_an_undivided_block_stands_in_for_withheld_passages() -> None:
@@ -40,9 +41,9 @@ def test_an_undivided_block_stands_in_for_withheld_passages() -> None:
         make_trace(), contexts=(RetrievedDocument(id="doc-1"),), context_block="the whole text"
     )
 
-    assert context_texts(trace) == ("the whole text",)
+    assert passages_of(trace) == ("the whole text",)
 
 
 def test_an_empty_recall_is_not_unknown() -> None:
-    assert context_texts(make_trace(contexts=())) == ()
-    assert context_texts(make_trace(contexts=None)) is None
+    assert passages_of(make_trace(contexts=())) == ()
+    assert passages_of(make_trace(contexts=None)) is None
