@@ -136,14 +136,21 @@ class Estimates:
             for index, part in enumerate(steps(window, step))
         ]
 
-    def baseline(self, series: Series, window: Window, kind: BaselineKind) -> Estimate | None:
+    def baseline(
+        self,
+        series: Series,
+        window: Window,
+        kind: BaselineKind,
+        *,
+        min_judged: int | None = None,
+    ) -> Estimate | None:
         """What the window is compared with; None when there is no earlier release.
 
         For `previous_release` the baseline is the last window of the release before the newest
         one, the minute in which the newest one appeared included.
         """
         if kind is not BaselineKind.PREVIOUS_RELEASE:
-            return self.estimate(series, baseline_window(window, kind))
+            return self.estimate(series, baseline_window(window, kind), min_judged=min_judged)
         lookback = Window(window.start - self._options.release_lookback, window.end)
         rows = self._source.load(series.project, lookback, app=series.app, metric=TRACES_METRIC)
         found = previous_release(rows, series.release)
@@ -157,7 +164,8 @@ class Estimates:
             release=found.release,
         )
         overlap = found.replaced_at + timedelta(minutes=1)
-        return self.estimate(earlier, Window(found.replaced_at - window.length, overlap))
+        stretch = Window(found.replaced_at - window.length, overlap)
+        return self.estimate(earlier, stretch, min_judged=min_judged)
 
     def latency(
         self, project: str, app: str, metric: str, window: Window, release: str | None = None

@@ -29,7 +29,7 @@ def wire_services(
     estimates = Estimates(store.rollups)
     snapshots = Snapshots(
         estimates,
-        apps=lambda: workshop.apps.known(),
+        apps=lambda: _apps(store),
         alerts=lambda: store.alerts.load(),
         leads=lambda: workshop.leads,
         clock=clock,
@@ -56,6 +56,16 @@ def wire_services(
         options=options,
         clock=clock,
     )
+
+
+def _apps(store: Store) -> list[tuple[str, str]]:
+    """Every (project, app), those with most traces first."""
+    found = [
+        (summary.traces, project, summary.app)
+        for project in store.traces.projects()
+        for summary in store.traces.apps(project)
+    ]
+    return [(project, app) for _, project, app in sorted(found, reverse=True)]
 
 
 def _judges(workshop: Workshop) -> Callable[[], Sequence[JudgeInfo]]:

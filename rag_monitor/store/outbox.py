@@ -16,6 +16,7 @@ from rag_monitor.store.tables import outbox
 
 _WAITING: Final = "waiting"
 _SENT: Final = "sent"
+_DEAD: Final = "dead"
 
 
 class Outbox:
@@ -60,6 +61,10 @@ class Outbox:
     def failed(self, notification: Notification, error: str, not_before: datetime) -> None:
         """The channel did not take it; try again at `not_before`."""
         self._change(notification, error=error, not_before=not_before)
+
+    def dead(self, notification: Notification, error: str) -> None:
+        """Given up: never due again, kept with the reason for people to see."""
+        self._change(notification, state=_DEAD, error=error)
 
     def waiting(self) -> int:
         """Messages not delivered yet."""

@@ -328,7 +328,7 @@ outbox: Final = Table(
     _column("event", Name),
     _column("body", Json),
     _column("created_at", Moment),
-    _column("state", Name),  # waiting or sent
+    _column("state", Name),  # waiting, sent or dead
     _column("not_before", Moment),
     _column("attempts", Integer, server_default=text("0")),
     Column("error", SafeText),

@@ -125,6 +125,12 @@ class Traces:
             next_cursor=encode_cursor(rows[-1].started_at, rows[-1].trace_id) if more else None,
         )
 
+    def projects(self) -> list[str]:
+        """Every project with traces, by name."""
+        statement = select(traces.c.project).distinct().order_by(traces.c.project)
+        with self._database.read() as connection:
+            return list(connection.execute(statement).scalars())
+
     def apps(self, project: str) -> list[AppSummary]:
         """The applications with traces, by name."""
         statement = (

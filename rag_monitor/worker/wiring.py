@@ -1,0 +1,93 @@
+"""The working side of a process, wired from settings and an open store."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+
+from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.outbox import Dispatcher
+from rag_monitor.config import Settings
+from rag_monitor.domain.alert import AlertRule, Finding
+from rag_monitor.domain.clock import Clock
+from rag_monitor.evaluation.pipeline import Pipeline
+from rag_monitor.evaluation.plan import EvaluationPlan
+from rag_monitor.sampling.sampler import Sampler
+from rag_monitor.store.store import Store
+from rag_monitor.worker.channels import build_channels
+from rag_monitor.worker.jobs import Jobs
+from rag_monitor.worker.judging import EMBEDDED, LEXICAL, create_plan
+from rag_monitor.worker.leadership import Leadership
+from rag_monitor.worker.lifecycle import Worker
+from rag_monitor.worker.watching import Watched
+
+
+@dataclass(slots=True, kw_only=True)
+class Workshop:
+    """What works in this process; without a worker it only answers questions."""
+
+    watched: Watched
+    engine: AlertEngine
+    plan: EvaluationPlan | None = None
+    worker: Worker | None = None
+    leadership: Leadership | None = None
+
+    @property
+    def leads(self) -> bool:
+        """Whether this process aggregates, alerts and exposes."""
+        return self.leadership is not None and self.leadership.leads
+
+    @property
+    def try_rule(self) -> Callable[[AlertRule], Mapping[str, Finding]]:
+        """What a rule would find right now, by app."""
+        return self.engine.try_rule
+
+    async def close(self) -> None:
+        """Release the judges."""
+        for judge in self.plan.judges if self.plan is not None else ():
+            await judge.close()
+
+
+def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) -> Workshop:
+    """Everything the role of this process works with.
+
+    Raises:
+        UnknownJudge: There is no judge of the configured name.
+        ConfigurationError: A channel or a judge cannot be set up.
+    """
+    estimates = Estimates(store.rollups)
+    costly = None if settings.judge in (EMBEDDED, LEXICAL) else settings.judge
+    watched = Watched(estimates, store, costly)
+    channels = build_channels(settings)
+    engine = AlertEngine(
+        watched,
+        store.rules,
+        store.alerts,
+        clock,
+        settings.alerts,
+        silences=store.silences,
+        channels=tuple(channels),
+    )
+    workshop = Workshop(watched=watched, engine=engine)
+    if settings.role not in ("all", "worker"):
+        return workshop
+    plan = create_plan(settings)
+    pipeline = Pipeline(plan, Sampler(settings.sampling), clock)
+    leadership = Leadership(store.leases, owner, settings.worker.leader_ttl_s)
+    jobs = Jobs(
+        store,
+        pipeline,
+        engine,
+        Dispatcher(store.outbox, channels),
+        clock,
+        owner=owner,
+        options=settings.worker,
+        retention=settings.retention,
+    )
+    return replace(
+        workshop,
+        plan=plan,
+        leadership=leadership,
+        worker=Worker(jobs, leadership, settings.worker),
+    )
