@@ -95,7 +95,7 @@ SECRET: Final = Pattern(
         | \bhf_[A-Za-z0-9]{30,100}
         | (?i:\bbearer\ {1,4})[A-Za-z0-9_~+/=-]{16,4000}(?:\.[A-Za-z0-9_~+/=-]{1,4000}){0,4}
         """,
-        re.VERBOSE,
+        re.VERBOSE | re.ASCII,  # ASCII: a Chinese character before a token is a word's end
     ),
     word=16,
 )
@@ -107,7 +107,7 @@ ASSIGNED_SECRET: Final = Pattern(
         (?i:\b(?:api[ _-]?key|secret(?:[ _-]?key)?|access[ _-]?token|password|passwd|pwd)|密码|密钥)
         ["']?\s{0,3}(?:[:=：]|是|为)\s{0,3}["']?[^\s"',;，。；]{6,400}
         """,
-        re.VERBOSE,
+        re.VERBOSE | re.ASCII,  # ASCII: a Chinese character before a token is a word's end
     ),
     marks=(":", "=", "：", "是", "为"),
     hints=("key", "secret", "token", "passw", "pwd", "密码", "密钥"),
@@ -140,7 +140,9 @@ PHONE: Final = Pattern(
 )
 EMAIL: Final = Pattern(
     "email",
-    re.compile(r"(?<![\w.+-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}"),
+    re.compile(
+        r"(?<![\w.+-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9-]{1,63}\.){1,8}[A-Za-z]{2,24}", re.ASCII
+    ),
     marks=("@",),
 )
 

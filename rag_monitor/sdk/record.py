@@ -8,15 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextvars import ContextVar
 from time import perf_counter_ns, time_ns
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final, Protocol
 
+from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.documents import TakenDocument, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import text_of, type_name
-
-if TYPE_CHECKING:
-    from rag_monitor.sdk.client import Client
-    from rag_monitor.sdk.steps import Step
 
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
@@ -28,6 +25,28 @@ _FIELDS: Final = frozenset(
         "knowledge_base", "label", "predicted", "input_tokens", "output_tokens",
     }
 )  # fmt: skip
+
+
+class Owner(Protocol):
+    """Who takes a trace when it is finished, and under which limits it is kept."""
+
+    max_chars: int
+    """Longest question, passage or query."""
+    max_answer_chars: int
+    """Longest streamed answer."""
+    counters: Counters
+
+    def submit(self, item: LiveTrace) -> None:
+        """Queue a finished trace; never waits, never raises."""
+        ...
+
+    def open_shared(self, step: Any) -> None:
+        """Begin a span for `step` in the host's provider."""
+        ...
+
+    def leave_shared(self, step: Any) -> None:
+        """Make the span around `step` current again."""
+        ...
 
 
 class LiveTrace:
@@ -44,7 +63,7 @@ class LiveTrace:
         "truncated", "user_id", "wall_ns",
     )  # fmt: skip
 
-    def __init__(self, client: Client, name: str, trace_id: int, span_id: int) -> None:
+    def __init__(self, client: Owner, name: str, trace_id: int, span_id: int) -> None:
         self.wall_ns = time_ns()
         self.started = perf_counter_ns()
         self.client = client
@@ -63,7 +82,7 @@ class LiveTrace:
         self.answer_chars = 0
         self.retrieval_ns = 0
         self.status = "ok"
-        self.steps: list[Step] = []
+        self.steps: list[Any] = []
         self.answer_parts: list[str] | None = None
         self.ended: int = 0
         self.first_byte: int | None = None
@@ -186,7 +205,7 @@ class LiveTrace:
             self.first_byte = self.ended
         self.client.submit(self)
 
-    def add_step(self, step: Step) -> None:
+    def add_step(self, step: Any) -> None:
         """Keep a finished step."""
         if self.closed:
             self.client.counters.late += 1

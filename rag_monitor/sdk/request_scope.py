@@ -84,7 +84,7 @@ class RequestScope:
                 live.body = b"".join(self._response)
             live.chars += self._request_bytes + min(self._response_bytes, _MAX_SEEN)
             if error is not None:
-                self.scope.failed(error)
+                self.scope.failed(error, "cancelled" if cancelled else None)
                 return
             if cancelled:
                 live.status = "cancelled"

@@ -6,19 +6,16 @@ and spans ended on the sender's thread, with the end times of the call.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from opentelemetry import trace as otel_trace
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from rag_monitor.sdk.encoding import Encoder
 from rag_monitor.sdk.otel import attach, detach
-from rag_monitor.sdk.record import LiveTrace
+from rag_monitor.sdk.record import LiveTrace, Owner
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
-
-if TYPE_CHECKING:
-    from rag_monitor.sdk.client import Client
 
 
 class HostSpans:
@@ -27,7 +24,7 @@ class HostSpans:
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
 
-    def open(self, client: Client, provider: Any, name: str) -> LiveTrace:
+    def open(self, client: Owner, provider: Any, name: str) -> LiveTrace:
         """Start the root span in the host's trace."""
         span = provider.get_tracer("rag_monitor").start_span(
             f"invoke_workflow {name}", kind=SpanKind.INTERNAL

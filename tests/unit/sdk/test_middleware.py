@@ -1,0 +1,227 @@
+"""One trace per HTTP request, in ASGI and WSGI, without code in the handlers."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+import rag_monitor as rm
+from rag_monitor.sdk import asgi, wsgi
+from rag_monitor.sdk.http_body import answer_in_body
+from rag_monitor.testing import InMemoryExporter
+
+BODY = json.dumps({"messages": [{"role": "user", "content": "利率?"}]}).encode()
+
+
+def respond(chunks: list[bytes], content_type: bytes = b"text/event-stream") -> Any:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        with rm.retrieval("kb") as found:
+            found.documents = ["passage"]
+        await send(
+            {
+                "type": "http.response.start",
+                "status": 200,
+                "headers": [(b"Content-Type", content_type)],
+            }
+        )
+        for chunk in chunks:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    return app
+
+
+async def call(app: Any, path: str = "/chat", method: str = "POST", fail_at: int = 99) -> list[Any]:
+    sent: list[Any] = []
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": BODY, "more_body": False}
+
+    async def send(message: Any) -> None:
+        if len(sent) >= fail_at:
+            raise OSError("client gone")
+        sent.append(message)
+
+    await app({"type": "http", "path": path, "method": method}, receive, send)
+    return sent
+
+
+async def test_a_streamed_request_becomes_a_trace(captured: InMemoryExporter) -> None:
+    events = [
+        b'data: {"choices":[{"delta":{"content":"3.4"}}]}\n\n',
+        b'data: {"choices":[{"delta":{"content":"%"}}]}\n\ndata: [DONE]\n\n',
+    ]
+    sent = await call(asgi.RagMonitorMiddleware(respond(events)))
+
+    assert [m.get("body") for m in sent[1:]] == [*events, b""]
+    (record,) = captured.records
+    assert (record["question"], record["answer"]) == ("利率?", "3.4%")
+    assert (record["status"], record["streamed"]) == ("ok", True)
+    assert record["timings"]["first_byte_ms"] <= record["timings"]["end_to_end_ms"]
+    assert record["contexts"] == [{"content": "passage", "knowledge_base": "kb"}]
+
+
+async def test_only_wanted_requests_are_traced(captured: InMemoryExporter) -> None:
+    app = asgi.RagMonitorMiddleware(respond([b"x"], b"text/plain"), paths=["/chat"])
+    await call(app, "/chat/1", "GET")
+    await call(app, "/chatter")
+    await call(asgi.RagMonitorMiddleware(respond([b"x"])), "/chat", "GET")
+
+    assert len(captured.records) == 1
+
+
+async def test_a_client_that_leaves_is_a_cancelled_trace(captured: InMemoryExporter) -> None:
+    app = asgi.RagMonitorMiddleware(respond([b"one ", b"two"], b"text/plain"))
+    with pytest.raises(OSError, match="gone"):
+        await call(app, fail_at=2)
+
+    (record,) = captured.records
+    assert (record["status"], record["answer"]) == ("cancelled", "one ")
+
+
+async def test_a_cancelled_request_is_a_cancelled_trace(captured: InMemoryExporter) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await asyncio.sleep(60)
+
+    task = asyncio.create_task(call(asgi.RagMonitorMiddleware(app)))
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    assert captured.records[0]["status"] == "cancelled"
+
+
+async def test_a_decorated_handler_knows_better_than_the_body(captured: InMemoryExporter) -> None:
+    @rm.trace
+    async def handler(question: str) -> str:
+        return "from the handler"
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await handler("from the call")
+        await respond([b"from the body"], b"text/plain")(scope, receive, send)
+
+    await call(asgi.RagMonitorMiddleware(app))
+
+    (record,) = captured.records
+    assert (record["question"], record["answer"]) == ("from the call", "from the handler")
+
+
+class StreamingResponse:
+    """The shape of Starlette's."""
+
+    def __init__(self, content: Any) -> None:
+        self.body_iterator = content
+
+
+async def test_a_streaming_response_is_watched(captured: InMemoryExporter) -> None:
+    async def words() -> Any:
+        with rm.retrieval("kb") as found:
+            found.documents = ["p"]
+        yield "a"
+        yield b"b"
+
+    @rm.trace
+    async def handler(question: str) -> Any:
+        return response
+
+    response = StreamingResponse(words())
+    assert await handler("q") is response
+    assert captured.records == []
+    assert [chunk async for chunk in response.body_iterator] == ["a", b"b"]
+    (record,) = captured.records
+    assert (record["answer"], record["status"]) == ("ab", "ok")
+    assert record["contexts"] == [{"content": "p", "knowledge_base": "kb"}]
+
+
+async def test_a_streaming_response_nobody_reads_to_its_end_is_cancelled(
+    captured: InMemoryExporter,
+) -> None:
+    async def words() -> Any:
+        yield "a"
+        yield "b"
+
+    @rm.trace
+    def handler(question: str) -> Any:
+        return StreamingResponse(words())
+
+    response = handler("q")
+    await anext(response.body_iterator)
+    await response.body_iterator.aclose()
+    handler("never read")
+
+    statuses = [(r["answer"], r["status"]) for r in captured.records]
+    assert statuses == [("a", "cancelled"), ("", "cancelled")]
+
+
+def wsgi_call(app: Any, stop_after: int = 99) -> list[bytes]:
+    environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/chat", "wsgi.input": io.BytesIO(BODY)}
+    body = app(environ, lambda *_: None)
+    chunks = []
+    for chunk in body:
+        chunks.append(chunk)
+        if len(chunks) >= stop_after:
+            break
+    body.close()
+    return chunks
+
+
+def wsgi_app(environ: Any, start_response: Any) -> Iterable[bytes]:
+    question = json.loads(environ["wsgi.input"].read())["messages"][0]["content"]
+    start_response("200 OK", [("Content-Type", "text/plain; charset=utf-8")])
+    with rm.retrieval("kb") as found:
+        found.documents = [question]
+    yield "答".encode()
+    yield "案".encode()
+
+
+def test_wsgi_requests_become_traces(captured: InMemoryExporter) -> None:
+    assert wsgi_call(wsgi.RagMonitorMiddleware(wsgi_app)) == ["答".encode(), "案".encode()]
+
+    (record,) = captured.records
+    assert (record["question"], record["answer"]) == ("利率?", "答案")
+    assert record["contexts"] == [{"content": "利率?", "knowledge_base": "kb"}]
+    assert (record["status"], record["streamed"]) == ("ok", True)
+
+
+def test_a_wsgi_client_that_leaves_is_a_cancelled_trace(captured: InMemoryExporter) -> None:
+    wsgi_call(wsgi.RagMonitorMiddleware(wsgi_app), stop_after=1)
+
+    (record,) = captured.records
+    assert (record["status"], record["answer"]) == ("cancelled", "答")
+
+
+def test_a_server_error_is_an_error(captured: InMemoryExporter) -> None:
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        start_response("503 Busy", [])
+        return [b"busy"]
+
+    wsgi_call(wsgi.RagMonitorMiddleware(app))
+
+    assert (captured.records[0]["status"], captured.records[0]["error"]) == ("error", "HTTP 503")
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        (b'{"answer": "a", "sources": []}', "a"),
+        (b'{"choices":[{"message":{"content":"c"}}]}', "c"),
+        ("纯文本".encode(), "纯文本"),
+        (b'data: one\n\ndata:  two\n\n', "one two"),
+        (b'event: x\r\ndata: {"text":"t"}\r\n\r\n', "t"),
+        (b'{"response":"a"}\n{"response":"b"}\n', "ab"),
+        (b'{"broken', '{"broken'),
+        (b"[" * 100_000, "[" * 100_000),
+        (b'{"other": 1}', None),
+        (b"\xff\xfe", "\ufffd\ufffd"),
+    ],
+)  # fmt: skip
+def test_answers_are_found_in_bodies(body: bytes, answer: str | None) -> None:
+    assert answer_in_body(body) == answer
