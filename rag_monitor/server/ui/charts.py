@@ -185,7 +185,7 @@ def _bar(phase: Phase, y: int, total: float) -> Markup:
     parts = _BAR.format(y + 17, phase.name, phase.kind, x, y + 4, width)
     if width > 70:
         return parts + _VALUE.format("inside", x + width - 8, y + 17, "end", length)
-    if x > _LEFT + 60:
+    if x > _LEFT + 42:
         return parts + _VALUE.format("value", x - 6, y + 17, "end", length)
     return parts + _VALUE.format("value", x + width + 6, y + 17, "start", length)
 
