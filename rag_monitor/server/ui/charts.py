@@ -14,6 +14,26 @@ from rag_monitor.domain.window import Estimate
 _WIDTH: Final = 240
 _HEIGHT: Final = 56
 _PAD: Final = 3.0
+_RANGE: Final = Markup('<rect class="range" x="{:.1f}" y="1" width="{:.1f}" height="8"/>')
+_INTERVAL: Final = Markup(
+    '<svg class="interval" viewBox="0 0 200 10" preserveAspectRatio="none" {}>{}</svg>'
+)
+_TIMELINE: Final = Markup(
+    '<svg class="timeline" viewBox="0 0 420 {}" role="img" aria-label="{}">{}</svg>'
+)
+_BAR: Final = Markup(
+    '<text class="name" x="0" y="{}">{}</text>'
+    '<rect class="bar {}" x="{:.1f}" y="{}" width="{:.1f}" height="18" rx="4"/>'
+)
+_VALUE: Final = Markup('<text class="{}" x="{:.1f}" y="{}" text-anchor="{}">{}</text>')
+_MARK: Final = Markup(
+    '<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="16" y2="{1}"/>'
+    '<text class="markname" x="{0:.1f}" y="11" text-anchor="{2}">{3}</text>'
+)
+_GRID: Final = Markup(
+    '<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="18" y2="{1}"/>'
+    '<text class="tick" x="{0:.1f}" y="{2}" text-anchor="middle">{3}</text>'
+)
 
 
 def sparkline(points: Sequence[Estimate], label: str) -> Markup:
@@ -38,8 +58,8 @@ def sparkline(points: Sequence[Estimate], label: str) -> Markup:
         line = " ".join(f"{at_x(n):.1f},{at_y(points[n].value or 0.0):.1f}" for n in run)
         if len(run) > 1:
             parts.append(Markup('<polyline class="line" points="{}"/>').format(line))
-        x, y = line.rsplit(" ", 1)[-1].split(",")
-        parts.append(Markup('<circle class="dot" cx="{}" cy="{}" r="2.4"/>').format(x, y))
+        last = run[-1]
+        parts.append(_dot(at_x(last), at_y(points[last].value or 0.0)))
     return Markup(
         '<svg class="spark" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
         'aria-label="{}">{}</svg>'
@@ -82,24 +102,21 @@ def interval_bar(
     value: float | None, lower: float | None, upper: float | None, label: str
 ) -> Markup:
     """A value from 0 to 1 on a track, with its interval around it."""
-    if value is None:
-        return Markup(
-            '<svg class="interval" viewBox="0 0 200 10" aria-hidden="true">{}</svg>'
-        ).format(Markup('<rect class="track" x="0" y="4" width="200" height="2" rx="1"/>'))
-    parts = [Markup('<rect class="track" x="0" y="4" width="200" height="2" rx="1"/>')]
+    parts = [Markup('<rect class="track" x="0" y="4" width="200" height="2"/>')]
     if lower is not None and upper is not None:
         left, right = _clamp(lower) * 200, _clamp(upper) * 200
-        parts.append(
-            Markup(
-                '<rect class="range" x="{:.1f}" y="2" width="{:.1f}" height="6" rx="3"/>'
-            ).format(left, max(2.0, right - left))
-        )
-    parts.append(
-        Markup('<circle class="dot" cx="{:.1f}" cy="5" r="3.6"/>').format(4 + _clamp(value) * 192)
-    )
-    return Markup(
-        '<svg class="interval" viewBox="0 0 200 10" role="img" aria-label="{}">{}</svg>'
-    ).format(label, Markup("").join(parts))
+        parts.append(_RANGE.format(left, max(2.0, right - left)))
+    if value is not None:
+        parts.append(_dot(4 + _clamp(value) * 192, 5))
+    role = Markup('role="img" aria-label="{}"').format(label)
+    if value is None:
+        role = Markup('aria-hidden="true"')
+    return _INTERVAL.format(role, Markup("").join(parts))
+
+
+def _dot(x: float, y: float) -> Markup:
+    """A round dot that stays round when the chart is stretched."""
+    return Markup('<path class="dot" d="M{:.1f} {:.1f}h.01"/>').format(x, y)
 
 
 def _clamp(value: float) -> float:
@@ -136,6 +153,12 @@ def phases_of(trace: Trace, translate: Callable[[str], str]) -> list[Phase]:
     return phases
 
 
+_LEFT: Final = 88.0
+_SPAN: Final = 312.0
+_ROW: Final = 30
+_TOP: Final = 22
+
+
 def timeline(
     phases: Sequence[Phase], first_byte_ms: float | None, first_byte_label: str, label: str
 ) -> Markup:
@@ -143,49 +166,38 @@ def timeline(
     if not phases:
         return Markup("")
     total = max(phase.end for phase in phases) or 1.0
-    left, width, row = 110.0, 470.0, 28
-    height = row * len(phases) + 34
-    parts = [_gridline(left + width * n / 4, height - 26, total * n / 4) for n in range(5)]
-    for number, phase in enumerate(phases):
-        y = number * row + 8
-        x = left + width * phase.start / total
-        bar = max(2.0, width * (phase.end - phase.start) / total)
-        parts.append(Markup('<text class="name" x="0" y="{}">{}</text>').format(y + 12, phase.name))
-        parts.append(
-            Markup(
-                '<rect class="bar {}" x="{:.1f}" y="{}" width="{:.1f}" height="16" rx="4">'
-                "<title>{}</title></rect>"
-            ).format(
-                phase.kind, x, y, bar, f"{phase.name}: {milliseconds(phase.end - phase.start)}"
-            )
-        )
-        anchor, text_x = ("end", x - 6) if x + bar > left + width - 60 else ("start", x + bar + 6)
-        if phase.kind != "whole" and text_x > left + 40:
-            parts.append(
-                Markup('<text class="value" x="{:.1f}" y="{}" text-anchor="{}">{}</text>').format(
-                    text_x, y + 12, anchor, milliseconds(phase.end - phase.start)
-                )
-            )
+    bottom = _TOP + _ROW * len(phases)
+    parts = [_gridline(_LEFT + _SPAN * n / 4, bottom, total * n / 4) for n in range(5)]
+    parts += [_bar(phase, _TOP + number * _ROW, total) for number, phase in enumerate(phases)]
     if first_byte_ms is not None and first_byte_ms <= total:
-        x = left + width * first_byte_ms / total
         parts.append(
-            Markup(
-                '<line class="mark" x1="{0:.1f}" x2="{0:.1f}" y1="2" y2="{1}"/>'
-                '<text class="markname" x="{0:.1f}" y="{2}" text-anchor="middle">{3}</text>'
-            ).format(
-                x, height - 26, height - 1, f"{first_byte_label} {milliseconds(first_byte_ms)}"
+            _mark(
+                first_byte_ms / total, bottom, f"{first_byte_label} {milliseconds(first_byte_ms)}"
             )
         )
-    return Markup(
-        '<svg class="timeline" viewBox="0 0 600 {}" role="img" aria-label="{}">{}</svg>'
-    ).format(height, label, Markup("").join(parts))
+    return _TIMELINE.format(bottom + 18, label, Markup("").join(parts))
 
 
-def _gridline(x: float, bottom: float, at_ms: float) -> Markup:
-    return Markup(
-        '<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="2" y2="{1}"/>'
-        '<text class="tick" x="{0:.1f}" y="{2}" text-anchor="middle">{3}</text>'
-    ).format(x, bottom, bottom + 12, milliseconds(at_ms))
+def _bar(phase: Phase, y: int, total: float) -> Markup:
+    x = _LEFT + _SPAN * phase.start / total
+    width = max(2.0, _SPAN * (phase.end - phase.start) / total)
+    length = milliseconds(phase.end - phase.start)
+    parts = _BAR.format(y + 17, phase.name, phase.kind, x, y + 4, width)
+    if width > 70:
+        return parts + _VALUE.format("inside", x + width - 8, y + 17, "end", length)
+    if x > _LEFT + 42:
+        return parts + _VALUE.format("value", x - 6, y + 17, "end", length)
+    return parts + _VALUE.format("value", x + width + 6, y + 17, "start", length)
+
+
+def _mark(share: float, bottom: int, text: str) -> Markup:
+    x = _LEFT + _SPAN * share
+    anchor = "start" if share < 0.3 else "end" if share > 0.7 else "middle"
+    return _MARK.format(x, bottom, anchor, text)
+
+
+def _gridline(x: float, bottom: int, at_ms: float) -> Markup:
+    return _GRID.format(x, bottom, bottom + 14, milliseconds(at_ms))
 
 
 def milliseconds(value: float | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -403,7 +404,7 @@ def make_stored(
 ) -> StoredTrace:
     """A stored trace with verdicts on each half of its answer and on each passage."""
     answer = trace.answer or ""
-    middle = next((i + 1 for i, c in enumerate(answer) if c in "。.!"), len(answer))
+    middle = next((m.end() for m in re.finditer(r"[。!]|\.(?= )", answer)), len(answer))
     spans = [(0, middle), (middle, len(answer))] if middle < len(answer) else [(0, middle)]
     support = tuple(
         Verdict(

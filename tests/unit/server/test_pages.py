@@ -1,0 +1,301 @@
+"""The pages: they render, they leak nothing, and nothing on them can run or leave the host."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+import rag_monitor.server.ui as ui
+from rag_monitor.domain.alert import RuleKind
+from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.errors import StoreUnavailable
+from rag_monitor.server.context import Services
+from rag_monitor.server.ui import catalog
+from rag_monitor.server.ui.chinese import CHINESE
+from rag_monitor.testing import make_trace
+from tests.unit.server.conftest import open_client
+from tests.unit.server.fakes import make_services, make_stored
+
+HTML = {"accept": "text/html"}
+PAGES = ("/", "/traces", "/alerts", "/judges", "/compare", "/settings", "/docs", "/nowhere")
+HOSTILE = (
+    "<script>alert(1)</script>",
+    '"><img src=x onerror=alert(1)>',
+    "javascript:alert(1)",
+    "<svg/onload=alert(1)>",
+    "{{7*7}}",
+    "![x](http://evil.example/x.png)",
+    "</title></textarea><iframe src=//evil.example>",
+)
+
+
+@pytest.fixture
+async def browser(services: Services) -> AsyncIterator[httpx.AsyncClient]:
+    async with open_client(services, headers=HTML) as client:
+        yield client
+
+
+def token_of(text: str) -> str:
+    found = re.search(r'name="token" value="([^"]+)"', text)
+    assert found is not None
+    return found[1]
+
+
+def trace_id_of(services: Services) -> str:
+    return next(iter(services.traces.stored))[1]
+
+
+@pytest.mark.parametrize("path", PAGES)
+@pytest.mark.parametrize("empty", [False, True])
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_every_page_renders_and_loads_nothing_from_elsewhere(
+    path: str, empty: bool, language: str
+) -> None:
+    async with open_client(make_services(empty=empty), headers=HTML) as client:
+        answer = await client.get(path, params={"lang": language})
+
+    text = answer.text
+    assert answer.status_code == (404 if path == "/nowhere" else 200)
+    assert f'<html lang="{"zh-CN" if language == "zh" else "en"}">' in text
+    assert not re.search(r'\sstyle="|<style|\son[a-z]+="|<script>', text)
+    assert not re.search(r'(?:src|href)="(?:https?:)?//', text)
+    assert len(answer.content) < 200_000
+
+
+async def test_a_trace_shows_what_is_not_supported_and_where_it_rests(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    text = (await browser.get(f"/traces/{trace_id_of(services)}")).text
+
+    assert re.search(r'<mark class="unsupported"[^>]*number_mismatch', text)
+    assert '<mark class="supported"' in text
+    assert 'href="#passage-1"' in text
+    assert 'id="passage-3"' in text
+    assert "embedded/full/3f9a/v1" in text
+    assert "judge_timeout" in text
+    assert '<svg class="timeline"' in text
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+async def test_what_was_traced_is_only_ever_text(hostile: str) -> None:
+    services = make_services()
+    trace = make_trace(
+        question=hostile,
+        answer=hostile + "。" + hostile,
+        contexts=(hostile,),
+        id="hostile",
+        app=hostile,
+        release=hostile,
+        user_id=hostile,
+        error=hostile,
+        model=hostile,
+        tags=(hostile,),
+        hits=(Hit(kind=HitKind.PLUGIN, name=hostile),),
+    )
+    services.traces.stored["default", trace.trace_id] = make_stored(trace)
+    async with open_client(services, headers=HTML) as client:
+        for path in ("/", "/traces", f"/traces/{trace.trace_id}", f"/traces?q={hostile}"):
+            answer = await client.get(path)
+            tags = " ".join(re.findall(r"<[a-zA-Z][^>]*>", re.sub(r'"[^"]*"', '""', answer.text)))
+            assert answer.status_code == 200
+            assert "onerror" not in tags
+            assert "onload" not in tags
+            assert "<iframe" not in tags
+            assert "<img src=x" not in tags
+            assert "<script>" not in answer.text
+            assert 'href="javascript:' not in answer.text
+            assert "49" not in re.findall(r"<h1[^>]*>([^<]*)</h1>", answer.text)
+
+
+async def test_a_mark_from_the_page_is_stored(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    trace_id = trace_id_of(services)
+    token = token_of((await browser.get(f"/traces/{trace_id}")).text)
+    form = {"token": token, "trace_id": trace_id, "value": "bad", "metric": "faithfulness"}
+
+    answer = await browser.post("/ui/feedback", data=form)
+
+    assert answer.status_code == 303
+    assert answer.headers["location"].startswith(f"/traces/{trace_id}")
+    assert services.feedback.marks[0].value == 0.0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ui/feedback",
+        "/ui/alerts/acknowledge",
+        "/ui/silences",
+        "/ui/silences/delete",
+        "/ui/rules",
+        "/ui/rules/delete",
+        "/ui/keys",
+        "/ui/keys/revoke",
+        "/logout",
+    ],
+)
+async def test_a_form_without_the_token_of_its_session_changes_nothing(
+    browser: httpx.AsyncClient, services: Services, path: str
+) -> None:
+    without_session = await browser.post(path, data={"token": "x", "id": "al-1", "name": "n"})
+    await browser.get("/")
+    wrong = await browser.post(path, data={"token": "wrong", "id": "al-1", "name": "n"})
+
+    assert (without_session.status_code, wrong.status_code) == (403, 403)
+    assert services.alerts.alerts["al-1"].acknowledged_by is None
+    assert services.keys.keys == {}
+
+
+async def test_alerts_are_acknowledged_and_silenced_on_the_page(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    token = token_of((await browser.get("/alerts")).text)
+
+    await browser.post("/ui/alerts/acknowledge", data={"token": token, "id": "al-1", "by": "梅"})
+    await browser.post(
+        "/ui/silences",
+        data={"token": token, "rule": "faithfulness drop", "app": "loan-assistant", "hours": "4"},
+    )
+    text = (await browser.get("/alerts")).text
+
+    assert services.alerts.alerts["al-1"].acknowledged_by == "梅"
+    assert "梅" in text
+    assert "01-05 16:00" in text
+
+
+async def test_a_rule_is_saved_once_it_can_work(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    token = token_of((await browser.get("/settings")).text)
+    form = {"token": token, "name": "low", "kind": "threshold", "metric": "faithfulness"}
+
+    refused = await browser.post("/ui/rules", data=form)
+    saved = await browser.post(
+        "/ui/rules", data=form | {"params": "limit = 0.7\nside = low", "enabled": "on"}
+    )
+
+    assert refused.status_code == 422
+    assert "params.limit" in refused.text
+    assert 'value="low"' in refused.text
+    assert saved.status_code == 303
+    assert services.rules.rules["low"].params == {"limit": 0.7, "side": "low"}
+    assert services.rules.rules["low"].kind is RuleKind.THRESHOLD
+
+
+async def test_a_new_key_is_shown_once(browser: httpx.AsyncClient, services: Services) -> None:
+    token = token_of((await browser.get("/settings")).text)
+
+    made = await browser.post(
+        "/ui/keys", data={"token": token, "name": "app", "scopes": ["ingest", "read"]}
+    )
+    secret = next(iter(services.keys.keys))
+
+    assert secret in made.text
+    assert secret not in (await browser.get("/settings")).text
+    assert {s.value for s in services.keys.keys[secret].scopes} == {"ingest", "read"}
+
+
+async def test_the_language_is_remembered(browser: httpx.AsyncClient) -> None:
+    await browser.get("/?lang=zh")
+
+    assert "忠实度" in (await browser.get("/")).text
+
+
+async def test_times_are_in_the_configured_zone() -> None:
+    services = make_services(timezone="Asia/Shanghai")
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get(f"/traces/{trace_id_of(services)}")).text
+
+    assert "2026-01-05 19:59:00" in text
+
+
+async def test_signing_in_opens_the_pages(locked: Services) -> None:
+    async with open_client(locked, headers=HTML) as client:
+        turned_away = await client.get("/alerts")
+        token = token_of((await client.get("/login?next=/alerts")).text)
+        wrong = await client.post("/login?next=/alerts", data={"token": token, "key": "guess"})
+        right = await client.post("/login?next=/alerts", data={"token": token, "key": "master-key"})
+        page = await client.get("/alerts")
+        left = await client.post("/logout", data={"token": token_of(page.text)})
+        again = await client.get("/alerts")
+
+    assert (turned_away.status_code, turned_away.headers["location"]) == (
+        303,
+        "/login?next=%2Falerts",
+    )
+    assert wrong.status_code == 401
+    assert (right.status_code, right.headers["location"]) == (303, "/alerts")
+    cookie = right.headers["set-cookie"]
+    assert "HttpOnly" in cookie
+    assert "SameSite=lax" in cookie
+    assert "master-key" not in cookie
+    assert page.status_code == 200
+    assert left.status_code == 303
+    assert again.status_code == 303
+
+
+@pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example"])
+async def test_signing_in_leads_to_our_own_pages_only(locked: Services, target: str) -> None:
+    async with open_client(locked, headers=HTML) as client:
+        token = token_of((await client.get("/login")).text)
+        answer = await client.post(
+            "/login", params={"next": target}, data={"token": token, "key": "master-key"}
+        )
+
+    assert answer.headers["location"] == "/"
+
+
+async def test_trouble_is_a_page_for_people(browser: httpx.AsyncClient, services: Services) -> None:
+    services.traces.error = StoreUnavailable()
+
+    answer = await browser.get(f"/traces/{'a' * 32}?lang=zh")
+
+    assert answer.status_code == 503
+    assert "暂时不可用" in answer.text
+
+
+async def test_only_our_own_files_are_served(client: httpx.AsyncClient) -> None:
+    style = await client.get("/static/app.css", headers={"range": "bytes=" + "0-0," * 1000 + "0-0"})
+
+    assert style.status_code == 200
+    assert "url(" not in style.text
+    assert (await client.get("/static/..%2fapp.py")).status_code == 404
+
+
+def test_everything_on_the_pages_is_translated() -> None:
+    folder = Path(ui.__file__).parent
+    pattern = re.compile(r"""\b_\(\s*(?:"([^"]+)"|'([^']+)')""")
+    texts = {
+        match[1] or match[2]
+        for file in folder.glob("templates/*.html")
+        for match in pattern.finditer(file.read_text())
+    }
+    for file in folder.glob("*.py"):
+        texts |= set(re.findall(r'translate\(\s*"([^"]+)"', file.read_text()))
+    texts |= {text for pair in catalog.METRICS.values() for text in pair}
+    for names in (catalog.KINDS, catalog.STATES, catalog.STATUSES, catalog.NOTES):
+        texts |= set(names.values())
+
+    assert texts - set(CHINESE) == set()
+    assert all(
+        set(re.findall(r"{\w+}", text)) == set(re.findall(r"{\w+}", chinese))
+        for text, chinese in CHINESE.items()
+    )
+
+
+async def test_an_answer_that_is_not_there_is_said_to_be_not_there(services: Services) -> None:
+    key, stored = next(iter(services.traces.stored.items()))
+    bare = replace(stored.trace, answer=None, contexts=None, question=None, hits=())
+    services.traces.stored[key] = replace(stored, trace=bare, scores=())
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get(f"/traces/{key[1]}")).text
+
+    assert "There is no answer" in text
+    assert "rm.record_contexts" in text
+    assert "Not judged yet." in text
