@@ -51,6 +51,9 @@ class LastResort:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
+        if scope["method"] == "HEAD":
+            # Servers leave the body of an answer to HEAD away by themselves.
+            scope = {**scope, "method": "GET"}
         started = False
 
         async def guarded(message: Message) -> None:

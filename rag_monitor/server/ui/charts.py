@@ -107,7 +107,7 @@ def interval_bar(
         left, right = _clamp(lower) * 200, _clamp(upper) * 200
         parts.append(_RANGE.format(left, max(2.0, right - left)))
     if value is not None:
-        parts.append(_dot(4 + _clamp(value) * 192, 5))
+        parts.append(_dot(_clamp(value) * 200, 5))
     role = Markup('role="img" aria-label="{}"').format(label)
     if value is None:
         role = Markup('aria-hidden="true"')

@@ -7,6 +7,7 @@ import threading
 from collections.abc import Iterator
 from datetime import UTC, datetime
 
+import httpx
 import pytest
 import uvicorn
 
@@ -128,3 +129,9 @@ def test_a_time_without_a_zone_is_refused(url: str) -> None:
         Client(url).traces(since=datetime(2026, 1, 1))  # noqa: DTZ001 - the point of the test
 
     assert Client(url).traces(since=datetime(2026, 1, 1, tzinfo=UTC), limit=1)
+
+
+def test_head_answers_like_get_without_a_body(url: str) -> None:
+    answer = httpx.head(f"{url}/healthz")
+
+    assert (answer.status_code, answer.content) == (200, b"")

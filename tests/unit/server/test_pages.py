@@ -19,7 +19,8 @@ from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.chinese import CHINESE
 from rag_monitor.testing import make_trace
 from tests.unit.server.conftest import open_client
-from tests.unit.server.fakes import make_services, make_stored
+from tests.unit.server.fakes import make_services
+from tests.unit.server.story import make_stored
 
 HTML = {"accept": "text/html"}
 PAGES = ("/", "/traces", "/alerts", "/judges", "/compare", "/settings", "/docs", "/nowhere")
