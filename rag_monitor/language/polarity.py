@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag_monitor.language.tokens import stem
+from rag_monitor.language.tokens import is_content, is_han, stem, tokenise
 
 _NEGATION: Final = re.compile(
     r"\b(?:not|never|no longer|cannot|nobody|nothing|none|neither|nor|without|no|hardly|rarely)\b"
@@ -78,11 +78,31 @@ HAN_OPPOSITES: Final = tuple(
 """Pairs of Chinese opposites, for matching inside unsegmented text."""
 
 
-def count_negations(folded: str) -> int:
-    """How many negations folded text holds; double negations count as none."""
-    return len(_NEGATION.findall(_DOUBLE.sub(" ", folded)))
+_MODAL: Final = frozenset("能会得应须要可是有被再太很必仅只许予在到了过曾")
+_REACH: Final = 14
 
 
-def negation_spans(folded: str) -> list[tuple[int, int]]:
-    """Where the negations of folded text stand."""
-    return [match.span() for match in _NEGATION.finditer(folded)]
+def negated_heads(folded: str) -> frozenset[str]:
+    """What the negations of folded text deny: the first content word or Han pair after each.
+
+    "is not covered" gives the stem of "covered"; 不得提前支取 gives 提前.
+    """
+    heads = set()
+    for match in _NEGATION.finditer(_DOUBLE.sub(" ", folded)):
+        tokens = tokenise(folded[match.end() : match.end() + _REACH * 3])
+        head = _head(tokens)
+        if head:
+            heads.add(head)
+    return frozenset(heads)
+
+
+def _head(tokens: list[str]) -> str:
+    for position, token in enumerate(tokens[:_REACH]):
+        if is_han(token):
+            if token in _MODAL:
+                continue
+            following = tokens[position + 1 : position + 2]
+            return token + (following[0] if following and is_han(following[0]) else "")
+        if is_content(token) and not token[0].isdigit():
+            return token
+    return ""

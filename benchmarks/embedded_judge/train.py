@@ -1,0 +1,216 @@
+"""Learn the weights of the embedded judge from permissively licensed rows.
+
+Usage: `python -m benchmarks.embedded_judge.train DATA_FOLDER`
+Writes `rag_monitor/judges/embedded/weights.json` and prints what was learnt as JSON. Deterministic:
+the same rows give the same file. Needs scipy; the judge itself needs nothing.
+
+A claim's log-odds of doubt is linear in its features with weights that cannot be negative. An
+answer is supported when all of its claims are, claims taken as independent; the likelihood of that
+is what is maximised, so rows of one claim and of many teach the same weights.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+
+from benchmarks.embedded_judge.corpora import Row, all_rows
+from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence, look_up_all
+from rag_monitor.judges.embedded.model import settle, total_doubt
+from rag_monitor.language.claims import take_apart
+
+Vector = NDArray[np.float64]
+
+TARGET = (
+    Path(__file__).resolve().parents[2] / "rag_monitor" / "judges" / "embedded" / "weights.json"
+)
+VERSION = "1"
+RIDGE = 1e-2
+FOLDS = 4
+MIX: dict[str, dict[str, float]] = {
+    "en": {
+        "wice": 1, "wice_withheld": 0.3, "wice_oracle": 1, "expertqa": 0.5, "expertqa_answer": 0.5,
+        "clapnq": 1, "clapnq_withheld": 0.5, "clapnq_long": 1, "clapnq_added": 1, "halueval": 0.2,
+        "made_en": 0.3, "made_en_withheld": 0.3, "made_en_negation": 0.1, "made_en_name": 0.1,
+        "made_en_number": 0.1, "made_en_unit": 0.02, "made_en_opposite": 0.05,
+    },
+    "zh": {
+        "uhgeval_keyword": 1, "uhgeval": 0.3, "made_zh": 0.5, "made_zh_withheld": 0.5,
+        "made_zh_number": 0.3, "made_zh_negation": 0.2, "made_zh_opposite": 0.2, "made_zh_unit": 0.1,
+    },
+}  # fmt: skip
+"""How much each corpus counts in the fit."""
+ANSWERS = {
+    "en": ("expertqa_answer", "clapnq", "clapnq_withheld", "clapnq_long", "clapnq_added", "wice"),
+    "zh": ("uhgeval", "made_zh", "made_zh_withheld", "made_zh_number"),
+}
+"""What the answer level is calibrated on."""
+PRIOR = {"claim": 0.25, "answer": 0.25}
+"""Share of unsupported claims and answers that the calibration assumes."""
+
+
+@dataclass(slots=True, eq=False)
+class Sample:
+    """One row with its claims looked up."""
+
+    row: Row
+    claims: list[ClaimEvidence]
+    features: Vector
+
+
+def samples(rows: list[Row]) -> list[Sample]:
+    """Look up every claim of every row that states something."""
+    found = []
+    for row in rows:
+        evidence = Evidence.build(row.contexts, row.question)
+        claims = look_up_all(take_apart(row.answer).claims, evidence, row.answer)
+        if claims:
+            found.append(Sample(row, claims, np.array([c.features for c in claims])))
+    return found
+
+
+def corpus_weights(chosen: list[Sample], mix: dict[str, float]) -> Vector:
+    """Each corpus counts as the mix says, both labels count the same."""
+    sizes: dict[str, int] = {}
+    for sample in chosen:
+        sizes[sample.row.corpus] = sizes.get(sample.row.corpus, 0) + 1
+    weights = np.array([mix[s.row.corpus] / sizes[s.row.corpus] for s in chosen])
+    doubted = np.array([not s.row.supported for s in chosen])
+    weights[doubted] *= 0.5 / weights[doubted].sum()
+    weights[~doubted] *= 0.5 / weights[~doubted].sum()
+    return weights
+
+
+def fit(chosen: list[Sample], mix: dict[str, float]) -> tuple[Vector, float]:
+    """Feature weights, none negative, and the bias."""
+    features = np.vstack([s.features for s in chosen])
+    owner = np.repeat(np.arange(len(chosen)), [len(s.features) for s in chosen])
+    doubted = np.array([not s.row.supported for s in chosen])
+    scale = features.std(axis=0) + 1e-6
+    scaled = features / scale
+    weights = corpus_weights(chosen, mix)
+
+    def loss(theta: Vector) -> tuple[float, Vector]:
+        doubt = scaled @ theta[:-1] + theta[-1]
+        holds = np.bincount(owner, -np.logaddexp(0, doubt), len(chosen))
+        holds = np.minimum(holds, -1e-9)
+        likelihood = np.where(doubted, np.log(-np.expm1(holds)), holds)
+        slope = np.where(doubted, -np.exp(holds) / -np.expm1(holds), 1.0) * weights
+        pull = slope[owner] * -1 / (1 + np.exp(-doubt))
+        gradient = -np.append(scaled.T @ pull, pull.sum())
+        gradient[:-1] += 2 * RIDGE * theta[:-1]
+        return float(-(weights * likelihood).sum() + RIDGE * (theta[:-1] ** 2).sum()), gradient
+
+    start = np.zeros(features.shape[1] + 1)
+    bounds = [(0.0, None)] * features.shape[1] + [(None, None)]
+    solved = minimize(loss, start, jac=True, method="L-BFGS-B", bounds=bounds)
+    return solved.x[:-1] / scale, float(solved.x[-1])
+
+
+def doubts(sample: Sample, weights: Vector, bias: float) -> list[float]:
+    """Log-odds of doubt of every claim, contradictions included."""
+    return [
+        settle(claim, float(raw))[0]
+        for claim, raw in zip(sample.claims, sample.features @ weights + bias, strict=True)
+    ]
+
+
+def fold_of(group: str) -> int:
+    """The fold of a source; the same in every run."""
+    return int(hashlib.sha256(group.encode()).hexdigest(), 16) % FOLDS
+
+
+def out_of_fold(chosen: list[Sample], mix: dict[str, float]) -> list[list[float]]:
+    """Doubts of every sample from weights that never saw its source."""
+    found: list[list[float]] = [[] for _ in chosen]
+    for fold in range(FOLDS):
+        weights, bias = fit([s for s in chosen if fold_of(s.row.group) != fold], mix)
+        for number, sample in enumerate(chosen):
+            if fold_of(sample.row.group) == fold:
+                found[number] = doubts(sample, weights, bias)
+    return found
+
+
+def platt(raw: Vector, doubted: Vector, weights: Vector, prior: float) -> tuple[float, float]:
+    """Slope and shift that make raw numbers log-odds, at a share `prior` of doubted rows."""
+    balanced = np.where(
+        doubted > 0, prior * weights / weights[doubted > 0].sum(), (1 - prior) * weights / weights[doubted == 0].sum()
+    )  # fmt: skip
+
+    def loss(theta: Vector) -> float:
+        odds = theta[0] * raw + theta[1]
+        return float((balanced * (np.logaddexp(0, odds) - doubted * odds)).sum())
+
+    solved = minimize(
+        loss, np.array([1.0, 0.0]), method="L-BFGS-B", bounds=[(0.05, 5), (None, None)]
+    )
+    return float(solved.x[0]), float(solved.x[1])
+
+
+def best_threshold(supported: Vector, doubted: Vector, weights: Vector) -> float:
+    """The probability that splits best: highest balanced accuracy, corpora weighted as in the fit."""
+    best, chosen = 0.0, 0.5
+    for threshold in np.linspace(0.05, 0.95, 181):
+        flagged = supported < threshold
+        hit = weights[flagged & (doubted > 0)].sum() / weights[doubted > 0].sum()
+        passed = weights[~flagged & (doubted == 0)].sum() / weights[doubted == 0].sum()
+        if hit + passed > best:
+            best, chosen = hit + passed, float(threshold)
+    return chosen
+
+
+def learn(every: list[Sample], language: str) -> dict[str, Any]:
+    """Weights and calibration of one language."""
+    mix = MIX[language]
+    chosen = [s for s in every if s.row.corpus in mix]
+    weights, bias = fit(chosen, mix)
+    held_out = out_of_fold(chosen, mix)
+    importance = corpus_weights(chosen, mix)
+    doubted = np.array([not s.row.supported for s in chosen], float)
+    single = np.array([len(d) == 1 for d in held_out])
+    slope, shift = platt(
+        np.array([max(d) for d in held_out])[single],
+        doubted[single],
+        importance[single],
+        PRIOR["claim"],
+    )
+    whole = np.array([s.row.corpus in ANSWERS[language] for s in chosen])
+    raw = np.array([total_doubt(d) for d in held_out])
+    answer_slope, answer_shift = platt(
+        raw[whole], doubted[whole], importance[whole], PRIOR["answer"]
+    )
+    supported = 1 / (1 + np.exp(answer_slope * raw[whole] + answer_shift))
+    return {
+        "claim": [round(float(w), 5) for w in weights],
+        "bias": round(bias, 5),
+        "slope": round(slope, 5),
+        "shift": round(shift, 5),
+        "answer_slope": round(answer_slope, 5),
+        "answer_shift": round(answer_shift, 5),
+        "threshold": round(best_threshold(supported, doubted[whole], importance[whole]), 3),
+    }
+
+
+def main(folder: Path) -> None:
+    """Learn both languages and write the weights."""
+    every = samples(all_rows(folder))
+    learnt = {
+        "version": VERSION,
+        "features": list(CLAIM_FEATURES),
+        "languages": {language: learn(every, language) for language in MIX},
+    }
+    TARGET.write_text(json.dumps(learnt, indent=1) + "\n", encoding="utf-8")
+    print(json.dumps(learnt, indent=1))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

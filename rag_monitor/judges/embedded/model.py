@@ -1,0 +1,151 @@
+"""From features to probabilities: the learnt weights, the contradiction floors, the calibration.
+
+Everything adds up in log-odds of doubt. Weights of doubt features are never negative, so no text
+can raise its score by matching less.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from importlib import resources
+from math import exp, log, log1p
+from typing import Any, Final
+
+from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
+from rag_monitor.language.script import has_han
+
+_LIMIT: Final = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """What was learnt for one language."""
+
+    claim: tuple[float, ...]
+    bias: float
+    slope: float
+    """Calibration of a claim's log-odds: slope and shift."""
+    shift: float
+    answer_slope: float
+    """Calibration of the answer's log total doubt: slope and shift."""
+    answer_shift: float
+    threshold: float
+    """`answer_supported` below this is flagged."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimVerdict:
+    """How doubtful one claim is, and why."""
+
+    doubt: float
+    """Log-odds that the passages do not support it, before calibration."""
+    probability: float
+    """Calibrated probability that they do."""
+    reason: str
+
+
+class Model:
+    """The weights of both languages."""
+
+    def __init__(self, packed: bytes) -> None:
+        data: dict[str, Any] = json.loads(packed)
+        if tuple(data["features"]) != CLAIM_FEATURES:
+            raise ValueError(
+                "the weights were learnt on other features; run benchmarks/embedded_judge/train.py"
+            )
+        self.version: str = data["version"]
+        self.digest = hashlib.sha256(packed).hexdigest()[:12]
+        self._weights = {
+            language: Weights(
+                claim=tuple(w["claim"]),
+                **{name: w[name] for name in Weights.__slots__ if name != "claim"},
+            )
+            for language, w in data["languages"].items()
+        }
+
+    def weights(self, text: str) -> Weights:
+        """The weights for the language of `text`."""
+        return self._weights["zh" if has_han(text) else "en"]
+
+    def claim(self, found: ClaimEvidence) -> ClaimVerdict:
+        """Judge one claim."""
+        weights = self.weights(found.span.text)
+        doubt = weights.bias
+        for value, weight in zip(found.features, weights.claim, strict=True):
+            doubt += value * weight
+        doubt, reason = settle(found, doubt)
+        return ClaimVerdict(doubt, 1 - sigmoid(weights.slope * doubt + weights.shift), reason)
+
+    def answer(self, doubts: Sequence[float], text: str) -> tuple[float, float]:
+        """Probability that no claim is unsupported, and the raw number behind it.
+
+        The raw number is the log of the summed doubt: claims are taken as independent, so one bad
+        claim is enough and many slightly doubtful ones add up.
+        """
+        weights = self.weights(text)
+        raw = total_doubt(doubts)
+        return 1 - sigmoid(weights.answer_slope * raw + weights.answer_shift), raw
+
+
+def total_doubt(doubts: Sequence[float]) -> float:
+    """Log of minus the log-probability that all claims hold, from their log-odds of doubt."""
+    return log(max(1e-9, sum(softplus(doubt) for doubt in doubts)))
+
+
+_FLOORS: Final = (
+    ("numbers_missing", 1.3, 0.5, "number_mismatch"),
+    ("units_changed", 1.2, 0.5, "unit_mismatch"),
+    ("dates_missing", 1.3, 0.5, "date_mismatch"),
+    ("names_missing", 0.9, 0.5, "name_not_found"),
+    ("negation", 1.0, 0.6, "negation"),
+    ("opposites", 1.0, 0.6, "opposite"),
+)
+"""Finding, least doubt it leaves, coverage it needs, reason code."""
+
+
+def settle(found: ClaimEvidence, doubt: float) -> tuple[float, str]:
+    """Lift the doubt to the floor of every contradiction found; lower it where facts were
+    derived or quoted."""
+    reason = "supported" if doubt < 0 else "not_covered"
+    contradicted = False
+    highest = doubt
+    for finding, floor, needed, name in _FLOORS:
+        if getattr(found.findings, finding) and found.covered >= needed:
+            if floor > highest or not contradicted:
+                reason = name
+            contradicted = True
+            highest = max(highest, floor)
+            doubt = softplus_max(doubt, floor)
+    if contradicted:
+        return doubt, reason
+    if found.verbatim:
+        return min(doubt, -3.6), "verbatim"
+    if found.findings.numbers_derived and found.features[0] < 0.5:
+        return min(doubt, -3.4), "derived_number"
+    return doubt, reason
+
+
+def softplus(value: float) -> float:
+    """log(1 + e^value), without overflow."""
+    return value + log1p(exp(-value)) if value > 0 else log1p(exp(max(-_LIMIT, value)))
+
+
+def softplus_max(a: float, b: float) -> float:
+    """log(e^a + e^b): a maximum that keeps the order of what lies below it."""
+    high, low = max(a, b), min(a, b)
+    return high + log1p(exp(max(-_LIMIT, low - high)))
+
+
+def sigmoid(value: float) -> float:
+    """1 / (1 + e^-value), without overflow."""
+    return 1 / (1 + exp(-max(-_LIMIT, min(_LIMIT, value))))
+
+
+@cache
+def shipped() -> Model:
+    """The model in the package."""
+    return Model((resources.files(__package__) / "weights.json").read_bytes())
