@@ -31,6 +31,8 @@ class Scheduler:
     """Runs jobs on intervals in the running event loop."""
 
     def __init__(self) -> None:
+        # Its remarks on coalesced runs are normal here; failures come through the listener.
+        logging.getLogger("apscheduler").setLevel(logging.ERROR)
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"coalesce": True, "misfire_grace_time": None, "max_instances": 1},
@@ -67,7 +69,6 @@ class Scheduler:
 
     def start(self) -> None:
         """Begin; needs a running event loop."""
-        logging.getLogger("apscheduler").setLevel(logging.ERROR)
         self._scheduler.start()
 
     async def stop(self, drain_s: float) -> bool:
