@@ -15,10 +15,11 @@ from rag_monitor import telemetry
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.outbox import Dispatcher
+from rag_monitor.alerting.rules import default_rules
 from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import EvaluationTask, PendingTrace, RetentionPolicy
-from rag_monitor.domain.trace import Trace
+from rag_monitor.domain.trace import DEFAULT_PROJECT, Trace
 from rag_monitor.errors import IngestError, LeaseLost
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
 from rag_monitor.ingest.derive import derive
@@ -118,8 +119,22 @@ class Jobs:
 
     async def check_rules(self) -> int:
         """Evaluate the alert rules; the count is of state changes."""
-        transitions = await asyncio.to_thread(self._engine.run, self._clock.now())
-        return len(transitions)
+        return await asyncio.to_thread(self._check_rules)
+
+    def _check_rules(self) -> int:
+        self.ship_rules()
+        try:
+            return len(self._engine.run(self._clock.now()))
+        except LeaseLost as error:
+            _log.warning("alert rules: %s", error)
+            return 0
+
+    def ship_rules(self) -> None:
+        """Give every project that has no rule at all the default ones."""
+        watched = {rule.project for rule in self._store.rules.all()}
+        for project in {DEFAULT_PROJECT, *self._store.traces.projects()} - watched:
+            for rule in default_rules(project=project):
+                self._store.rules.save(rule)
 
     async def deliver(self) -> int:
         """Send notifications that are due."""

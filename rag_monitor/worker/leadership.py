@@ -64,6 +64,15 @@ class Leadership:
             self._lease = None
         return self.leads
 
+    def require(self) -> None:
+        """Prove that this process still leads, by the database's clock.
+
+        Raises:
+            LeaseLost: Somebody else leads, or the database cannot be asked.
+        """
+        if not self.hold():
+            raise LeaseLost("another process leads by now; what was found is dropped")
+
     def release(self) -> None:
         """Step down at once, so that another process need not wait for the lease to run out."""
         if self._lease is None:

@@ -26,6 +26,9 @@ class Worker:
         """Begin working in the running event loop."""
         jobs, options = self._jobs, self._options
         await self._lead()
+        if self._leadership.leads:
+            # Before the first request: rules a person puts in must not meet defaults later.
+            await asyncio.to_thread(jobs.ship_rules)
         schedule = self._scheduler
         schedule.every(options.leader_ttl_s / 3, "lead", self._lead)
         schedule.every(options.poll_s, "evaluate", jobs.evaluate_due, drain=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.alerting.engine import AlertEngine
@@ -30,6 +31,7 @@ class Workshop:
     watched: Watched
     engine: AlertEngine
     plan: EvaluationPlan | None = None
+    dispatcher: Dispatcher | None = None
     worker: Worker | None = None
     leadership: Leadership | None = None
 
@@ -44,7 +46,9 @@ class Workshop:
         return self.engine.try_rule
 
     async def close(self) -> None:
-        """Release the judges."""
+        """Release the judges and the channels."""
+        if self.dispatcher is not None:
+            await asyncio.to_thread(self.dispatcher.close)
         for judge in self.plan.judges if self.plan is not None else ():
             await judge.close()
 
@@ -60,6 +64,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
     costly = None if settings.judge in (EMBEDDED, LEXICAL) else settings.judge
     watched = Watched(estimates, store, costly)
     channels = build_channels(settings)
+    leadership = Leadership(store.leases, owner, settings.worker.leader_ttl_s)
     engine = AlertEngine(
         watched,
         store.rules,
@@ -68,26 +73,27 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         settings.alerts,
         silences=store.silences,
         channels=tuple(channels),
+        before_save=leadership.require,
     )
-    workshop = Workshop(watched=watched, engine=engine)
     if settings.role not in ("all", "worker"):
-        return workshop
+        return Workshop(watched=watched, engine=engine)
     plan = create_plan(settings)
-    pipeline = Pipeline(plan, Sampler(settings.sampling), clock)
-    leadership = Leadership(store.leases, owner, settings.worker.leader_ttl_s)
+    dispatcher = Dispatcher(store.outbox, channels, clock)
     jobs = Jobs(
         store,
-        pipeline,
+        Pipeline(plan, Sampler(settings.sampling), clock),
         engine,
-        Dispatcher(store.outbox, channels),
+        dispatcher,
         clock,
         owner=owner,
         options=settings.worker,
         retention=settings.retention,
     )
-    return replace(
-        workshop,
+    return Workshop(
+        watched=watched,
+        engine=engine,
         plan=plan,
+        dispatcher=dispatcher,
         leadership=leadership,
         worker=Worker(jobs, leadership, settings.worker),
     )
