@@ -1,0 +1,257 @@
+"""The worker's jobs over a real store: evidence in, scores, rollups and alerts out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.outbox import Dispatcher
+
+from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.config import WorkerOptions
+from rag_monitor.domain.alert import AlertState, Notification
+from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
+from rag_monitor.domain.score import ScoreStatus
+from rag_monitor.domain.stored import RetentionPolicy
+from rag_monitor.domain.window import Series, Window
+from rag_monitor.errors import JudgeUnavailable
+from rag_monitor.evaluation.pipeline import Pipeline
+from rag_monitor.evaluation.plan import EvaluationPlan
+from rag_monitor.ingest.receiver import Receiver
+from rag_monitor.sampling.sampler import Sampler
+from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.store import Store
+from rag_monitor.testing import EPOCH, ManualClock, ScriptedJudge
+from rag_monitor.worker.jobs import Jobs
+from rag_monitor.worker.leadership import Leadership
+from rag_monitor.worker.watching import Watched
+
+
+class Recorder:
+    """A channel that keeps what it was sent."""
+
+    max_batch = 100
+
+    def __init__(self) -> None:
+        self.sent: list[Notification] = []
+
+    def send(self, batch: Any) -> None:
+        self.sent.extend(batch)
+
+
+class House:
+    """Store, receiver and jobs on one manual clock."""
+
+    def __init__(self, url: str, judge: ScriptedJudge) -> None:
+        self.clock = ManualClock()
+        self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
+        self.store.writer.start()
+        self.receiver = Receiver(self.store.writer, clock=self.clock)
+        self.estimates = Estimates(self.store.rollups)
+        self.channel = Recorder()
+        watched = Watched(self.estimates, self.store, None)
+        engine = AlertEngine(
+            watched,
+            self.store.rules,
+            self.store.alerts,
+            self.clock,
+            silences=self.store.silences,
+            channels=("recorder",),
+        )
+        self.dispatcher = Dispatcher(self.store.outbox, {"recorder": self.channel}, self.clock)
+        self.jobs = Jobs(
+            self.store,
+            Pipeline(EvaluationPlan(every=judge), Sampler(), self.clock),
+            engine,
+            self.dispatcher,
+            self.clock,
+            owner="test",
+            options=WorkerOptions(),
+            retention=RetentionPolicy(),
+        )
+
+    def close(self) -> None:
+        self.dispatcher.close()
+        self.store.close()
+
+    async def take(self, count: int, first: int = 0, **fields: Any) -> None:
+        rows = [
+            {
+                "id": f"t-{first + n}",
+                "app": "shop",
+                "question": f"question {first + n}?",
+                "contexts": ["a passage"],
+                "answer": "an answer",
+                "started_at": self.clock.now().isoformat(),
+                **fields,
+            }
+            for n in range(count)
+        ]
+        await self.receiver.receive_json(json.dumps(rows).encode(), "default")
+
+    async def work(self) -> None:
+        while await self.jobs.derive_due():
+            pass
+        while await self.jobs.evaluate_due():
+            pass
+        while await self.jobs.roll_up():
+            pass
+
+    def series(self, metric: str) -> Series:
+        return Series(project="default", app="shop", metric=metric, judge="combined")
+
+
+@pytest.fixture
+def judge() -> ScriptedJudge:
+    return ScriptedJudge(dict.fromkeys(Aspect, 0.9))
+
+
+@pytest.fixture
+def house(database_url: str, judge: ScriptedJudge) -> Iterator[House]:
+    built = House(database_url, judge)
+    yield built
+    built.close()
+
+
+async def test_a_trace_goes_all_the_way_to_an_estimate(house: House) -> None:
+    await house.take(60)
+    await house.work()
+
+    window = Window.ending(EPOCH + timedelta(minutes=1), timedelta(hours=1))
+    estimate = house.estimates.estimate(house.series("faithfulness"), window)
+
+    assert estimate.judged == 60
+    assert estimate.value == pytest.approx(0.9)
+    assert estimate.lower is not None
+    assert estimate.upper is not None
+    assert estimate.lower < 0.9 < estimate.upper
+
+
+async def test_sending_twice_changes_nothing(house: House, judge: ScriptedJudge) -> None:
+    await house.take(5)
+    await house.work()
+    await house.take(5)
+    await house.work()
+
+    assert len(judge.requests) == 5
+
+
+async def test_a_judge_that_is_away_is_asked_again_and_nothing_is_lost(database_url: str) -> None:
+    away = True
+
+    def script(request: JudgeRequest) -> Judgement | Exception:
+        if away:
+            return JudgeUnavailable()
+        return Judgement(
+            identity=judge.identity, missing=dict.fromkeys(request.aspects, "no_verdict")
+        )
+
+    judge = ScriptedJudge(script)
+    house = House(database_url, judge)
+    try:
+        await house.take(1)
+        await house.work()
+        assert house.store.tasks.backlog(house.clock.now()).waiting == 1
+
+        away = False
+        house.clock.advance(60)
+        await house.work()
+        assert house.store.tasks.backlog(house.clock.now()).waiting == 0
+    finally:
+        house.close()
+
+
+async def test_a_judge_that_stays_away_leaves_failed_scores_with_a_reason(
+    database_url: str,
+) -> None:
+    house = House(database_url, ScriptedJudge(lambda _: JudgeUnavailable()))
+    try:
+        await house.take(1)
+        for _ in range(4):
+            await house.work()
+            house.clock.advance(600)
+        (summary,) = house.store.traces.search(_query()).items
+        stored = house.store.traces.get("default", summary.trace_id)
+    finally:
+        house.close()
+
+    assert {score.status for score in stored.scores} == {ScoreStatus.FAILED}
+    assert {score.reason for score in stored.scores} == {"judge_unavailable"}
+
+
+def _query() -> Any:
+    from rag_monitor.domain.stored import TraceQuery
+
+    return TraceQuery(project="default")
+
+
+async def test_evidence_that_cannot_be_read_does_not_stop_the_others(house: House) -> None:
+    await house.take(2)
+    await house.take(1, first=10, contexts=None, answer=None)
+    await house.work()
+
+    assert len(house.store.traces.search(_query()).items) == 3
+
+
+async def test_a_fall_in_quality_fires_is_announced_once_and_resolves(database_url: str) -> None:
+    quality = {"now": 0.95}
+
+    def script(request: JudgeRequest) -> Judgement | Exception:
+        fixed = ScriptedJudge(dict.fromkeys(Aspect, quality["now"]))
+        from rag_monitor.domain.judgement import Verdict
+
+        return Judgement(
+            identity=judge.identity,
+            verdicts=tuple(
+                Verdict(aspect=aspect, probability=quality["now"], text="x")
+                for aspect in request.aspects & fixed.aspects
+            ),
+        )
+
+    judge = ScriptedJudge(script)
+    house = House(database_url, judge)
+    try:
+        number = 0
+        states: list[str] = []
+        for minute in range(200):
+            quality["now"] = 0.95 if minute < 65 or minute >= 125 else 0.4
+            await house.take(3, first=number)
+            number += 3
+            await house.work()
+            await house.jobs.check_rules()
+            await house.jobs.deliver()
+            drop = [
+                alert
+                for alert in house.store.alerts.load()
+                if "faithfulness" in alert.rule and alert.state is not AlertState.INACTIVE
+            ]
+            states.append(drop[0].state.value if drop else "inactive")
+            house.clock.advance(60)
+        events = [
+            (n.event, n.alert.app) for n in house.channel.sent if "faithfulness" in n.alert.rule
+        ]
+    finally:
+        house.close()
+
+    assert "firing" not in states[:65]
+    assert "firing" in states[65:125]
+    assert events[0] == ("firing", "shop")
+    assert ("resolved", "shop") in events
+    assert len([event for event, _ in events if event == "firing"]) == 1
+
+
+def test_only_one_process_leads_and_the_next_takes_over(database_url: str) -> None:
+    clock = ManualClock()
+    with Store.open(StoreOptions(url=database_url, auto_migrate=True), clock) as store:
+        first = Leadership(store.leases, "first", 30)
+        second = Leadership(store.leases, "second", 30)
+
+        assert first.hold()
+        assert not second.hold()
+        first.release()
+        assert second.hold()
+        assert not first.hold()
