@@ -72,8 +72,14 @@ PRIOR = 0.25
 BAGS = 20_000
 BAG_CLAIMS = (1, 12)
 """Fewest and most claims of a made-up answer; all lengths are equally likely."""
-CLAIM_PRIOR = 0.05
-"""Share of unsupported claims; about a quarter of the made-up answers has one."""
+COUNT_SLOPE = -0.25
+"""What the log number of claims adds to an answer's total doubt. 0 would take claims as independent,
+-1 would judge the mean claim; one short bad answer must still be seen as bad."""
+CLAIM_PRIOR = 0.12
+CLAIM_PRIOR_POWER = -0.4
+"""Share of unsupported claims of an answer of one claim, and how it falls with their number: long
+answers are worse, but not by as much as if every claim stood alone. About a quarter of the made-up
+answers has an unsupported claim."""
 
 
 @dataclass(slots=True, eq=False)
@@ -188,8 +194,8 @@ def best_threshold(supported: Vector, doubted: Vector, weights: Vector) -> float
 
 def bags(
     chosen: list[Sample], held_out: list[list[float]], language: str
-) -> tuple[Vector, Vector]:
-    """Total doubt of made-up answers, and whether one of their claims is unsupported."""
+) -> tuple[Vector, Vector, Vector]:
+    """Total doubt and claims of made-up answers, and whether a claim is unsupported."""
     draw = np.random.default_rng(3)
     pools = []
     for label, shares in zip((True, False), POOLS[language], strict=True):
@@ -206,8 +212,9 @@ def bags(
             weights += [share / len(found)] * len(found)
         pools.append((np.array(values), np.array(weights) / sum(weights)))
     raw, doubted = np.zeros(BAGS), np.zeros(BAGS)
-    for number, size in enumerate(draw.integers(BAG_CLAIMS[0], BAG_CLAIMS[1] + 1, BAGS)):
-        bad = int(draw.binomial(size, CLAIM_PRIOR))
+    sizes = draw.integers(BAG_CLAIMS[0], BAG_CLAIMS[1] + 1, BAGS)
+    for number, size in enumerate(sizes):
+        bad = int(draw.binomial(size, CLAIM_PRIOR * size**CLAIM_PRIOR_POWER))
         good_values, good_weights = pools[0]
         bad_values, bad_weights = pools[1]
         claims = [
@@ -215,7 +222,7 @@ def bags(
             *draw.choice(bad_values, bad, p=bad_weights),
         ]
         raw[number], doubted[number] = total_doubt([float(c) for c in claims]), bad > 0
-    return raw, doubted
+    return raw, sizes.astype(float), doubted
 
 
 def learn(every: list[Sample], language: str) -> dict[str, Any]:
@@ -230,9 +237,9 @@ def learn(every: list[Sample], language: str) -> dict[str, Any]:
     slope, shift = platt(
         np.array([max(d) for d in held_out])[single], doubted[single], importance[single], PRIOR
     )
-    raw, bad = bags(chosen, held_out, language)
-    equal = np.ones(len(raw))
-    answer_slope, answer_shift = platt(raw, bad, equal, float(bad.mean()))
+    raw, sizes, bad = bags(chosen, held_out, language)
+    raw = raw + COUNT_SLOPE * np.log(sizes)
+    answer_slope, answer_shift = platt(raw, bad, np.ones(len(bad)), float(bad.mean()))
     supported = 1 / (1 + np.exp(answer_slope * raw + answer_shift))
     return {
         "claim": [round(float(w), 5) for w in weights],
@@ -241,7 +248,8 @@ def learn(every: list[Sample], language: str) -> dict[str, Any]:
         "shift": round(shift, 5),
         "answer_slope": round(answer_slope, 5),
         "answer_shift": round(answer_shift, 5),
-        "threshold": round(best_threshold(supported, bad, equal), 3),
+        "count_slope": COUNT_SLOPE,
+        "threshold": round(best_threshold(supported, bad, np.ones(len(bad))), 3),
         "held_out_auroc": held_out_figures(chosen, held_out),
     }
 
