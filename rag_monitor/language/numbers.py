@@ -38,7 +38,7 @@ _ASCII_UNITS: Final = "|".join(
 _HAN_SCALES: Final = "|".join(sorted((s for s in SCALE if not s.isascii()), key=len, reverse=True))
 _ARABIC: Final = re.compile(
     r"(?P<cur>hk\$|us\$|[$£€¥])?\s?"
-    r"(?<![\w.])(?P<num>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    r"(?<![a-z\d.])(?P<num>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
     rf"(?P<scale>\s?(?:{_HAN_SCALES})|\s?(?:thousand|millions?|mn|billions?|bn|trillion|tn|hundred|dozen|k|b)\b|m\b)?"
     r"\+?(?P<unit>\s?(?:%|‰|percent(?:age points?)?|per cent|个百分点)"
     rf"|\s?(?:{_UNITS})|[\s-]?(?:{_ASCII_UNITS})\b|\s?°\s?[cf]?)?"

@@ -33,6 +33,8 @@ class Weights:
     answer_slope: float
     """Calibration of the answer's log total doubt: slope and shift."""
     answer_shift: float
+    count_slope: float
+    """What the log number of claims adds to the total doubt; not positive."""
     threshold: float
     """`answer_supported` below this is flagged."""
 
@@ -83,11 +85,11 @@ class Model:
     def answer(self, doubts: Sequence[float], text: str) -> tuple[float, float]:
         """Probability that no claim is unsupported, and the raw number behind it.
 
-        The raw number is the log of the summed doubt: claims are taken as independent, so one bad
-        claim is enough and many slightly doubtful ones add up.
+        The raw number is the log of the summed doubt, less a part of what sheer length adds to
+        it: one bad claim is enough, and many slightly doubtful ones add up.
         """
         weights = self.weights(text)
-        raw = total_doubt(doubts)
+        raw = total_doubt(doubts) + weights.count_slope * log(len(doubts))
         return 1 - sigmoid(weights.answer_slope * raw + weights.answer_shift), raw
 
 
