@@ -20,7 +20,8 @@ class Counters:
 
     def renew_after_fork(self) -> None:
         """Start from zero with a fresh lock: what the parent produced is the parent's."""
-        self.changed = threading.Condition(threading.RLock())
+        self._lock = threading.RLock()
+        self.changed = threading.Condition(self._lock)
         self.produced = 0
         self.adopted = 0
         """How many of the produced a dead process left behind in the spool."""
@@ -42,7 +43,7 @@ class Counters:
 
     def produce(self) -> None:
         """One more thing to deliver."""
-        with self.changed:
+        with self._lock:
             self.produced += 1
 
     def adopt(self, count: int) -> None:

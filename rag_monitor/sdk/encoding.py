@@ -168,11 +168,12 @@ class Encoder:
         self, items: Sequence[TakenDocument], clean: Sanitiser, knowledge_base: object
     ) -> str:
         documents = []
+        inherited = clean.label(knowledge_base)
         for item in items:
             if clean.left <= 0:
                 clean.truncated = True
                 break
-            documents.append(_document(item, clean, knowledge_base))
+            documents.append(_document(item, clean, inherited))
         return "[" + ",".join(documents) + "]"
 
     def _attributes(self, encoded: EncodedTrace, live: LiveTrace, lists: list[str]) -> None:
@@ -304,7 +305,7 @@ def _labels(record: dict[str, Json], live: LiveTrace, clean: Sanitiser) -> None:
         record["metadata"] = clean.tree("metadata", extra)
 
 
-def _document(item: TakenDocument, clean: Sanitiser, knowledge_base: object) -> str:
+def _document(item: TakenDocument, clean: Sanitiser, knowledge_base: str | None) -> str:
     content, id_, score, own, metadata = item
     clean.left -= _DOCUMENT_OVERHEAD
     parts: list[str] = []
@@ -317,7 +318,7 @@ def _document(item: TakenDocument, clean: Sanitiser, knowledge_base: object) -> 
     number = finite(score) if score is not None else None
     if number is not None:
         parts.append(f'"score":{number!r}')
-    base = clean.label(own if own is not None else knowledge_base)
+    base = clean.label(own) if own is not None else knowledge_base
     if base is not None:
         parts.append(f'"knowledge_base":{_quote(base)}')
     if metadata:

@@ -55,8 +55,12 @@ class Envelope:
         if dropped:
             attributes = {**attributes, semconv.DROPPED: json.dumps(dict(dropped))}
         resource = Resource(attributes=to_attributes(attributes)).SerializeToString()
-        body = b"".join([self._scope, *(_field(_SPAN, span) for span in spans)])
-        return _field(_RESOURCE_SPANS, _field(_RESOURCE, resource) + _field(_SCOPE_SPANS, body))
+        parts = [self._scope]
+        for span in spans:
+            parts += (_SPAN, _varint(len(span)), span)
+        size = sum(map(len, parts))
+        head = _field(_RESOURCE, resource) + _SCOPE_SPANS + _varint(size)
+        return b"".join((_RESOURCE_SPANS, _varint(len(head) + size), head, *parts))
 
 
 def rejected_spans(reply: bytes) -> int:

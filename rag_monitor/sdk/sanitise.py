@@ -78,6 +78,11 @@ class Sanitiser:
         """As `content`, for a text that was among those given to `screen`."""
         if not self._content:
             return None
+        if self._cleared and type(value) is str and value.isascii():
+            size = len(value)  # the usual case, decided without another look at the text
+            if size <= self._per_text and size <= self.left and "\0" not in value:
+                self.left -= size
+                return value
         return self.text(field, value, redact=not self._cleared)
 
     def content(self, field: str, value: object) -> str | None:
