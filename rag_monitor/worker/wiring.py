@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.notifiers.registry import build_all
 from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.config import Settings
 from rag_monitor.domain.alert import AlertRule, Finding
@@ -16,7 +17,6 @@ from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.store import Store
-from rag_monitor.worker.channels import build_channels
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.judging import EMBEDDED, LEXICAL, create_plan
 from rag_monitor.worker.leadership import Leadership
@@ -63,7 +63,9 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
     estimates = Estimates(store.rollups)
     costly = None if settings.judge in (EMBEDDED, LEXICAL) else settings.judge
     watched = Watched(estimates, store, costly)
-    channels = build_channels(settings)
+    channels = build_all(
+        settings.notifiers, language=settings.language, public_url=settings.public_url
+    )
     leadership = Leadership(store.leases, owner, settings.worker.leader_ttl_s)
     engine = AlertEngine(
         watched,
