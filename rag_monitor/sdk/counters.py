@@ -4,12 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
-from typing import Final
-
-DROP_REASONS: Final = (
-    "queue_full", "too_large", "encode_failed", "rejected", "exit", "spool_full", "fork",
-    "share_failed", "http_4xx",
-)  # fmt: skip
 
 
 class Counters:

@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections import deque
+from pathlib import Path
 from typing import Final, Protocol
 
 from opentelemetry import context as otel_context
@@ -80,6 +81,7 @@ class Sender:
         self._wake = threading.Event()
         self._start_lock = threading.RLock()
         self._held: deque[Batch] = deque()
+        self._parked: deque[tuple[str, int]] = deque()
         self._stopping = False
         self._failures = 0
         self._retry_at = 0.0
@@ -169,12 +171,13 @@ class Sender:
     def _pause_s(self) -> float:
         if not self._held:
             return self._options.interval_s
-        return max(0.0, self._retry_at - time.monotonic())
+        wait = max(0.0, self._retry_at - time.monotonic())
+        return wait if self._spool is None else min(wait, self._options.interval_s)
 
     def _drain(self) -> None:
         while not self._stopping:
             if not self._held:
-                batch = self._adopted()
+                batch = self._adopted() or self._unparked()
                 if batch is None:
                     batch = self._collect()
                     if batch is None:
@@ -182,6 +185,7 @@ class Sender:
                     self._keep(batch)
                 self._held.append(batch)
             if time.monotonic() < self._retry_at:
+                self._park()
                 return
             batch = self._held[0]
             self._settle(batch, self._send(batch))
@@ -285,9 +289,33 @@ class Sender:
         self._counters.adopt(len(batch))
         return batch
 
+    def _park(self) -> None:
+        """While the server is away, move what waits in memory to disk."""
+        while self._spool is not None and len(self._held) == 1:
+            batch = self._collect()
+            if batch is None:
+                return
+            self._keep(batch)
+            if batch.file is None:
+                self._held.append(batch)
+            else:
+                self._parked.append((batch.file, len(batch)))
+
+    def _unparked(self) -> Batch | None:
+        """The oldest batch that was moved to disk."""
+        while self._spool is not None and self._parked:
+            file, count = self._parked.popleft()
+            batch = Batch(self._spool.read(Path(file)))
+            batch.file = file
+            self._counters.drop("spool_lost", count - len(batch))
+            if batch.traces:
+                return batch
+        return None
+
     def _save_rest(self, spool: Spool) -> int:
         """Write what is still in memory to disk; returns how many traces will not be lost."""
         saved = sum(len(batch) for batch in self._held if batch.file is not None)
+        saved += sum(count for _, count in self._parked)
         while (batch := self._collect()) is not None:
             if batch.note is None and spool.save(batch.traces) is not None:
                 saved += len(batch)

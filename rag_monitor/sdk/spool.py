@@ -94,7 +94,7 @@ class Spool:
                 return None
             while self._orphans:
                 file = self._orphans.popleft()
-                traces = self._read(file)
+                traces = self.read(file)
                 if traces:
                     return str(file), traces
 
@@ -135,7 +135,8 @@ class Spool:
         self._own = own
         return own
 
-    def _read(self, file: Path) -> list[list[bytes]]:
+    def read(self, file: Path) -> list[list[bytes]]:
+        """The traces of a batch; what is damaged is left out."""
         traces: list[list[bytes]] = []
         try:
             data = file.read_bytes()

@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -326,7 +327,7 @@ def test_the_environment_configures(
 
 
 def test_the_spool_survives_a_process_that_never_delivered(
-    bad_server: MakeServer, tmp_path: Any
+    bad_server: MakeServer, tmp_path: Path
 ) -> None:
     rm.configure(endpoint="http://127.0.0.1:9", spool_dir=str(tmp_path))
     make(3)
@@ -344,7 +345,7 @@ def test_the_spool_survives_a_process_that_never_delivered(
     assert dropped() == {}
 
 
-def test_a_damaged_spool_file_is_skipped(bad_server: MakeServer, tmp_path: Any) -> None:
+def test_a_damaged_spool_file_is_skipped(bad_server: MakeServer, tmp_path: Path) -> None:
     rm.configure(endpoint="http://127.0.0.1:9", spool_dir=str(tmp_path))
     make(1)
     rm.flush(0.3)
@@ -357,3 +358,20 @@ def test_a_damaged_spool_file_is_skipped(bad_server: MakeServer, tmp_path: Any) 
     make(1)
     assert rm.flush(5)
     assert sum(len(spans_in(body)) for _, _, body, _ in server.requests) == 1
+
+
+def test_with_a_spool_an_outage_longer_than_the_queue_loses_nothing(
+    bad_server: MakeServer, tmp_path: Path
+) -> None:
+    away = [True]
+    server = bad_server(lambda *_: (503, {"Retry-After": "1"}, b"") if away[0] else OK)
+    rm.configure(endpoint=server.url, spool_dir=str(tmp_path), max_queue=300, interval_s=0.02)
+    for _ in range(10):
+        make(100)
+        rm.flush(0.1)
+    away[0] = False
+
+    assert rm.flush(10)
+    assert dropped() == {}
+    assert rm.stats()["delivered"] == 1000
+    assert not list(tmp_path.rglob("*.spans"))
