@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from rag_monitor.errors import ConfigurationError, RagMonitorError
+from rag_monitor.errors import ConfigurationError, RagMonitorError, UnknownJudge, UnknownMetric
 
 __all__ = ["main"]
 
@@ -30,7 +30,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         )
     try:
         app(args=None if argv is None else list(argv), prog_name="rag-monitor")
-    except ConfigurationError as error:
+    except (ConfigurationError, UnknownJudge, UnknownMetric) as error:
         _exit(str(error), MISUSED)
     except RagMonitorError as error:
         _exit(str(error), FAILED)
