@@ -34,7 +34,7 @@ EXCEPTION_MESSAGE: Final = "exception.message"
 SESSION_ID: Final = "session.id"
 USER_ID: Final = "user.id"
 
-# --- OpenTelemetry GenAI ------------------------------------------------------------------------
+# --- OpenTelemetry GenAI ----------------------------------------------------------------------
 GEN_AI_OPERATION: Final = "gen_ai.operation.name"
 GEN_AI_CONVERSATION_ID: Final = "gen_ai.conversation.id"
 GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
@@ -66,7 +66,7 @@ GEN_AI_EVALUATION_VALUE: Final = "gen_ai.evaluation.score.value"
 GEN_AI_EVALUATION_LABEL: Final = "gen_ai.evaluation.score.label"
 GEN_AI_EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 
-# --- OpenInference --------------------------------------------------------------------------------
+# --- OpenInference ----------------------------------------------------------------------------
 OI_SPAN_KIND: Final = "openinference.span.kind"
 OI_PROJECT: Final = "openinference.project.name"
 OI_INPUT: Final = "input.value"
@@ -85,3 +85,61 @@ OI_METADATA: Final = "metadata"
 TEXT_PLAIN: Final = "text/plain"
 WITHHELD: Final = frozenset({"__REDACTED__", "<generator object>"})
 """Literals other instrumentations write where content was withheld: missing, not text."""
+
+# --- more OpenInference -----------------------------------------------------------------------
+OI_PROMPT_TOKENS: Final = "llm.token_count.prompt"
+OI_COMPLETION_TOKENS: Final = "llm.token_count.completion"
+OI_REQUEST_MODEL: Final = "llm.request.model_name"
+OI_RESPONSE_MODEL: Final = "llm.response.model_name"
+OI_INPUT_MESSAGES_PREFIX: Final = "llm.input_messages."
+OI_OUTPUT_MESSAGES_PREFIX: Final = "llm.output_messages."
+
+# --- more OpenTelemetry GenAI -----------------------------------------------------------------
+GEN_AI_PROVIDER: Final = "gen_ai.provider.name"
+GEN_AI_LEGACY_PROMPT_PREFIX: Final = "gen_ai.prompt."
+GEN_AI_LEGACY_COMPLETION_PREFIX: Final = "gen_ai.completion."
+GEN_AI_LEGACY_PROMPT_EVENT: Final = "gen_ai.content.prompt"
+GEN_AI_LEGACY_COMPLETION_EVENT: Final = "gen_ai.content.completion"
+GEN_AI_LEGACY_PROMPT: Final = "gen_ai.prompt"
+GEN_AI_LEGACY_COMPLETION: Final = "gen_ai.completion"
+GEN_AI_CHUNK_EVENTS: Final = frozenset(
+    {"gen_ai.content.completion.chunk", "llm.content.completion.chunk"}
+)
+GEN_AI_USER_EVENT: Final = "gen_ai.user.message"
+GEN_AI_CHOICE_EVENT: Final = "gen_ai.choice"
+GEN_AI_IS_STREAMING: Final = "gen_ai.is_streaming"
+GEN_AI_USER: Final = "gen_ai.user"
+GEN_AI_TASK_STATUS: Final = "gen_ai.task.status"
+
+# --- OpenLLMetry (Traceloop) ------------------------------------------------------------------
+TL_PREFIX: Final = "traceloop."
+TL_SPAN_KIND: Final = "traceloop.span.kind"
+TL_ENTITY_NAME: Final = "traceloop.entity.name"
+TL_ENTITY_INPUT: Final = "traceloop.entity.input"
+TL_ENTITY_OUTPUT: Final = "traceloop.entity.output"
+TL_WORKFLOW_NAME: Final = "traceloop.workflow.name"
+TL_ASSOCIATION_PREFIX: Final = "traceloop.association.properties."
+DB_SYSTEM: Final = "db.system"
+DB_OPERATION: Final = "db.operation"
+DB_QUERY_RESULT_EVENT: Final = "db.query.result"
+DB_SEARCH_RESULT_EVENT: Final = "db.search.result"
+
+# --- Langfuse ---------------------------------------------------------------------------------
+LF_PREFIX: Final = "langfuse."
+LF_TYPE: Final = "langfuse.observation.type"
+LF_INPUT: Final = "langfuse.observation.input"
+LF_OUTPUT: Final = "langfuse.observation.output"
+LF_METADATA_PREFIX: Final = "langfuse.observation.metadata."
+LF_LEVEL: Final = "langfuse.observation.level"
+LF_STATUS_MESSAGE: Final = "langfuse.observation.status_message"
+LF_MODEL: Final = "langfuse.observation.model.name"
+LF_USAGE: Final = "langfuse.observation.usage_details"
+LF_COMPLETION_START: Final = "langfuse.observation.completion_start_time"
+LF_TRACE_INPUT: Final = "langfuse.trace.input"
+LF_TRACE_OUTPUT: Final = "langfuse.trace.output"
+LF_TRACE_TAGS: Final = "langfuse.trace.tags"
+LF_ENVIRONMENT: Final = "langfuse.environment"
+LF_RELEASE: Final = "langfuse.release"
+LF_USER: Final = "langfuse.user.id"
+LF_SESSION: Final = "langfuse.session.id"
+LF_APP_ROOT: Final = "langfuse.internal.is_app_root"

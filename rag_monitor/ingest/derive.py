@@ -5,26 +5,61 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 
+from rag_monitor import telemetry
 from rag_monitor.domain.ports import BlobFormat
+from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Trace
+from rag_monitor.errors import MalformedPayload
+from rag_monitor.ingest.assembly import assemble
 from rag_monitor.ingest.conventions import ours
+from rag_monitor.ingest.finish import finish
+from rag_monitor.ingest.foreign import read_trace
+from rag_monitor.ingest.limits import DeriveOptions
 from rag_monitor.ingest.spans import decode_spans, unique_spans
 from rag_monitor.ingest.trace_json import decode_trace, parse_row
 
 
 def derive(
-    project: str, blobs: Sequence[tuple[BlobFormat, bytes]], received_at: datetime
+    project: str,
+    blobs: Sequence[tuple[BlobFormat, bytes]],
+    received_at: datetime,
+    options: DeriveOptions | None = None,
 ) -> Trace | None:
-    """The trace that `blobs` are evidence of; None when they hold no answered question.
+    """The trace that `blobs` are evidence of; None when they hold no request.
+
+    The order of the blobs and spans that came twice change nothing; of several Trace JSON rows the
+    last one wins, and a row wins over spans.
+
+    Args:
+        project: The tenant.
+        blobs: Uncompressed evidence, in order of arrival.
+        received_at: When the first of it came; stands in for times that cannot be true.
+        options: Limits and redaction.
 
     Raises:
         MalformedPayload: The evidence cannot be read.
     """
+    options = options or DeriveOptions()
     rows = [payload for format_, payload in blobs if format_ is BlobFormat.TRACE_JSON]
     if rows:
-        return decode_trace(parse_row(rows[-1]), project=project, received_at=received_at)
-    spans = unique_spans(s for format_, payload in blobs for s in decode_spans(payload))
+        trace = decode_trace(parse_row(rows[-1]), project=project, received_at=received_at)
+        return finish(trace, options, received_at)
+    spans = unique_spans(
+        s for format_, payload in blobs for s in decode_spans(payload, options.limits)
+    )
+    if not spans:
+        return None
+    cut = len(spans) > options.limits.max_spans
+    found = _read(project, spans[: options.limits.max_spans], received_at)
+    return None if found is None else finish(found, options, received_at, cut=cut)
+
+
+def _read(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
     root = ours.find_root(spans)
     if root is not None:
-        return ours.read_root(project, root, received_at)
-    return None
+        try:
+            return ours.read_root(project, root, received_at)
+        except MalformedPayload:
+            # A limit of the sender's SDK cut the record; the standard attributes are still there.
+            telemetry.dropped("derive", "broken_record")
+    return read_trace(project, assemble(spans), received_at)

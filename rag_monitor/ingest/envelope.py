@@ -1,7 +1,7 @@
-"""OTLP requests cut into one blob of evidence per trace, without understanding a single attribute.
+"""OTLP requests cut into one blob of evidence per trace; no attribute is understood yet.
 
-Protobuf bodies are read in two steps: an envelope whose spans are still bytes, then each span alone.
-One broken span is rejected; its neighbours live. Raw bytes are kept, not written anew.
+Bodies are read in two steps: an envelope whose spans are still bytes, then each span alone. One
+broken span is rejected; its neighbours live. Raw bytes are kept, not written anew.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ from typing import Any, Final
 
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.message import DecodeError
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope as ScopeMessage
+from opentelemetry.proto.resource.v1.resource_pb2 import Resource as ResourceMessage
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 
 from rag_monitor import semconv
@@ -36,8 +38,8 @@ def _envelope_class() -> Any:
             kind.field.add(
                 name=field_name,
                 number=number,
-                label=label,  # type: ignore[arg-type]
-                type=type_,  # type: ignore[arg-type]
+                label=label,
+                type=type_,
                 type_name=type_name or None,
             )
 
@@ -111,7 +113,9 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
     decoded = Decoded(spans=total)
     groups: dict[bytes, _Group] = {}
     for resource in envelope.resource_spans:
+        _check(ResourceMessage, resource.resource, "resource")
         for scope in resource.scope_spans:
+            _check(ScopeMessage, scope.scope, "scope")
             for trace_id, part in _of_scope(resource, scope, groups, decoded):
                 groups[trace_id].parts.append(part)
     decoded.blobs = [
@@ -128,6 +132,14 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
     return decoded
 
 
+def _check(kind: type[ResourceMessage | ScopeMessage], raw: bytes, what: str) -> None:
+    """Refuse a broken resource or scope now: every span below it would be unreadable later."""
+    try:
+        kind.FromString(raw)
+    except DecodeError as error:
+        raise MalformedPayload(f"the {what} cannot be decoded: {error}") from None
+
+
 def _of_scope(
     resource: Any, scope: Any, groups: dict[bytes, _Group], decoded: Decoded
 ) -> Iterator[tuple[bytes, bytes]]:
@@ -141,17 +153,17 @@ def _of_scope(
         group.spans += 1
         _note_root(span, group)
         spans.setdefault(span.trace_id, []).append(raw)
-    head = _field(1, scope.scope) if scope.scope else b""
-    tail = _field(3, scope.schema_url.encode()) if scope.schema_url else b""
+    head = length_delimited(1, scope.scope) if scope.scope else b""
+    tail = length_delimited(3, scope.schema_url.encode()) if scope.schema_url else b""
     for trace_id, raws in spans.items():
-        inner = head + b"".join(_field(2, raw) for raw in raws) + tail
-        outer = _field(1, resource.resource) if resource.resource else b""
-        yield trace_id, _field(1, outer + _field(2, inner))
+        inner = head + b"".join(length_delimited(2, raw) for raw in raws) + tail
+        outer = length_delimited(1, resource.resource) if resource.resource else b""
+        yield trace_id, length_delimited(1, outer + length_delimited(2, inner))
 
 
 def _read(raw: bytes, decoded: Decoded) -> SpanMessage | None:
     try:
-        span = SpanMessage.FromString(raw)
+        span: SpanMessage = SpanMessage.FromString(raw)
     except DecodeError:
         decoded.reject("span cannot be decoded")
         return None
@@ -161,11 +173,15 @@ def _read(raw: bytes, decoded: Decoded) -> SpanMessage | None:
     if len(span.span_id) != 8 or span.span_id == _ZERO_SPAN:
         decoded.reject("span id is not 8 bytes, or all zero")
         return None
+    parent = span.parent_span_id
+    if parent and len(parent) != 8:
+        decoded.reject("parent span id is not 8 bytes")
+        return None
     return span
 
 
 def _note_root(span: SpanMessage, group: _Group) -> None:
-    root = not span.parent_span_id or bool(span.flags & _REMOTE_PARENT)
+    root = not any(span.parent_span_id) or bool(span.flags & _REMOTE_PARENT)
     for attribute in span.attributes:
         if attribute.key == semconv.COMPLETE and attribute.value.bool_value:
             group.complete = True
@@ -175,12 +191,20 @@ def _note_root(span: SpanMessage, group: _Group) -> None:
     group.has_root = group.has_root or root
 
 
-def _field(number: int, content: bytes) -> bytes:
-    """A length-delimited protobuf field."""
-    size = len(content)
-    length = bytearray()
-    while size > 0x7F:
-        length.append(size & 0x7F | 0x80)
-        size >>= 7
-    length.append(size)
-    return bytes([number << 3 | 2]) + bytes(length) + content
+def length_delimited(number: int, content: bytes) -> bytes:
+    """A protobuf field that holds bytes, a string or a message."""
+    return bytes((number << 3 | 2,)) + _varint(len(content)) + content
+
+
+def varint_field(number: int, value: int) -> bytes:
+    """A protobuf field that holds a non-negative integer."""
+    return bytes((number << 3,)) + _varint(value)
+
+
+def _varint(value: int) -> bytes:
+    encoded = bytearray()
+    while value > 0x7F:
+        encoded.append(value & 0x7F | 0x80)
+        value >>= 7
+    encoded.append(value)
+    return bytes(encoded)

@@ -1,62 +1,88 @@
-"""Decompression that cannot be made to fill memory."""
+"""Decompression under a total cap: a small body must not become a large memory."""
 
 from __future__ import annotations
 
 import zlib
+from typing import Final
 
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge, UnsupportedMediaType
 
-_CHUNK = 64 * 1024
+_CHUNK: Final = 64 * 1024
+_MAX_MEMBERS: Final = 1024
+_WINDOW_BITS: Final = {"gzip": 31, "x-gzip": 31, "deflate": 15}
 
 
-def inflate(body: bytes, encoding: str | None, max_bytes: int) -> bytes:
-    """`body` as it was before `Content-Encoding`.
+def inflate(body: bytes, content_encoding: str | None, limit: int) -> bytes:
+    """The body without its content encoding.
 
-    Several gzip members in a row are one stream; the total is capped while inflating, and a stream
-    that ends early is refused.
+    All gzip members are read (RFC 1952 allows several), and each must reach its end, so that a cut
+    stream is not taken for a short one.
+
+    Args:
+        body: The body as received.
+        content_encoding: Value of the header, or None.
+        limit: Largest size in bytes, before and after inflating.
 
     Raises:
-        PayloadTooLarge: More than `max_bytes` come out.
-        MalformedPayload: The stream is broken or cut off.
-        UnsupportedMediaType: The encoding is none of gzip, deflate, identity.
+        PayloadTooLarge: More than `limit` bytes.
+        UnsupportedMediaType: Neither gzip, deflate nor identity, or several of them.
+        MalformedPayload: The stream is damaged, cut, or is not compressed at all.
     """
-    kind = (encoding or "identity").strip().lower()
-    if kind in ("identity", ""):
-        if len(body) > max_bytes:
-            raise too_large(max_bytes)
+    if len(body) > limit:
+        raise PayloadTooLarge(_too_large(limit))
+    encoding = (content_encoding or "").strip().lower()
+    if encoding in ("", "identity"):
         return body
-    if kind in ("gzip", "x-gzip"):
-        return _members(body, zlib.MAX_WBITS | 16, max_bytes)
-    if kind == "deflate":
-        return _members(body, zlib.MAX_WBITS, max_bytes)
-    raise UnsupportedMediaType(f"content encoding {kind!r} is not read; send gzip or none")
+    bits = _WINDOW_BITS.get(encoding)
+    if bits is None:
+        raise UnsupportedMediaType(
+            "content-encoding is not supported; send gzip, deflate or no encoding"
+        )
+    try:
+        return _inflate(body, bits, limit)
+    except zlib.error as error:
+        raise MalformedPayload(
+            f"the body is not valid {encoding}: {error}; compress it again or drop the header"
+        ) from error
 
 
-def too_large(max_bytes: int) -> PayloadTooLarge:
-    """The error for a body above the limit."""
-    return PayloadTooLarge(
-        f"the body is larger than {max_bytes} bytes after decompression; send smaller batches "
-        "(or raise [ingest] max_bytes)"
-    )
-
-
-def _members(body: bytes, wbits: int, max_bytes: int) -> bytes:
+def _inflate(body: bytes, bits: int, limit: int) -> bytes:
     parts: list[bytes] = []
     total = 0
-    rest = body
-    while rest:
-        engine = zlib.decompressobj(wbits)
-        while not engine.eof:
-            try:
-                part = engine.decompress(rest, _CHUNK)
-            except zlib.error as error:
-                raise MalformedPayload(f"the compressed body is broken: {error}") from None
-            rest = engine.unconsumed_tail
+    members = 1
+    stream = zlib.decompressobj(bits)
+    # Fed in chunks: `unused_data` copies what follows a member, and copying the whole rest after
+    # each of many tiny members would take quadratic time.
+    for start in range(0, len(body), _CHUNK):
+        pending = body[start : start + _CHUNK]
+        while pending:
+            if stream.eof:
+                pending = pending.lstrip(b"\0") if bits > 15 else pending
+                if not pending:
+                    break
+                members = _next_member(members, bits)
+                stream = zlib.decompressobj(bits)
+            part = stream.decompress(pending, limit + 1 - total)
             total += len(part)
-            if total > max_bytes:
-                raise too_large(max_bytes)
+            if total > limit:
+                raise PayloadTooLarge(_too_large(limit))
             parts.append(part)
-            if not part and not rest and not engine.eof:
-                raise MalformedPayload("the compressed body ends early")
-        rest = engine.unused_data
+            pending = stream.unused_data if stream.eof else stream.unconsumed_tail
+    if not stream.eof:
+        raise MalformedPayload("the compressed body is cut off; send it again in full")
     return b"".join(parts)
+
+
+def _next_member(members: int, bits: int) -> int:
+    if bits == 15:
+        raise MalformedPayload("data follows the end of the deflate stream; send one stream")
+    if members >= _MAX_MEMBERS:
+        raise MalformedPayload(f"more than {_MAX_MEMBERS} gzip members; send one")
+    return members + 1
+
+
+def _too_large(limit: int) -> str:
+    return (
+        f"the body is larger than {limit} bytes (after decompression); "
+        "send smaller batches or raise the server's limit"
+    )

@@ -10,12 +10,15 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from rag_monitor.domain.span import Span, SpanEvent
 from rag_monitor.errors import MalformedPayload
+from rag_monitor.ingest.limits import DeriveLimits
 
 _MAX_DEPTH: Final = 32
 
 
-def decode_spans(payload: bytes) -> list[Span]:
+def decode_spans(payload: bytes, limits: DeriveLimits | None = None) -> list[Span]:
     """The spans of one blob (a protobuf `TracesData`, which is wire-equal to a trace request).
+
+    Attributes and events beyond the limits count as dropped; the last ones are kept.
 
     Raises:
         MalformedPayload: The blob is not such a message.
@@ -24,12 +27,13 @@ def decode_spans(payload: bytes) -> list[Span]:
         request = ExportTraceServiceRequest.FromString(payload)
     except DecodeError as error:
         raise MalformedPayload(f"stored spans cannot be decoded: {error}") from None
+    limits = limits or DeriveLimits()
     spans: list[Span] = []
     for resource_spans in request.resource_spans:
-        resource = _attributes(resource_spans.resource.attributes)
+        resource = read_attributes(resource_spans.resource.attributes)
         for scope_spans in resource_spans.scope_spans:
             scope = scope_spans.scope.name
-            spans.extend(_span(message, resource, scope) for message in scope_spans.spans)
+            spans.extend(_span(m, resource, scope, limits) for m in scope_spans.spans)
     return spans
 
 
@@ -43,26 +47,35 @@ def unique_spans(spans: Iterable[Span]) -> list[Span]:
     return sorted(best.values(), key=lambda span: (span.start_ns, span.end_ns, span.span_id))
 
 
-def _weight(span: Span) -> tuple[bool, int, int]:
-    return span.end_ns > 0, len(span.attributes), len(span.events)
+def _weight(span: Span) -> tuple[bool, int, int, int, int]:
+    return (
+        span.end_ns > 0,
+        len(span.attributes),
+        len(span.events),
+        span.end_ns,
+        span.status_code,
+    )
 
 
-def _span(message: Any, resource: dict[str, object], scope: str) -> Span:
+def _span(message: Any, resource: dict[str, object], scope: str, limits: DeriveLimits) -> Span:
+    parent = message.parent_span_id
+    pairs = message.attributes[-limits.max_attributes :]
+    events = message.events[-limits.max_events :]
     return Span(
         trace_id=message.trace_id.hex(),
         span_id=message.span_id.hex(),
-        parent_span_id=message.parent_span_id.hex() or None,
+        parent_span_id=parent.hex() if any(parent) else None,
         name=message.name,
         start_ns=message.start_time_unix_nano,
         end_ns=message.end_time_unix_nano,
-        attributes=_attributes(message.attributes),
+        attributes=read_attributes(pairs),
         events=tuple(
             SpanEvent(
                 name=event.name,
                 time_ns=event.time_unix_nano,
-                attributes=_attributes(event.attributes),
+                attributes=read_attributes(event.attributes[-limits.max_attributes :]),
             )
-            for event in message.events
+            for event in events
         ),
         kind=message.kind,
         status_code=message.status.code,
@@ -72,11 +85,16 @@ def _span(message: Any, resource: dict[str, object], scope: str) -> Span:
         resource=resource,
         dropped=message.dropped_attributes_count
         + message.dropped_events_count
-        + message.dropped_links_count,
+        + message.dropped_links_count
+        + len(message.attributes)
+        - len(pairs)
+        + len(message.events)
+        - len(events),
     )
 
 
-def _attributes(pairs: Any, depth: int = 0) -> dict[str, object]:
+def read_attributes(pairs: Any, depth: int = 0) -> dict[str, object]:
+    """OTLP key-value pairs as plain values."""
     return {pair.key: _value(pair.value, depth) for pair in pairs}
 
 
@@ -87,6 +105,6 @@ def _value(value: Any, depth: int) -> object:
     if kind == "array_value":
         return [_value(item, depth + 1) for item in value.array_value.values]
     if kind == "kvlist_value":
-        return _attributes(value.kvlist_value.values, depth + 1)
+        return read_attributes(value.kvlist_value.values, depth + 1)
     found: object = getattr(value, kind)
     return found

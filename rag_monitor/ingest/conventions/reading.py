@@ -1,0 +1,77 @@
+"""Asks all conventions about a span; the one that says most specifically what it is goes first."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import fields, replace
+from typing import Final, TypeVar
+
+from rag_monitor.domain.span import Span
+from rag_monitor.ingest.conventions.base import Call, Convention, Identity
+from rag_monitor.ingest.conventions.genai import GenAI
+from rag_monitor.ingest.conventions.langfuse import Langfuse
+from rag_monitor.ingest.conventions.openinference import OpenInference
+from rag_monitor.ingest.conventions.openllmetry import OpenLLMetry
+
+CONVENTIONS: Final[Sequence[Convention]] = (
+    OpenInference(),
+    Langfuse(),
+    OpenLLMetry(),
+    GenAI(),
+)
+
+T = TypeVar("T")
+
+
+def speakers(span: Span) -> list[Convention]:
+    """The conventions whose attributes the span carries."""
+    return [convention for convention in CONVENTIONS if convention.speaks(span)]
+
+
+def ask(span: Span, question: Callable[[Convention], T | None]) -> T | None:
+    """The first answer any of the span's conventions has."""
+    for convention in speakers(span):
+        found = question(convention)
+        if found is not None:
+            return found
+    return None
+
+
+def call_of(span: Span) -> Call:
+    """The model call, each fact from the first convention that states it.
+
+    Whether it streamed is not filled in from a second convention: GenAI's silence means "no" only
+    where GenAI alone describes the call.
+    """
+    calls = [call for c in speakers(span) if (call := c.call(span)) is not None]
+    if not calls:
+        return Call()
+    merged = _merged(calls)
+    return replace(merged, streamed=calls[0].streamed)
+
+
+def identity_of(span: Span) -> Identity:
+    """Who and where, each fact from the first convention that states it."""
+    return merge_identities(
+        identity for c in speakers(span) if (identity := c.identity(span)) is not None
+    )
+
+
+def merge_identities(identities: Iterable[Identity]) -> Identity:
+    """Each fact from the first that has it."""
+    return _merged([Identity(), *identities])
+
+
+D = TypeVar("D", Call, Identity)
+
+
+def _merged(values: Sequence[D]) -> D:
+    found = values[0]
+    for other in values[1:]:
+        missing = {
+            f.name: getattr(other, f.name)
+            for f in fields(found)
+            if getattr(found, f.name) in (None, ())
+        }
+        found = replace(found, **missing)
+    return found

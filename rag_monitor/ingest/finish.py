@@ -1,0 +1,150 @@
+"""The last step of every derivation: cut to the limits, clean, redact, and set times right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+from rag_monitor import telemetry
+from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Trace
+from rag_monitor.ingest.limits import DeriveLimits, DeriveOptions
+from rag_monitor.ingest.text import clean_text
+
+_EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+_MAX_SKEW: Final = timedelta(hours=1)
+_MAX_DEPTH: Final = 32
+
+
+class _Finisher:
+    """Applies limits and redaction to texts, and remembers whether anything was cut."""
+
+    def __init__(self, options: DeriveOptions) -> None:
+        self._redactor: Callable[[str], str] | None = options.redactor
+        self._limits: DeriveLimits = options.limits
+        self.cut = False
+
+    def text(self, value: str | None) -> str | None:
+        """Cleaned, cut, redacted; None when redaction fails."""
+        if value is None:
+            return None
+        value = clean_text(value)
+        if len(value) > self._limits.max_text:
+            value, self.cut = value[: self._limits.max_text], True
+        if self._redactor is None or not value:
+            return value
+        try:
+            return self._redactor(value)
+        except Exception:  # noqa: BLE001 - any redactor; a text it cannot handle is never kept raw
+            telemetry.dropped("derive", "redaction_failed")
+            return None
+
+    def name(self, value: str | None) -> str | None:
+        """A name or id: cleaned, not redacted (erasure and grouping need it as it is)."""
+        return None if value is None else clean_text(value)[:1000]
+
+    def value(self, value: object, depth: int = 0) -> object:
+        """A JSON-safe copy of anything."""
+        if isinstance(value, str):
+            return self.text(value)
+        if depth >= _MAX_DEPTH:
+            self.cut = True
+            return None
+        if isinstance(value, Mapping):
+            return {clean_text(str(k)): self.value(v, depth + 1) for k, v in value.items()}
+        if isinstance(value, (list, tuple)):
+            return [self.value(item, depth + 1) for item in value]
+        if isinstance(value, float):
+            return value if -1e308 < value < 1e308 else None
+        return value if isinstance(value, (bool, int)) or value is None else None
+
+    def steps(self, items: object) -> object:
+        """A list of tools or errors, capped."""
+        if isinstance(items, list) and len(items) > self._limits.max_steps:
+            self.cut = True
+            items = items[: self._limits.max_steps]
+        return self.value(items)
+
+    def documents(self, documents: tuple[RetrievedDocument, ...]) -> tuple[RetrievedDocument, ...]:
+        """Passages: text cut and redacted, the list capped."""
+        if len(documents) > self._limits.max_documents:
+            documents, self.cut = documents[: self._limits.max_documents], True
+        return tuple(
+            RetrievedDocument(
+                id=self.name(d.id),
+                content=self.text(d.content),
+                score=d.score if d.score is None or -1e308 < d.score < 1e308 else None,
+                rank=d.rank,
+                knowledge_base=self.name(d.knowledge_base),
+                metadata={clean_text(str(k)): self.value(v) for k, v in d.metadata.items()},
+            )
+            for d in documents
+        )
+
+    def retrieval(self, retrieval: Retrieval) -> Retrieval:
+        """One retrieval."""
+        return replace(
+            retrieval,
+            query=self.text(retrieval.query),
+            documents=self.documents(retrieval.documents),
+            knowledge_base=self.name(retrieval.knowledge_base),
+            error=self.text(retrieval.error),
+        )
+
+    def expected(self, expected: Expected | None) -> Expected | None:
+        """Labels: the texts among them are redacted like answers."""
+        if expected is None:
+            return None
+        return replace(
+            expected,
+            references=self._texts(expected.references),
+            key_points=self._texts(expected.key_points),
+        )
+
+    def _texts(self, values: tuple[str, ...] | None) -> tuple[str, ...] | None:
+        if values is None:
+            return None
+        return tuple(text for value in values if (text := self.text(value)) is not None)
+
+
+def finish(
+    trace: Trace, options: DeriveOptions, received_at: datetime, *, cut: bool = False
+) -> Trace:
+    """The trace as it may be stored.
+
+    Args:
+        trace: As read from the evidence.
+        options: Limits and redactor.
+        received_at: Replaces a start that cannot be true (before 2000, or more than an hour ahead),
+            so that retention neither keeps the trace for ever nor deletes it at once.
+        cut: Evidence beyond the limits was left out already.
+    """
+    to = _Finisher(options)
+    attributes = {
+        clean_text(key): to.steps(value) if key in ("tools", "errors") else to.value(value)
+        for key, value in trace.attributes.items()
+    }
+    started = trace.started_at
+    if not _EARLIEST <= started <= received_at + _MAX_SKEW:
+        attributes["started_at_sent"] = started.isoformat()
+        started = received_at
+    finished = replace(
+        trace,
+        question=to.text(trace.question),
+        answer=to.text(trace.answer),
+        started_at=started,
+        session_id=to.name(trace.session_id),
+        user_id=to.name(trace.user_id),
+        environment=to.name(trace.environment),
+        release=to.name(trace.release),
+        model=to.name(trace.model),
+        tags=tuple(clean_text(tag) for tag in trace.tags),
+        error=to.text(trace.error),
+        retrievals=tuple(to.retrieval(item) for item in trace.retrievals),
+        contexts=None if trace.contexts is None else to.documents(trace.contexts),
+        context_block=to.text(trace.context_block),
+        expected=to.expected(trace.expected),
+        attributes=attributes,
+    )
+    return replace(finished, truncated=finished.truncated or to.cut or cut)

@@ -1,0 +1,117 @@
+"""What senders are answered: OTLP responses in the encoding of the request, and row reports."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from rag_monitor.errors import (
+    MalformedPayload,
+    PayloadTooLarge,
+    QueueFull,
+    RagMonitorError,
+    StoreUnavailable,
+    UnsupportedMediaType,
+)
+from rag_monitor.ingest.envelope import length_delimited, varint_field
+
+PROTOBUF: Final = "application/x-protobuf"
+JSON: Final = "application/json"
+
+_STATUS: Final[Mapping[type[RagMonitorError], tuple[int, int, str]]] = {
+    MalformedPayload: (400, 3, "malformed"),
+    PayloadTooLarge: (413, 8, "too_large"),
+    UnsupportedMediaType: (415, 3, "media_type"),
+    QueueFull: (503, 14, "queue_full"),
+    StoreUnavailable: (503, 14, "store_unavailable"),
+}
+"""HTTP status, google.rpc.Code and the word we count under, by what went wrong."""
+_PASSING: Final = (503, 14, "internal")
+"""Anything else is ours to mend, and the sender may try again. Never 500: exporters drop on it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OtlpReply:
+    """A complete OTLP/HTTP response."""
+
+    status: int
+    content_type: str
+    body: bytes
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowError:
+    """A row of Trace JSON that was not accepted."""
+
+    row: int
+    """0-based place in the body."""
+    id: str | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JsonReply:
+    """What became of Trace JSON that was posted."""
+
+    accepted: int
+    trace_ids: tuple[str, ...]
+    """Of the accepted rows, in order."""
+    unknown_fields: tuple[str, ...] = ()
+    """Fields that were ignored, each once."""
+    errors: tuple[RowError, ...] = ()
+    """One per row that was not accepted."""
+
+
+def encoding_of(content_type: str) -> str | None:
+    """`PROTOBUF` or `JSON` by the media type (clients append parameters); None: neither."""
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind in (PROTOBUF, "application/protobuf"):
+        return PROTOBUF
+    return JSON if kind == JSON else None
+
+
+def success(
+    encoding: str, *, rejected: int = 0, message: str = "", noun: str = "rejectedSpans"
+) -> OtlpReply:
+    """200; with a partial success where items were rejected or there is something to say."""
+    if encoding == JSON:
+        partial: dict[str, str] = {}
+        if rejected:
+            partial[noun] = str(rejected)
+        if message:
+            partial["errorMessage"] = message
+        body = json.dumps({"partialSuccess": partial} if partial else {}).encode()
+        return OtlpReply(status=200, content_type=JSON, body=body)
+    inner = varint_field(1, rejected) if rejected else b""
+    if message:
+        inner += length_delimited(2, message.encode("utf-8", "replace"))
+    body = length_delimited(1, inner) if inner else b""
+    return OtlpReply(status=200, content_type=PROTOBUF, body=body)
+
+
+def refusal_reason(error: Exception) -> str:
+    """The word a refusal is counted under; from a fixed list."""
+    return _found(error)[2]
+
+
+def refusal(error: Exception, encoding: str | None, retry_after_s: int) -> OtlpReply:
+    """The answer for a request that was not taken: a `google.rpc.Status`."""
+    status, code, _ = _found(error)
+    message = str(error) if isinstance(error, RagMonitorError) else "not taken; try again"
+    headers = {"Retry-After": str(retry_after_s)} if status == 503 else {}
+    if encoding == PROTOBUF:
+        text = message.encode("utf-8", "replace")
+        body = varint_field(1, code) + length_delimited(2, text)
+    else:
+        body = json.dumps({"code": code, "message": message}).encode()
+    return OtlpReply(status=status, content_type=encoding or JSON, body=body, headers=headers)
+
+
+def _found(error: Exception) -> tuple[int, int, str]:
+    for kind, found in _STATUS.items():
+        if isinstance(error, kind):
+            return found
+    return _PASSING

@@ -1,0 +1,117 @@
+"""JSON from strangers: strict where Python's parser is lax, bounded where it is not.
+
+`json.loads` accepts NaN and Infinity, overflows `1e999` to infinity, lets duplicate keys pass,
+guesses UTF-16, and builds as many keys as it is given. All of these are refused here.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import Any, Final
+
+from rag_monitor.errors import MalformedPayload, PayloadTooLarge
+
+_INT_MIN: Final = -(2**63)
+_INT_MAX: Final = 2**64 - 1
+_DEPTH: Final = 64
+
+
+class _Hooks:
+    """Parser hooks that share one count of keys."""
+
+    def __init__(self, max_keys: int) -> None:
+        self._left = max_keys
+        self._max_keys = max_keys
+
+    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        self._left -= len(pairs)
+        if self._left < 0:
+            raise PayloadTooLarge(
+                f"the JSON has more than {self._max_keys} object keys; send fewer items per request"
+            )
+        found = dict(pairs)
+        if len(found) != len(pairs):
+            raise MalformedPayload("a JSON object names the same key twice; name each key once")
+        return found
+
+
+def _integer(text: str) -> int:
+    if len(text) > 21:
+        raise MalformedPayload("an integer does not fit 64 bits; send large numbers as strings")
+    number = int(text)
+    if not _INT_MIN <= number <= _INT_MAX:
+        raise MalformedPayload("an integer does not fit 64 bits; send large numbers as strings")
+    return number
+
+
+def _real(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise MalformedPayload("a number is too large for a double; send a smaller one")
+    return number
+
+
+def _constant(name: str) -> float:
+    raise MalformedPayload(f"{name} is not JSON; send null or leave the field out")
+
+
+def parse(body: bytes, *, max_keys: int = 250_000, max_depth: int | None = _DEPTH) -> Any:
+    """The JSON value of `body` (UTF-8, no byte order mark).
+
+    Args:
+        body: The document.
+        max_keys: Object keys in the whole document.
+        max_depth: Nesting of arrays and objects; None: only what the parser itself can take.
+
+    Raises:
+        MalformedPayload: Not JSON, not UTF-8, or one of the refused constructs.
+        PayloadTooLarge: More than `max_keys` keys.
+    """
+    try:
+        text = body.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise MalformedPayload(
+            f"the JSON is not UTF-8 (byte {error.start}); encode the body as UTF-8"
+        ) from error
+    return parse_text(text, max_keys=max_keys, max_depth=max_depth)
+
+
+def parse_text(text: str, *, max_keys: int = 250_000, max_depth: int | None = _DEPTH) -> Any:
+    """As `parse`, for text that is already decoded."""
+    hooks = _Hooks(max_keys)
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=hooks.pairs,
+            parse_int=_integer,
+            parse_float=_real,
+            parse_constant=_constant,
+        )
+    except json.JSONDecodeError as error:
+        raise MalformedPayload(
+            f"not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
+        ) from error
+    except RecursionError as error:
+        raise MalformedPayload("the JSON is nested too deeply; flatten it") from error
+    except ValueError as error:
+        raise MalformedPayload(f"not valid JSON: {error}") from error
+    if max_depth is not None and depth_exceeds(value, max_depth):
+        raise MalformedPayload(f"the JSON is nested deeper than {max_depth} levels; flatten it")
+    return value
+
+
+def depth_exceeds(value: object, limit: int) -> bool:
+    """Whether arrays and objects nest deeper than `limit` (no recursion, any depth is safe)."""
+    level = [value]
+    for _ in range(limit + 1):
+        level = [
+            child
+            for node in level
+            if isinstance(node, (dict, list))
+            for child in (node.values() if isinstance(node, dict) else node)
+            if isinstance(child, (dict, list))
+        ]
+        if not level:
+            return False
+    return True
