@@ -5,10 +5,11 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import signal
 import socket
 import sys
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 
 import uvicorn
@@ -16,6 +17,7 @@ from fastapi import FastAPI
 
 from rag_monitor.config import Settings
 from rag_monitor.domain.clock import Clock, SystemClock
+from rag_monitor.errors import ConfigurationError
 from rag_monitor.server.app import create_app
 from rag_monitor.server.context import ServerOptions
 from rag_monitor.server.wiring import wire_services
@@ -86,7 +88,9 @@ class _Process:
         app.router.lifespan_context = self._lifespan(store, workshop)
         return app
 
-    def _lifespan(self, store: Store, workshop: Workshop):  # type: ignore[no-untyped-def]
+    def _lifespan(
+        self, store: Store, workshop: Workshop
+    ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
         role = self.settings.role
 
         @asynccontextmanager
@@ -105,6 +109,23 @@ class _Process:
         return lifespan
 
 
+class _Server(uvicorn.Server):
+    """Stops on SIGTERM and SIGINT without raising them again, so that what comes after runs too."""
+
+    @contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Ask the server to stop on the first signal, force it on the second."""
+        loop = asyncio.get_running_loop()
+        signals = (signal.SIGTERM, signal.SIGINT)
+        for number in signals:
+            loop.add_signal_handler(number, self.handle_exit, number, None)
+        try:
+            yield
+        finally:
+            for number in signals:
+                loop.remove_signal_handler(number)
+
+
 async def _listen(app: FastAPI, settings: Settings) -> None:
     config = uvicorn.Config(
         app,
@@ -118,7 +139,7 @@ async def _listen(app: FastAPI, settings: Settings) -> None:
         h11_max_incomplete_event_size=64 * 1024,
         limit_concurrency=2000,
     )
-    server = uvicorn.Server(config)
+    server = _Server(config)
     sockets = [_bind(settings.host, settings.port)]
     port = sockets[0].getsockname()[1]
     sys.stderr.write(f"rag-monitor listens on http://{settings.host}:{port}\n")
@@ -128,8 +149,6 @@ async def _listen(app: FastAPI, settings: Settings) -> None:
 
 def _bind(host: str, port: int) -> socket.socket:
     """A listening socket, or an error that says which port is taken."""
-    from rag_monitor.errors import ConfigurationError
-
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
