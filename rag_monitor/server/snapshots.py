@@ -55,9 +55,9 @@ class Snapshots:
                 return Snapshot()
             now = self._clock.now()
             fresh = self._latest
-            if fresh is not None and fresh.taken_at is not None:
-                if timedelta(0) <= now - fresh.taken_at < MAX_AGE:
-                    return fresh
+            taken_at = fresh.taken_at if fresh is not None else None
+            if fresh is not None and taken_at and timedelta(0) <= now - taken_at < MAX_AGE:
+                return fresh
             if self._counter is None:
                 self._counter = TraceCounter(now - timedelta(hours=1))
             self._latest = build(
