@@ -1,0 +1,220 @@
+"""Evaluates every rule on every app, moves their alerts, and queues what is to be said.
+
+One save per run: states and messages in one transaction. A rule that fails is counted and reported;
+the others go on.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from functools import partial
+
+from rag_monitor import telemetry
+from rag_monitor.alerting.evaluator import Evaluator, slot
+from rag_monitor.alerting.lifecycle import Event, Step, announce, dedup_key, muted, retire, step
+from rag_monitor.alerting.options import AlertOptions
+from rag_monitor.alerting.ports import AlertStore, EstimateSource, RuleSource, SilenceSource
+from rag_monitor.domain.alert import (
+    Alert,
+    AlertRule,
+    AlertState,
+    Finding,
+    Notification,
+    RuleKind,
+    Silence,
+)
+from rag_monitor.domain.clock import Clock
+
+_log = logging.getLogger(__name__)
+
+_Key = tuple[str, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Transition:
+    """An alert that changed its state, or was announced again."""
+
+    alert: Alert
+    previous: AlertState
+    event: Event | None = None
+    """What was queued about it."""
+
+
+@dataclass(slots=True)
+class _Run:
+    """What one run has gathered."""
+
+    now: datetime
+    silences: Sequence[Silence]
+    apps: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
+    """Per rule, the apps it was looked at for; missing where that could not be told."""
+    changed: list[Alert] = field(default_factory=list)
+    notifications: list[Notification] = field(default_factory=list)
+    transitions: list[Transition] = field(default_factory=list)
+
+
+class AlertEngine:
+    """The alerting stage's one entry.
+
+    Args:
+        estimates: Answers about windows.
+        rules: Where rules are kept.
+        alerts: Where alerts and outbox rows are kept.
+        clock: Tells the time when `run` is not told.
+        options: Slots and limits.
+        silences: Where silences are kept; None: there are none.
+        channels: Names of the configured channels; what a rule without notifiers goes to.
+        before_save: Called right before saving; raise `LeaseLost` there when somebody else leads by
+            now, and nothing is written.
+    """
+
+    def __init__(
+        self,
+        estimates: EstimateSource,
+        rules: RuleSource,
+        alerts: AlertStore,
+        clock: Clock,
+        options: AlertOptions | None = None,
+        *,
+        silences: SilenceSource | None = None,
+        channels: Sequence[str] = (),
+        before_save: Callable[[], object] | None = None,
+    ) -> None:
+        self._rules = rules
+        self._alerts = alerts
+        self._clock = clock
+        self._options = options or AlertOptions()
+        self._silences = silences
+        self._channels = tuple(channels)
+        self._before_save = before_save
+        self._evaluator = Evaluator(estimates, self._options)
+
+    def run(self, now: datetime | None = None) -> list[Transition]:
+        """Look at everything once; the windows end at the slot that contains `now`.
+
+        Running a slot again, here or on another machine, changes and announces nothing new.
+        """
+        moment = slot(now or self._clock.now(), self._options.slot_s)
+        silences = () if self._silences is None else self._silences.all()
+        run = _Run(now=moment, silences=tuple(silences))
+        rules = {(rule.project, rule.name): rule for rule in self._rules.all()}
+        standing, ended = self._standing()
+        for rule in rules.values():
+            if rule.enabled:
+                self._guarded(rule, partial(self._look_at, run, rule, standing))
+        self._close_orphans(run, rules, standing)
+        for alert in ended:
+            self._settle(run, rules, alert)
+        if run.changed or run.notifications:
+            if self._before_save is not None:
+                self._before_save()
+            self._alerts.save(run.changed, run.notifications)
+        return run.transitions
+
+    def try_rule(self, rule: AlertRule, now: datetime | None = None) -> Mapping[str, Finding]:
+        """What a rule would find right now, by app. Changes nothing."""
+        moment = slot(now or self._clock.now(), self._options.slot_s)
+        return {app: self._evaluator.look(rule, app, moment) for app in self._evaluator.apps(rule)}
+
+    def _standing(self) -> tuple[dict[_Key, Alert], list[Alert]]:
+        """Pending and firing alerts by rule and app, and the resolved ones."""
+        open_alerts: dict[_Key, Alert] = {}
+        for state in (AlertState.PENDING, AlertState.FIRING):
+            for alert in sorted(self._alerts.load(None, state), key=lambda item: item.started_at):
+                open_alerts[alert.project, alert.rule, alert.app] = alert
+        return open_alerts, list(self._alerts.load(None, AlertState.RESOLVED))
+
+    def _guarded(self, rule: AlertRule, work: Callable[[], None]) -> None:
+        try:
+            work()
+        except Exception:  # noqa: BLE001 - one rule must not take the others with it
+            telemetry.JOB_FAILURES.labels(job="rule").inc()
+            _log.exception("rule %r of project %r failed", rule.name, rule.project)
+
+    def _look_at(self, run: _Run, rule: AlertRule, standing: dict[_Key, Alert]) -> None:
+        apps = tuple(self._evaluator.apps(rule))
+        run.apps[rule.project, rule.name] = apps
+        for app in apps:
+            self._guarded(rule, partial(self._look, run, rule, app, standing))
+
+    def _look(self, run: _Run, rule: AlertRule, app: str, standing: dict[_Key, Alert]) -> None:
+        alert = standing.get((rule.project, rule.name, app))
+        finding = self._evaluator.look(rule, app, run.now)
+        if (
+            alert is not None
+            and finding.active is None
+            and self._evaluator.silent(rule.project, app, run.now)
+        ):
+            finding = replace(alert.finding, active=False, notes=("no_traces",))
+        self._advance(run, rule, app, alert, finding)
+
+    def _close_orphans(
+        self,
+        run: _Run,
+        rules: Mapping[tuple[str, str], AlertRule],
+        standing: Mapping[_Key, Alert],
+    ) -> None:
+        """End alerts whose rule was removed or switched off, or whose app is gone."""
+        for (project, name, app), alert in standing.items():
+            rule = rules.get((project, name))
+            alive = rule is not None and rule.enabled
+            if alive and app in run.apps.get((project, name), (app,)):
+                continue
+            note = "app_gone" if alive else "rule_removed"
+            finding = replace(alert.finding, active=False, notes=(note,))
+            self._advance(run, _final(rule, alert), app, alert, finding)
+
+    def _settle(self, run: _Run, rules: Mapping[tuple[str, str], AlertRule], alert: Alert) -> None:
+        """Announce a resolution that a silence held back; then let the alert rest."""
+        rule = rules.get((alert.project, alert.rule)) or _final(None, alert)
+        moved = announce(rule, alert, run.now, mute=muted(run.silences, rule, alert.app, run.now))
+        rested = retire(moved.alert or alert, run.now, self._options.resolved_for_s)
+        self._record(run, rule, alert, Step(alert=rested, event=moved.event))
+
+    def _advance(
+        self, run: _Run, rule: AlertRule, app: str, alert: Alert | None, finding: Finding
+    ) -> None:
+        mute = muted(run.silences, rule, app, run.now)
+        self._record(run, rule, alert, step(rule, app, alert, finding, run.now, mute=mute))
+
+    def _record(self, run: _Run, rule: AlertRule, before: Alert | None, moved: Step) -> None:
+        alert = moved.alert
+        if alert is None or (alert == before and moved.event is None):
+            return
+        run.changed.append(alert)
+        previous = before.state if before is not None else AlertState.INACTIVE
+        if alert.state is not previous or moved.event is not None:
+            run.transitions.append(Transition(alert=alert, previous=previous, event=moved.event))
+        if moved.event is not None:
+            run.notifications.extend(self._messages(rule, alert, moved.event, run.now))
+
+    def _messages(
+        self, rule: AlertRule, alert: Alert, event: Event, now: datetime
+    ) -> Iterable[Notification]:
+        key = dedup_key(rule, alert, event, now)
+        for channel in dict.fromkeys(rule.notifiers or self._channels):
+            yield Notification(
+                dedup_key=key,
+                project=rule.project,
+                channel=channel,
+                alert=alert,
+                event=event.value,
+                created_at=now,
+            )
+
+
+def _final(rule: AlertRule | None, alert: Alert) -> AlertRule:
+    """A rule under which an orphaned alert ends at once."""
+    if rule is not None:
+        return replace(rule, keep_firing_s=0.0)
+    # The kind is never looked at: only times and names matter for ending an alert.
+    return AlertRule(
+        name=alert.rule,
+        kind=RuleKind.BUDGET,
+        project=alert.project,
+        keep_firing_s=0.0,
+        severity=alert.severity,
+    )

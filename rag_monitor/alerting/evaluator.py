@@ -1,0 +1,68 @@
+"""Looks at one rule on one app: chooses the window and the finding for the rule's kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+
+from rag_monitor.alerting.findings.burn_rate import burn_rate
+from rag_monitor.alerting.findings.change import ChangeDetectors
+from rag_monitor.alerting.findings.hits import hit_rate
+from rag_monitor.alerting.findings.latency import latency
+from rag_monitor.alerting.findings.quality import drop, threshold
+from rag_monitor.alerting.findings.sight import Sight
+from rag_monitor.alerting.findings.volume import budget, judge_failures, no_data, suspect
+from rag_monitor.alerting.options import AlertOptions
+from rag_monitor.alerting.ports import EstimateSource
+from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
+from rag_monitor.domain.window import Window
+
+
+class Evaluator:
+    """Rules against estimates. Keeps nothing but detectors that can be computed anew."""
+
+    def __init__(self, estimates: EstimateSource, options: AlertOptions) -> None:
+        self._estimates = estimates
+        self._options = options
+        self._kinds: Mapping[RuleKind, Callable[[Sight], Finding]] = {
+            RuleKind.THRESHOLD: threshold,
+            RuleKind.DROP: drop,
+            RuleKind.CHANGE: ChangeDetectors(),
+            RuleKind.BURN_RATE: burn_rate,
+            RuleKind.NO_DATA: no_data,
+            RuleKind.JUDGE_FAILURES: judge_failures,
+            RuleKind.SUSPECT: suspect,
+            RuleKind.HIT_RATE: hit_rate,
+            RuleKind.LATENCY: latency,
+            RuleKind.BUDGET: budget,
+        }
+
+    def apps(self, rule: AlertRule) -> Sequence[str]:
+        """The apps a rule is looked at for; the budget rule has one place for all."""
+        if rule.kind is RuleKind.BUDGET or rule.app != "*":
+            return (rule.app,)
+        return self._estimates.apps(rule.project)
+
+    def look(self, rule: AlertRule, app: str, now: datetime) -> Finding:
+        """What the rule sees in the window that ends at `now`."""
+        window = Window.ending(now, timedelta(seconds=rule.window_s))
+        return self._kinds[rule.kind](
+            Sight(
+                rule=rule,
+                app=app,
+                window=window,
+                estimates=self._estimates,
+                worst=self._options.worst_traces,
+            )
+        )
+
+    def silent(self, project: str, app: str, now: datetime) -> bool:
+        """Whether the app sent nothing for `forget_s`."""
+        window = Window.ending(now, timedelta(seconds=self._options.forget_s))
+        return not any(self._estimates.traces(project, app, window).values())
+
+
+def slot(now: datetime, length_s: float) -> datetime:
+    """The last multiple of `length_s` since the epoch: where windows end for everybody."""
+    seconds = now.timestamp()
+    return datetime.fromtimestamp(seconds - seconds % length_s, UTC)

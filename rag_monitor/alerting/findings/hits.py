@@ -1,0 +1,121 @@
+"""Hit-rate rules: is a plugin, knowledge base or workflow still hit as before?"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rag_monitor.aggregation.comparison import compare
+from rag_monitor.alerting.findings import wording
+from rag_monitor.alerting.findings.sight import Sight
+from rag_monitor.alerting.params import number, required, word
+from rag_monitor.domain.alert import Finding
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.window import Estimate, Window
+
+
+@dataclass(frozen=True, slots=True)
+class _Rate:
+    """One name's rate now and what it should be."""
+
+    kind: HitKind
+    name: str
+    now: Estimate
+    before: Estimate | None
+    active: bool | None
+
+    @property
+    def loss(self) -> float:
+        """How far it fell; the limit counts as the rate before where there is no baseline."""
+        before = self.before.value if self.before is not None else 1.0
+        return (before or 0.0) - (self.now.value if self.now.value is not None else 1.0)
+
+
+def hit_rate(sight: Sight) -> Finding:
+    """Active when at least one name is hit too rarely; the one that lost most is reported."""
+    rates = [_look(sight, kind, name) for kind, name in _names(sight)]
+    if not rates:
+        return Finding(active=None, notes=("no_hits_seen",))
+    bad = [rate for rate in rates if rate.active]
+    if bad:
+        return _finding(sight, max(bad, key=lambda rate: rate.loss), active=True, others=bad)
+    told = [rate for rate in rates if rate.active is False]
+    if told:
+        return _finding(sight, max(told, key=lambda rate: rate.loss), active=False, others=())
+    return _finding(sight, rates[0], active=None, others=())
+
+
+def _names(sight: Sight) -> list[tuple[HitKind, str]]:
+    rule = sight.rule
+    kind = HitKind(rule.metric) if rule.metric is not None else None
+    name = word(rule, "name")
+    if kind is not None and name:
+        return [(kind, name)]
+    # A name that is hit no more is only known from before.
+    lookback = Window.ending(sight.window.end, sight.window.length * 2)
+    seen: Iterable[tuple[HitKind, str]] = sight.estimates.hit_names(
+        rule.project, sight.app, lookback
+    )
+    if "min_rate" not in rule.params and word(rule, "baseline") == "last_week":
+        week_ago = sight.window.before(timedelta(days=7))
+        seen = {*seen, *sight.estimates.hit_names(rule.project, sight.app, week_ago)}
+    return sorted(item for item in seen if kind is None or item[0] == kind)
+
+
+def _look(sight: Sight, kind: HitKind, name: str) -> _Rate:
+    rule = sight.rule
+    basis = word(rule, "basis")
+
+    def rate(window: Window) -> Estimate:
+        return sight.estimates.hit_rate(rule.project, sight.app, kind, name, basis, window)
+
+    now = rate(sight.window)
+    limit = number(rule, "min_rate")
+    if limit is not None:
+        told = now.judged >= rule.min_judged and now.upper is not None
+        return _Rate(kind, name, now, None, _below(now.upper, limit) if told else None)
+    before = rate(sight.earlier(word(rule, "baseline")))
+    if min(now.judged, before.judged) < rule.min_judged:
+        return _Rate(kind, name, now, before, None)
+    change = compare(now, before)
+    if change.value is None or change.upper is None:
+        return _Rate(kind, name, now, before, None)
+    fell = round(change.value + required(rule, "min_drop"), 9) <= 0.0
+    return _Rate(kind, name, now, before, change.upper < 0.0 and fell)
+
+
+def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable[_Rate]) -> Finding:
+    rule, now, before = sight.rule, rate.now, rate.before
+    limit = before.value if before is not None else number(rule, "min_rate")
+    english, chinese = ("limit", "下限")
+    if before is not None:
+        english, chinese = wording.baseline_name(word(rule, "baseline"))
+    shown = wording.interval(now.lower, now.upper)
+    shown_zh = wording.interval_zh(now.lower, now.upper)
+    kind = rate.kind.value.replace("_", " ")
+    more = tuple(f"also:{o.kind.value}:{o.name}" for o in others if o is not rate)
+    return Finding(
+        active=active,
+        value=now.value,
+        lower=now.lower,
+        upper=now.upper,
+        baseline=limit,
+        judged=now.judged,
+        baseline_judged=before.judged if before is not None else 0,
+        summary=(
+            f"hit rate of {kind} {rate.name} in {sight.app}: {wording.share(now.value)}, "
+            f"{english} {wording.share(limit)} (95% interval {shown}; {now.judged} traces in "
+            f"{wording.span(rule.window_s)})"
+        ),
+        summary_zh=(
+            f"{sight.app} 中 {kind} {rate.name} 的命中率 {wording.share(now.value)},"
+            f"{chinese} {wording.share(limit)}(95% 区间 {shown_zh};"
+            f"{wording.span_zh(rule.window_s)}内 {now.judged} 条追踪)"
+        ),
+        notes=more if active is not None else ("few_traces",),
+    )
+
+
+def _below(upper: float | None, limit: float) -> bool | None:
+    return None if upper is None else upper < limit

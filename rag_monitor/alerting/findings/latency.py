@@ -1,0 +1,118 @@
+"""Latency rules: a quantile with an interval from the histogram.
+
+The interval of a quantile q over n values is the stretch between the quantiles at both ends of the
+Wilson interval of q over n: distribution-free, as exact as the buckets are fine.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rag_monitor.aggregation.latencies import LatencySummary
+from rag_monitor.alerting.findings import wording
+from rag_monitor.alerting.findings.sight import Sight
+from rag_monitor.alerting.params import number, required, word
+from rag_monitor.domain.alert import Finding
+from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
+from rag_monitor.domain.window import Window
+from rag_monitor.metrics.latency import histogram_percentile
+from rag_monitor.statistics.wilson import wilson_interval
+
+
+@dataclass(frozen=True, slots=True)
+class _Quantile:
+    """A quantile in milliseconds with both ends of its interval."""
+
+    value: float
+    lower: float
+    upper: float
+    count: int
+
+
+def latency(sight: Sight) -> Finding:
+    """Active when the quantile's whole interval is slow.
+
+    With `max_ms`: above it. Otherwise: above the baseline's whole interval, and slower than the
+    baseline by at least `min_rise`.
+    """
+    rule = sight.rule
+    quantile = required(rule, "quantile")
+    now = _quantile(sight, sight.window, quantile)
+    if now is None:
+        return _untold(sight)
+    limit = number(rule, "max_ms")
+    if limit is not None:
+        return _finding(sight, now, limit, 0, ("limit", "上限"), active=now.lower > limit)
+    kind = word(rule, "baseline")
+    before = _quantile(sight, sight.earlier(kind), quantile)
+    if before is None:
+        return _untold(sight)
+    slower = now.value >= before.value * (1.0 + required(rule, "min_rise"))
+    return _finding(
+        sight,
+        now,
+        before.value,
+        before.count,
+        wording.baseline_name(kind),
+        active=slower and now.lower > before.upper,
+    )
+
+
+def _quantile(sight: Sight, window: Window, quantile: float) -> _Quantile | None:
+    rule = sight.rule
+    summary: LatencySummary = sight.estimates.latency(
+        rule.project, sight.app, rule.metric or "", window
+    )
+    if summary.count < rule.min_judged:
+        return None
+    bounds = wilson_interval(quantile * summary.count, summary.count)
+    value, lower, upper = (
+        histogram_percentile(summary.histogram, LATENCY_BUCKETS_S, share)
+        for share in (quantile, bounds.lower, bounds.upper)
+    )
+    if value is None or lower is None or upper is None:
+        return None
+    return _Quantile(value * 1000.0, lower * 1000.0, upper * 1000.0, summary.count)
+
+
+def _finding(
+    sight: Sight,
+    now: _Quantile,
+    baseline: float,
+    baseline_count: int,
+    against: tuple[str, str],
+    *,
+    active: bool,
+) -> Finding:
+    rule = sight.rule
+    name = f"p{required(rule, 'quantile') * 100:g} of {rule.metric}"
+    value, limit = wording.milliseconds(now.value), wording.milliseconds(baseline)
+    shown = f"[{wording.milliseconds(now.lower)}, {wording.milliseconds(now.upper)}]"
+    return Finding(
+        active=active,
+        value=now.value,
+        lower=now.lower,
+        upper=now.upper,
+        baseline=baseline,
+        judged=now.count,
+        baseline_judged=baseline_count,
+        summary=(
+            f"{name} in {sight.app} is {value}, {against[0]} {limit} (95% interval {shown}; "
+            f"{now.count} traces in {wording.span(rule.window_s)})"
+        ),
+        summary_zh=(
+            f"{sight.app} 的 {rule.metric} p{required(rule, 'quantile') * 100:g} 为 {value},"
+            f"{against[1]} {limit}(95% 区间 {shown};"
+            f"{wording.span_zh(rule.window_s)}内 {now.count} 条追踪)"
+        ),
+    )
+
+
+def _untold(sight: Sight) -> Finding:
+    rule = sight.rule
+    return Finding(
+        active=None,
+        summary=f"too few traces of {sight.app} with {rule.metric}; {rule.min_judged} are needed",
+        summary_zh=f"{sight.app} 带有 {rule.metric} 的追踪太少,需要 {rule.min_judged} 条",
+        notes=("few_traces",),
+    )

@@ -1,0 +1,47 @@
+"""One look: a rule, an app and a window, with the means to answer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from rag_monitor.alerting.params import word
+from rag_monitor.alerting.ports import EstimateSource
+from rag_monitor.domain.alert import AlertRule
+from rag_monitor.domain.window import Series, Window
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """What a finding is made from."""
+
+    rule: AlertRule
+    app: str
+    window: Window
+    estimates: EstimateSource
+    worst: int = 5
+    """Traces to link."""
+
+    def series(self, release: str | None = None) -> Series:
+        """The rule's metric on this app, by the judge the rule names."""
+        return Series(
+            project=self.rule.project,
+            app=self.app,
+            metric=self.rule.metric or "",
+            judge=word(self.rule, "judge"),
+            release=release,
+        )
+
+    def worst_traces(self) -> tuple[str, ...]:
+        """The traces with the lowest scores of the rule's metric in the window."""
+        found: Sequence[str] = self.estimates.worst(
+            self.rule.project, self.app, self.rule.metric or "", self.window, self.worst
+        )
+        return tuple(found[: self.worst])
+
+    def earlier(self, baseline: str) -> Window:
+        """The window of `previous_window` or `last_week`."""
+        if baseline == "last_week":
+            return self.window.before(timedelta(days=7))
+        return self.window.before()

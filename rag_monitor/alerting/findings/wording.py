@@ -1,0 +1,66 @@
+"""Numbers and stretches of time as both languages write them."""
+
+from __future__ import annotations
+
+from typing import Final
+
+_BASELINES: Final = {
+    "previous_window": ("the window before", "上一窗口"),
+    "last_week": ("the same hours last week", "上周同一时段"),
+    "previous_release": ("the release before", "上一版本"),
+}
+
+
+def share(value: float | None) -> str:
+    """A score or share with three decimals at most."""
+    return "?" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
+
+
+def signed(value: float | None) -> str:
+    """A difference with its sign; the minus is a minus."""
+    if value is None:
+        return "?"
+    return ("+" if value >= 0 else "−") + share(abs(value))
+
+
+def interval(lower: float | None, upper: float | None) -> str:
+    """Both ends in brackets."""
+    return "withheld" if lower is None or upper is None else f"[{share(lower)}, {share(upper)}]"
+
+
+def interval_zh(lower: float | None, upper: float | None) -> str:
+    """Both ends in brackets, in Chinese."""
+    return "未给出" if lower is None or upper is None else f"[{share(lower)}, {share(upper)}]"
+
+
+def percent(level: float) -> str:
+    """A confidence level."""
+    return f"{level * 100:g}%"
+
+
+def span(seconds: float) -> str:
+    """A stretch of time in its largest whole unit."""
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds:g} s"
+
+
+def span_zh(seconds: float) -> str:
+    """A stretch of time in Chinese."""
+    for size, unit in ((86_400, "天"), (3600, "小时"), (60, "分钟")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds // size:.0f} {unit}"
+    return f"{seconds:g} 秒"
+
+
+def milliseconds(value: float | None) -> str:
+    """A latency; seconds from one second on."""
+    if value is None:
+        return "?"
+    return f"{value / 1000:.2f} s" if value >= 1000 else f"{value:.0f} ms"
+
+
+def baseline_name(kind: str) -> tuple[str, str]:
+    """What the window is compared with, in English and Chinese."""
+    return _BASELINES[kind]

@@ -1,0 +1,162 @@
+"""The life of an alert: inactive, pending, firing, resolved. Pure functions of what was seen.
+
+Whatever runs them, how often and how late: the same alert, finding and slot give the same result,
+so two schedulers that look at one window announce the same thing under the same key.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Finding, Silence
+
+
+class Event(StrEnum):
+    """What is announced."""
+
+    FIRING = "firing"
+    REPEAT = "repeat"
+    RESOLVED = "resolved"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Where one look led."""
+
+    alert: Alert | None
+    """None: nothing was, and nothing is, the matter."""
+    event: Event | None = None
+    """What is to be announced now."""
+
+
+def alert_id(project: str, rule: str, app: str, started_at: datetime) -> str:
+    """20 hex digits, the same wherever they are computed."""
+    key = "\0".join((project, rule, app, started_at.isoformat()))
+    return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+def dedup_key(rule: AlertRule, alert: Alert, event: Event, now: datetime) -> str:
+    """Same announcement, same key; a repeat carries the number of its slot."""
+    if event is Event.REPEAT:
+        return f"{alert.id}:{event.value}:{_repeat_slot(rule, alert, now)}"
+    return f"{alert.id}:{event.value}"
+
+
+def muted(silences: Iterable[Silence], rule: AlertRule, app: str, now: datetime) -> bool:
+    """Whether a silence covers this rule on this app now; `*` covers all of its project."""
+    return any(
+        silence.project == rule.project
+        and silence.rule in ("*", rule.name)
+        and silence.app in ("*", app)
+        and silence.starts_at <= now < silence.ends_at
+        for silence in silences
+    )
+
+
+def step(
+    rule: AlertRule, app: str, alert: Alert | None, finding: Finding, now: datetime, *, mute: bool
+) -> Step:
+    """One look at one rule on one app.
+
+    Args:
+        rule: What is watched.
+        app: The app.
+        alert: The pending or firing alert so far, or None.
+        finding: What was seen.
+        now: End of the window that was looked at.
+        mute: A silence holds; the state moves, nothing is announced.
+    """
+    if alert is None:
+        if finding.active is not True:
+            return Step(alert=None)
+        alert = Alert(
+            id=alert_id(rule.project, rule.name, app, now),
+            project=rule.project,
+            rule=rule.name,
+            app=app,
+            state=AlertState.PENDING,
+            severity=rule.severity,
+            since=now,
+            started_at=now,
+            finding=finding,
+        )
+    if finding.active is not None:
+        alert = replace(alert, finding=finding, severity=rule.severity)
+    if alert.state is AlertState.PENDING:
+        alert = _from_pending(rule, alert, finding.active, now)
+    elif alert.state is AlertState.FIRING:
+        alert = _from_firing(rule, alert, finding.active, now)
+    return announce(rule, alert, now, mute=mute)
+
+
+def announce(rule: AlertRule, alert: Alert, now: datetime, *, mute: bool) -> Step:
+    """What an alert owes its channels now. A silence postpones it; nothing is lost."""
+    event = None if mute else _owed(rule, alert, now)
+    if event is None:
+        return Step(alert=alert)
+    return Step(alert=replace(alert, last_announced_at=now), event=event)
+
+
+def retire(alert: Alert, now: datetime, resolved_for_s: float) -> Alert:
+    """A resolved alert, inactive once its resolution was announced and shown for a while."""
+    resolved_at = alert.resolved_at
+    if alert.state is not AlertState.RESOLVED or resolved_at is None or _owes_resolution(alert):
+        return alert
+    if (now - resolved_at).total_seconds() < resolved_for_s:
+        return alert
+    return replace(alert, state=AlertState.INACTIVE, since=now)
+
+
+def _from_pending(rule: AlertRule, alert: Alert, active: bool | None, now: datetime) -> Alert:
+    if active is False:
+        return replace(alert, state=AlertState.INACTIVE, since=now)
+    if active and (now - alert.started_at).total_seconds() >= rule.hold_for_s:
+        return replace(alert, state=AlertState.FIRING, since=now, fired_at=now)
+    return alert
+
+
+def _from_firing(rule: AlertRule, alert: Alert, active: bool | None, now: datetime) -> Alert:
+    if active is None:
+        return alert
+    if active:
+        return replace(alert, clear_since=None)
+    clear_since = alert.clear_since or now
+    # A clock that was set back must not make the end look older than the last announcement.
+    later = alert.last_announced_at is None or now > alert.last_announced_at
+    if later and (now - clear_since).total_seconds() >= rule.keep_firing_s:
+        return replace(
+            alert,
+            state=AlertState.RESOLVED,
+            since=now,
+            resolved_at=now,
+            clear_since=clear_since,
+        )
+    return replace(alert, clear_since=clear_since)
+
+
+def _owed(rule: AlertRule, alert: Alert, now: datetime) -> Event | None:
+    if alert.state is AlertState.RESOLVED:
+        return Event.RESOLVED if _owes_resolution(alert) else None
+    if alert.state is not AlertState.FIRING:
+        return None
+    if alert.last_announced_at is None:
+        return Event.FIRING
+    if rule.repeat_s <= 0 or alert.acknowledged_by is not None:
+        return None
+    told = _repeat_slot(rule, alert, alert.last_announced_at)
+    return Event.REPEAT if _repeat_slot(rule, alert, now) > told else None
+
+
+def _owes_resolution(alert: Alert) -> bool:
+    told, resolved_at = alert.last_announced_at, alert.resolved_at
+    # Nobody heard that it fired, so nobody waits to hear that it ended.
+    return told is not None and resolved_at is not None and told < resolved_at
+
+
+def _repeat_slot(rule: AlertRule, alert: Alert, moment: datetime) -> int:
+    since_fired = (moment - (alert.fired_at or alert.started_at)).total_seconds()
+    return int(since_fired // rule.repeat_s) if rule.repeat_s > 0 else 0

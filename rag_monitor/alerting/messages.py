@@ -1,0 +1,190 @@
+"""What a message says, in Chinese or English, before a channel gives it its form.
+
+All text here is plain. What came from traces (app names, releases, errors) may hold anything, so
+every channel escapes all of it in its own way.
+"""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final, Literal
+from urllib.parse import quote
+
+from rag_monitor.domain.alert import Alert, AlertState, Notification
+
+Language = Literal["en", "zh"]
+
+DETAILED: Final = 3
+"""Up to so many alerts are told in full; more get one line each."""
+_MAX_SUMMARY: Final = 600
+_MAX_LINE: Final = 160
+_MAX_NAME: Final = 80
+
+_STATE: Final = {
+    "en": {"firing": "FIRING", "repeat": "STILL FIRING", "resolved": "RESOLVED"},
+    "zh": {"firing": "触发", "repeat": "持续触发", "resolved": "已恢复"},
+}
+_SEVERITY: Final = {
+    "en": {"page": "page", "ticket": "ticket"},
+    "zh": {"page": "紧急", "ticket": "一般"},
+}
+_WORDS: Final = {
+    "en": {
+        "since": "since",
+        "worst": "worst traces",
+        "alert": "alert",
+        "many": "{count} alerts: {parts}",
+        "notes": "notes",
+    },
+    "zh": {
+        "since": "开始于",
+        "worst": "最差的追踪",
+        "alert": "告警",
+        "many": "{count} 条告警:{parts}",
+        "notes": "备注",
+    },
+}
+_RESOLVED_BECAUSE: Final = {
+    "en": {
+        "rule_removed": "the rule was removed or switched off",
+        "app_gone": "the application is gone",
+        "no_traces": "the application sends nothing any more",
+    },
+    "zh": {
+        "rule_removed": "规则已删除或停用",
+        "app_gone": "应用已不存在",
+        "no_traces": "应用不再发送数据",
+    },
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A label and where it leads."""
+
+    label: str
+    url: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """One alert in a message."""
+
+    title: str
+    lines: tuple[str, ...] = ()
+    links: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """A batch of notifications in words."""
+
+    title: str
+    items: tuple[Item, ...]
+    firing: bool
+    """Whether anything in it is (still) firing."""
+
+
+def plain(text: str, limit: int) -> str:
+    """One line of visible characters, cut to `limit`.
+
+    Control characters, line breaks and direction overrides become spaces: they could forge a second
+    line or turn text around.
+    """
+    cleaned = "".join(
+        " " if unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zl", "Zp") else char
+        for char in text[: limit * 4]
+    )
+    joined = " ".join(cleaned.split())
+    return joined if len(joined) <= limit else joined[: limit - 1] + "…"
+
+
+def compose(
+    batch: Sequence[Notification], language: Language = "en", public_url: str | None = None
+) -> Message:
+    """Put a batch into words: in full for up to `DETAILED` alerts, else one line each."""
+    detailed = len(batch) <= DETAILED
+    items = tuple(
+        _detailed(notification, language, public_url)
+        if detailed
+        else Item(title=_line(notification, language))
+        for notification in batch
+    )
+    return Message(
+        title=_title(batch, language),
+        items=items,
+        firing=any(notification.event != "resolved" for notification in batch),
+    )
+
+
+def summary_of(alert: Alert, language: Language) -> str:
+    """The finding's sentence in the language, cut and on one line."""
+    finding = alert.finding
+    text = finding.summary_zh if language == "zh" and finding.summary_zh else finding.summary
+    return plain(text, _MAX_SUMMARY)
+
+
+def trace_url(public_url: str, trace_id: str) -> str:
+    """Where a trace is shown."""
+    return f"{public_url.rstrip('/')}/traces/{quote(trace_id, safe='')}"
+
+
+def alerts_url(public_url: str) -> str:
+    """Where alerts are shown."""
+    return f"{public_url.rstrip('/')}/alerts"
+
+
+def _title(batch: Sequence[Notification], language: Language) -> str:
+    if len(batch) == 1:
+        return _line(batch[0], language, summary=False)
+    counts: dict[str, int] = {}
+    for notification in batch:
+        counts[notification.event] = counts.get(notification.event, 0) + 1
+    comma = "、" if language == "zh" else ", "
+    parts = comma.join(f"{_STATE[language][event]} {n}" for event, n in counts.items())
+    return _WORDS[language]["many"].format(count=len(batch), parts=parts)
+
+
+def _line(notification: Notification, language: Language, *, summary: bool = True) -> str:
+    alert = notification.alert
+    state = _STATE[language].get(notification.event, notification.event)
+    severity = _SEVERITY[language].get(alert.severity.value, alert.severity.value)
+    head = f"[{state} · {severity}] {plain(alert.rule, _MAX_NAME)} · {plain(alert.app, _MAX_NAME)}"
+    if not summary:
+        return head
+    value = alert.finding.value
+    number = "" if value is None else f" · {value:.3g}"
+    return plain(f"{head}{number}", _MAX_LINE)
+
+
+def _detailed(notification: Notification, language: Language, public_url: str | None) -> Item:
+    alert = notification.alert
+    words = _WORDS[language]
+    lines = [summary_of(alert, language)]
+    moment = alert.fired_at or alert.started_at
+    lines.append(f"{words['since']} {moment:%Y-%m-%d %H:%M:%S} UTC")
+    lines.extend(_reasons(alert, language))
+    links: list[Link] = []
+    worst = alert.finding.worst_traces
+    if worst and public_url:
+        links.extend(Link(trace_id[:8], trace_url(public_url, trace_id)) for trace_id in worst)
+        links.append(Link(words["alert"], alerts_url(public_url)))
+    elif worst:
+        lines.append(f"{words['worst']}: {', '.join(plain(t, 32) for t in worst)}")
+    elif public_url:
+        links.append(Link(words["alert"], alerts_url(public_url)))
+    return Item(
+        title=_line(notification, language, summary=False),
+        lines=tuple(line for line in lines if line),
+        links=tuple(links),
+    )
+
+
+def _reasons(alert: Alert, language: Language) -> list[str]:
+    if alert.state is not AlertState.RESOLVED:
+        notes = alert.finding.notes
+        return [f"{_WORDS[language]['notes']}: {plain(', '.join(notes), 200)}"] if notes else []
+    known = _RESOLVED_BECAUSE[language]
+    return [known[note] for note in alert.finding.notes if note in known]

@@ -1,0 +1,95 @@
+"""Makes channels from configuration: `[notifiers.<channel>]` with a `kind` and its options."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final, NamedTuple, Protocol
+
+from pydantic import TypeAdapter, ValidationError
+
+from rag_monitor.alerting.messages import Language
+from rag_monitor.alerting.notifiers.log import LogNotifier, LogOptions
+from rag_monitor.alerting.notifiers.notifier import Notifier
+from rag_monitor.alerting.notifiers.webhook import WebhookNotifier, WebhookOptions
+from rag_monitor.errors import ConfigurationError, OutboundRefused
+
+
+class _Maker(Protocol):
+    def __call__(self, options: Any, *, language: Language, public_url: str | None) -> Notifier: ...
+
+
+class _Kind(NamedTuple):
+    options: type[Any]
+    make: _Maker
+
+
+_KINDS: Final[Mapping[str, _Kind]] = {
+    "log": _Kind(LogOptions, LogNotifier),
+    "webhook": _Kind(WebhookOptions, WebhookNotifier),
+}
+KINDS: Final = tuple(_KINDS)
+"""Every kind of channel there is."""
+
+
+def build(
+    config: Mapping[str, Any],
+    *,
+    channel: str = "",
+    language: Language = "en",
+    public_url: str | None = None,
+) -> Notifier:
+    """One channel.
+
+    Args:
+        config: `kind` and the options of that kind; `language` overrides the server's.
+        channel: Its name, for error messages.
+        language: Of the messages.
+        public_url: Where links in messages begin.
+
+    Raises:
+        ConfigurationError: Names the key and says how to mend it.
+    """
+    values = dict(config)
+    where = f"notifiers.{channel}" if channel else "notifier"
+    kind = values.pop("kind", None)
+    entry = _KINDS.get(str(kind))
+    if entry is None:
+        raise ConfigurationError(f"{where}.kind: must be one of {', '.join(KINDS)}, not {kind!r}")
+    spoken = values.pop("language", language)
+    if spoken not in ("en", "zh"):
+        raise ConfigurationError(f"{where}.language: must be en or zh, not {spoken!r}")
+    known = [item.name for item in fields(entry.options)]
+    for name in values:
+        if name not in known:
+            near = difflib.get_close_matches(name, known, n=1)
+            hint = f" (did you mean {near[0]!r}?)" if near else ""
+            raise ConfigurationError(
+                f"{where}.{name}: a {kind} channel has no such option{hint}; it takes "
+                f"{', '.join((*known, 'language'))}"
+            )
+    try:
+        options = TypeAdapter(entry.options).validate_python(values)
+        return entry.make(options, language=spoken, public_url=public_url)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(str(part) for part in first["loc"]) or "options"
+        raise ConfigurationError(f"{where}.{place}: {first['msg']}") from None
+    except OutboundRefused as error:
+        raise ConfigurationError(f"{where}.url: {error}") from None
+
+
+def build_all(
+    configs: Mapping[str, Mapping[str, Any]],
+    *,
+    language: Language = "en",
+    public_url: str | None = None,
+) -> dict[str, Notifier]:
+    """Every configured channel by name; with none configured, the log alone."""
+    if not configs:
+        return {"log": LogNotifier(LogOptions(), language=language, public_url=public_url)}
+    return {
+        name: build(config, channel=name, language=language, public_url=public_url)
+        for name, config in configs.items()
+    }

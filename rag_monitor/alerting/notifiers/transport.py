@@ -1,0 +1,105 @@
+"""What all HTTP channels share: where they may go, and how an answer becomes an error."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from rag_monitor.alerting.messages import plain
+from rag_monitor.alerting.notifiers.notifier import DeliveryError
+from rag_monitor.errors import OutboundRefused
+from rag_monitor.outbound.guard import OutboundPolicy, check_url
+from rag_monitor.outbound.http import OutboundFailed, Reply, request
+
+_MAX_RETRY_AFTER_S: Final = 3600.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HttpOptions:
+    """Options of every channel that speaks HTTP."""
+
+    url: str
+    allow_private: bool = False
+    """Private and loopback addresses may be reached."""
+    allow_hosts: tuple[str, ...] = ()
+    """Host names, addresses or networks that may be reached whatever they are."""
+    timeout_s: float = 10.0
+    """Total time of one send."""
+
+    @property
+    def policy(self) -> OutboundPolicy:
+        """Where this channel may go."""
+        return OutboundPolicy(allow_private=self.allow_private, allow_hosts=tuple(self.allow_hosts))
+
+
+def post(
+    options: HttpOptions,
+    body: bytes,
+    headers: Mapping[str, str] | None = None,
+    *,
+    url: str | None = None,
+) -> Reply:
+    """POST and return the answer of status 2xx.
+
+    Raises:
+        DeliveryError: No answer in time, or one that says no.
+    """
+    try:
+        reply = request(
+            "POST",
+            url or options.url,
+            body=body,
+            headers={"Content-Type": "application/json; charset=utf-8", **(headers or {})},
+            policy=options.policy,
+            deadline_s=options.timeout_s,
+        )
+    except (OutboundRefused, OutboundFailed) as error:
+        raise DeliveryError(str(error)) from error
+    if 200 <= reply.status < 300:
+        return reply
+    raise DeliveryError(f"HTTP {reply.status}: {excerpt(reply)}", retry_after_s=retry_after(reply))
+
+
+def encode(payload: object) -> bytes:
+    """JSON as UTF-8; lone surrogates cannot break it."""
+    return json.dumps(payload, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def decode(reply: Reply) -> dict[str, Any]:
+    """The answer's JSON object.
+
+    Raises:
+        DeliveryError: It is none, so nobody said that the message was taken.
+    """
+    try:
+        content = json.loads(reply.body)
+    except ValueError:
+        raise DeliveryError(f"the answer is no JSON: {excerpt(reply)}") from None
+    if not isinstance(content, dict):
+        raise DeliveryError(f"the answer is no JSON object: {excerpt(reply)}")
+    return content
+
+
+def retry_after(reply: Reply) -> float | None:
+    """Seconds of a Retry-After header, at most an hour; dates are not understood."""
+    try:
+        seconds = float(reply.headers.get("retry-after", ""))
+    except ValueError:
+        return None
+    return min(seconds, _MAX_RETRY_AFTER_S) if seconds > 0 else None
+
+
+def excerpt(reply: Reply) -> str:
+    """The beginning of an answer, for error messages."""
+    return plain(reply.body[:400].decode("utf-8", "replace"), 200) or "(empty)"
+
+
+def check_options(options: HttpOptions) -> None:
+    """Refuse a URL that will never be reached, before anything is sent there.
+
+    Raises:
+        OutboundRefused: With the reason.
+    """
+    check_url(options.url, options.policy)

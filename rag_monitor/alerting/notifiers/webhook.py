@@ -1,0 +1,114 @@
+"""A generic webhook: one JSON object, signed with HMAC-SHA256.
+
+`X-RagMonitor-Signature: t=<unix seconds>,v1=<hex>` where hex is HMAC-SHA256 of `<t>.<body>` with
+the shared secret. Check it with a constant-time comparison and refuse times that are minutes away.
+`X-RagMonitor-Delivery` is stable for the same batch; `dedup_key` for the same announcement.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from rag_monitor.alerting.messages import Language, compose, summary_of, trace_url
+from rag_monitor.alerting.notifiers.notifier import DeliveryError
+from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options, encode, post
+from rag_monitor.domain.alert import Notification
+from rag_monitor.domain.clock import Clock, SystemClock
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebhookOptions(HttpOptions):
+    """Where to post, and with what."""
+
+    secret: str = field(default="", repr=False)
+    """Shared with the receiver; without one the message is not signed."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Further request headers, such as an Authorization."""
+
+
+class WebhookNotifier:
+    """Posts the alerts as data; any 2xx means taken, unless the body says otherwise."""
+
+    max_batch = 50
+
+    def __init__(
+        self,
+        options: WebhookOptions,
+        *,
+        language: Language = "en",
+        public_url: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        check_options(options)
+        self._options = options
+        self._language = language
+        self._public_url = public_url
+        self._clock = clock or SystemClock()
+
+    def send(self, batch: Sequence[Notification]) -> None:
+        """Post the batch; raises DeliveryError unless the receiver took it."""
+        body = encode(self._payload(batch))
+        headers = dict(self._options.headers)
+        keys = "\n".join(notification.dedup_key for notification in batch)
+        headers["X-RagMonitor-Delivery"] = hashlib.sha256(keys.encode()).hexdigest()[:32]
+        if self._options.secret:
+            moment = int(self._clock.now().timestamp())
+            headers["X-RagMonitor-Signature"] = sign(self._options.secret, moment, body)
+        reply = post(self._options, body, headers)
+        if reply.headers.get("content-type", "").startswith("text/html"):
+            # A login page or a proxy's error page, not a receiver.
+            raise DeliveryError("the answer is an HTML page, not a webhook receiver")
+
+    def _payload(self, batch: Sequence[Notification]) -> dict[str, Any]:
+        message = compose(batch, self._language, self._public_url)
+        return {
+            "version": 1,
+            "project": batch[0].project,
+            "title": message.title,
+            "firing": message.firing,
+            "alerts": [self._alert(notification) for notification in batch],
+        }
+
+    def _alert(self, notification: Notification) -> dict[str, Any]:
+        alert, finding = notification.alert, notification.alert.finding
+        base = self._public_url
+        return {
+            "dedup_key": notification.dedup_key,
+            "event": notification.event,
+            "id": alert.id,
+            "rule": alert.rule,
+            "app": alert.app,
+            "state": alert.state.value,
+            "severity": alert.severity.value,
+            "started_at": _iso(alert.started_at),
+            "fired_at": _iso(alert.fired_at),
+            "resolved_at": _iso(alert.resolved_at),
+            "acknowledged_by": alert.acknowledged_by,
+            "summary": summary_of(alert, self._language),
+            "value": finding.value,
+            "lower": finding.lower,
+            "upper": finding.upper,
+            "baseline": finding.baseline,
+            "judged": finding.judged,
+            "baseline_judged": finding.baseline_judged,
+            "notes": list(finding.notes),
+            "worst_traces": [
+                {"trace_id": trace_id, "url": trace_url(base, trace_id) if base else None}
+                for trace_id in finding.worst_traces
+            ],
+        }
+
+
+def sign(secret: str, moment: int, body: bytes) -> str:
+    """The value of the signature header at Unix second `moment`."""
+    digest = hmac.new(secret.encode(), f"{moment}.".encode() + body, hashlib.sha256)
+    return f"t={moment},v1={digest.hexdigest()}"
+
+
+def _iso(moment: datetime | None) -> str | None:
+    return None if moment is None else moment.isoformat()

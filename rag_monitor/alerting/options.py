@@ -1,0 +1,42 @@
+"""Options of the alerting stage."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertOptions:
+    """How rules are evaluated. Times in seconds."""
+
+    slot_s: float = 15.0
+    """Windows end at multiples of this, so that any number of schedulers sees the same windows."""
+    worst_traces: int = 5
+    """Traces linked in a message."""
+    forget_s: float = 86_400.0
+    """A firing alert that cannot be told any more ends once its app sent nothing for so long."""
+    resolved_for_s: float = 86_400.0
+    """How long a resolved alert is shown as resolved before it is inactive."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeliveryOptions:
+    """How messages are delivered. Times in seconds."""
+
+    batch: int = 500
+    """Messages claimed in one round."""
+    lease_s: float = 120.0
+    """Claimed messages are hidden from other senders for so long."""
+    round_s: float = 40.0
+    """A channel stops sending after this long in one round; well below the lease."""
+    wait_s: float = 12.0
+    """How long `deliver_due` waits for slow channels before it returns; they go on alone."""
+    retry_base_s: float = 2.0
+    retry_max_s: float = 45.0
+    """Longest pause between attempts: a channel that is back hears of it within a minute."""
+    max_attempts: int = 2000
+    """After so many attempts (about a day) a message is given up, counted and kept as dead."""
+
+    def __post_init__(self) -> None:
+        if self.round_s >= self.lease_s:
+            raise ValueError("round_s must be below lease_s, or messages would be sent twice")
