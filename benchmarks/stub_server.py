@@ -112,7 +112,7 @@ def obliging(path: str, body: Body) -> Answer:
     """Answers everything: 0.9 for each verdict, yes for each token."""
     if path.endswith("/embeddings"):
         return Answer(payload=embeddings(body))
-    if "logprobs" in body and body["logprobs"]:
+    if body.get("logprobs"):
         return Answer(payload=completion("Yes", top_logprobs={"Yes": -0.105, "No": -2.303}))
     schema = schema_of(body)
     if schema is not None:
@@ -138,7 +138,7 @@ def embeddings(body: Body) -> dict[str, Any]:
 def ragas_reply(body: Body) -> str:
     """What Ragas expects, told by the fields its prompt names."""
     text = body["messages"][-1]["content"]
-    reason = "The stub gives a reason of about twenty words so that replies have a usual length and cost."
+    reason = "The stub gives about twenty words so that replies have a usual length and cost."
     if '"noncommittal"' in text:
         return json.dumps({"question": "What is asked here?", "noncommittal": 0})
     if '"NLIStatementOutput"' in text or '"StatementFaithfulnessAnswer"' in text:

@@ -17,6 +17,8 @@ from rag_monitor.domain.judgement import (
     Statement,
     Verdict,
 )
+from rag_monitor.judges.hardening import quoted
+from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.language.claims import AnswerParts, take_apart
 
 Splitter = Callable[[str], Sequence[Statement]]
@@ -169,6 +171,17 @@ def questions_of(plan: Plan, aspect: Aspect) -> list[Question]:
     if aspect in PER_PASSAGE:
         return [Question(aspect=aspect, index=i) for i in range(len(plan.request.contexts or ()))]
     return [Question(aspect=aspect)]
+
+
+def question_text(question: Question, prompts: PromptSet, *, has_query: bool) -> str:
+    """The question in words; text of the trace stands in it as one JSON string."""
+    kind = question.aspect.value
+    if question.aspect is Aspect.RELEVANCE and has_query:
+        kind = "relevance_to_query"
+    before, after = prompts.ask[kind]
+    if question.aspect in PER_PASSAGE:
+        return f"{before}{question.index + 1}{after}"
+    return before + (quoted(question.text) if question.text else "") + after
 
 
 def _known(plan: Plan, question: Question) -> Verdict | None:

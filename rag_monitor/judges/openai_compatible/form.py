@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.errors import JudgeOutputInvalid
+from rag_monitor.judges import parsing
 from rag_monitor.judges.hardening import clean
-from rag_monitor.judges.openai_compatible import parsing
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import ONCE, Question
 

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rag_monitor.errors import JudgeOutputInvalid
+from rag_monitor.judges import parsing
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.limits import Deadline
-from rag_monitor.judges.openai_compatible import parsing
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.transport import Meter, RequestRefused
 from rag_monitor.judges.prompts import PromptSet

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rag_monitor.errors import JudgeOutputInvalid
+from rag_monitor.judges import parsing
 from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced
 from rag_monitor.judges.limits import Deadline
-from rag_monitor.judges.openai_compatible import parsing
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, TooLong
 from rag_monitor.judges.openai_compatible.form import Answers, Form
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Final
 
-from rag_monitor.domain.judgement import Aspect
 from rag_monitor.judges.evidence import gather
-from rag_monitor.judges.hardening import draw_boundary, fenced, quoted
+from rag_monitor.judges.hardening import draw_boundary, fenced
+from rag_monitor.judges.labels import LOW_LABEL_MASS, MIN_LABEL_MASS, LabelVerdict, verdict_of
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, TooLong
 from rag_monitor.judges.openai_compatible.form import Answers
@@ -18,23 +16,7 @@ from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.structured import Sight
 from rag_monitor.judges.openai_compatible.transport import ChatReply, Meter
 from rag_monitor.judges.prompts import PromptSet
-from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question
-
-MIN_LABEL_MASS: Final = 0.5
-"""Below it the model meant to say something else than a label: no verdict."""
-LOW_LABEL_MASS: Final = "low_label_mass"
-
-
-@dataclass(frozen=True, slots=True)
-class LabelVerdict:
-    """Yes against no, from the alternatives of one token."""
-
-    probability: float | None
-    """None: the labels hold too little of the distribution."""
-    mass: float
-    """What yes and no hold together, of everything."""
-    bounded: bool = False
-    """One label was not listed; its mass was taken as the smallest listed one."""
+from rag_monitor.judges.questions import Plan, Question, question_text
 
 
 def read_labels(
@@ -51,13 +33,12 @@ def read_labels(
         elif label in no_labels:
             masses[1] += math.exp(logprob)
     total = sum(masses)
-    if total < MIN_LABEL_MASS:
-        return LabelVerdict(None, total)
     bounded = 0.0 in masses
-    if bounded:
+    if bounded and total >= MIN_LABEL_MASS:
         smallest = math.exp(min(logprob for _, logprob in top)) if len(top) > 1 else 1.0 - total
         masses[masses.index(0.0)] = min(max(smallest, 0.0), max(masses))
-    return LabelVerdict(masses[0] / sum(masses), min(total, 1.0), bounded)
+        return LabelVerdict(masses[0] / sum(masses), min(total, 1.0), bounded=True)
+    return verdict_of(*masses)
 
 
 class TokenAsker:
@@ -115,17 +96,6 @@ class TokenAsker:
         for question, reply in zip(questions, replies, strict=True):
             _read(question, reply, prompts, answers)
         return answers
-
-
-def question_text(question: Question, prompts: PromptSet, *, has_query: bool) -> str:
-    """The question in words; text of the trace stands in it as one JSON string."""
-    kind = question.aspect.value
-    if question.aspect is Aspect.RELEVANCE and has_query:
-        kind = "relevance_to_query"
-    before, after = prompts.ask[kind]
-    if question.aspect in PER_PASSAGE:
-        return f"{before}{question.index + 1}{after}"
-    return before + (quoted(question.text) if question.text else "") + after
 
 
 async def _all(calls: Sequence[object]) -> list[ChatReply]:
