@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log1p
@@ -91,8 +92,10 @@ def look_up(span: Span, evidence: Evidence, answer: Piece) -> ClaimEvidence:
 
 
 def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
-    """Terms that count as covered though no passage spells them so: numbers that were checked,
-    and the words of the operation where one of them was derived."""
+    """Terms that count as covered though no passage spells them so.
+
+    Numbers that were checked, and the words of the operation where one of them was derived.
+    """
     if findings.numbers_missing or findings.units_changed or findings.dates_missing:
         return frozenset()
     credited = {term for term in piece.terms if term[0].isdigit()}
@@ -180,7 +183,7 @@ def _coverage(
 def _sequence(piece: Piece, evidence: Evidence, best: Sequence[Piece]) -> list[float]:
     tokens = piece.tokens
     content = [token for token in tokens if is_content(token)]
-    pairs = list(zip(content, content[1:], strict=False))
+    pairs = list(itertools.pairwise(content))
     triples = list(zip(tokens, tokens[1:], tokens[2:], strict=False))
     unseen_pairs = sum(pair not in evidence.bigrams for pair in pairs) / max(1, len(pairs))
     unseen_triples = sum(t not in evidence.trigrams for t in triples) / max(1, len(triples))

@@ -1,4 +1,4 @@
-"""The embedded judge: one `Judgement` per request, from evidence alone, in the monitor's process."""
+"""The embedded judge: one `Judgement` per request, from evidence alone, in this process."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class EmbeddedJudge:
         for request in requests:
             try:
                 results.append(self.judge_one(request))
-            except Exception as error:  # noqa: BLE001, PERF203 - failures are values here, one must not spoil the batch
+            except Exception as error:  # noqa: BLE001 - failures are values here, one must not spoil the batch
                 results.append(error)
         return results
 

@@ -19,6 +19,13 @@ from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
 from rag_monitor.language.script import has_han
 
 _LIMIT: Final = 30.0
+_NOTHING_FOUND: Final = 0.8
+"""A claim of which so much stands neither in the passages nor in the question rests on nothing,
+however short it is."""
+_NOTHING_ADDS: Final = 1.5
+COUNTED: Final = 3
+"""Up to so many claims, their number is held against the total doubt; longer answers run a
+real risk with every claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +41,7 @@ class Weights:
     """Calibration of the answer's log total doubt: slope and shift."""
     answer_shift: float
     count_slope: float
-    """What the log number of claims adds to the total doubt; not positive."""
+    """What the log number of claims, `COUNTED` at most, adds to the total doubt; not positive."""
     threshold: float
     """`answer_supported` below this is flagged."""
 
@@ -89,7 +96,7 @@ class Model:
         it: one bad claim is enough, and many slightly doubtful ones add up.
         """
         weights = self.weights(text)
-        raw = total_doubt(doubts) + weights.count_slope * log(len(doubts))
+        raw = total_doubt(doubts) + weights.count_slope * log(min(COUNTED, len(doubts)))
         return 1 - sigmoid(weights.answer_slope * raw + weights.answer_shift), raw
 
 
@@ -110,8 +117,11 @@ _FLOORS: Final = (
 
 
 def settle(found: ClaimEvidence, doubt: float) -> tuple[float, str]:
-    """Lift the doubt to the floor of every contradiction found; lower it where facts were
-    derived or quoted."""
+    """Lift the doubt to the floor of every contradiction; lower it for derived and quoted facts.
+
+    Returns:
+        The settled log-odds of doubt and the reason code.
+    """
     reason = "supported" if doubt < 0 else "not_covered"
     contradicted = False
     highest = doubt
@@ -124,6 +134,9 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, str]:
             doubt = softplus_max(doubt, floor)
     if contradicted:
         return doubt, reason
+    if found.features[0] >= _NOTHING_FOUND and not found.verbatim:
+        nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
+        return doubt + _NOTHING_ADDS * nothing, "not_covered"
     if found.verbatim:
         return min(doubt, -3.6), "verbatim"
     if found.findings.numbers_derived and found.features[0] < 0.5:
