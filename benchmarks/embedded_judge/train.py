@@ -142,10 +142,10 @@ def fit(chosen: list[Sample], mix: dict[str, float]) -> tuple[Vector, float]:
     return solved.x[:-1] / scale, float(solved.x[-1])
 
 
-def doubts(sample: Sample, weights: Vector, bias: float) -> list[float]:
+def doubts(sample: Sample, weights: Vector, bias: float, *, for_answer: bool = True) -> list[float]:
     """Log-odds of doubt of every claim, contradictions included."""
     return [
-        settle(claim, float(raw))[0]
+        settle(claim, float(raw))[int(for_answer)]
         for claim, raw in zip(sample.claims, sample.features @ weights + bias, strict=True)
     ]
 

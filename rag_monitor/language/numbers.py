@@ -126,7 +126,7 @@ def same_value(stated: float, known: float, digits: int, known_digits: int) -> b
         return True
     if digits < 2 or digits >= known_digits or stated * known <= 0:
         return False
-    return abs(stated - known) <= 0.5 * 10.0 ** (_magnitude(abs(known)) - digits + 1)
+    return abs(stated - known) <= 0.5 * 10.0 ** (_magnitude(abs(stated)) - digits + 1)
 
 
 def _magnitude(value: float) -> int:

@@ -11,7 +11,7 @@ _NEGATION: Final = re.compile(
     r"\b(?:not|never|no longer|cannot|nobody|nothing|none|neither|nor|without|no|hardly|rarely)\b"
     r"|n't\b|\b(?:unable|unlikely|fails? to|failed to|refus\w+ to|lacks?|denied|denies)\b"
     r"|不(?!仅|但|断|过|少|同|久|止|只|论|管|妨|禁|得不|可避免|良)|没有|未(?!来|必|婚|成年)|"
-    r"并非|无(?!论|线|锡|数|人机|限)|勿|别(?=[^的人墅名])|莫(?=[^斯])|绝非|从未|尚未|禁止|"
+    r"并非|无(?!论|线|锡|数|人机|限)|勿|(?<![分特个级差区性类告辨识])别(?=[^的人墅名])|莫(?=[^斯])|绝非|从未|尚未|禁止|"
     r"拒绝|否认|取消"
 )
 _DOUBLE: Final = re.compile(

@@ -51,6 +51,17 @@ _FACTORS: Final = {
 }  # fmt: skip
 
 
+_CONSTANTS: Final = frozenset(
+    {(12.0, "month"), (7.0, "day"), (24.0, "hour"), (60.0, "minute"), (60.0, "second"),
+     (52.0, "week"), (365.0, "day")}
+)  # fmt: skip
+
+
+def is_constant(quantity: Quantity) -> bool:
+    """Whether everybody knows the number: twelve months, seven days, sixty minutes."""
+    return (quantity.value, quantity.unit) in _CONSTANTS
+
+
 @dataclass(frozen=True, slots=True)
 class Cues:
     """Which operations the wording names."""
@@ -85,8 +96,9 @@ def derives(stated: Quantity, operands: Sequence[Quantity], folded: str) -> bool
         return True
     candidates = [v for a, b in permutations(given, 2) for v in _results(a, b, stated, cues)]
     if len(given) > 2 and cues.total:
-        money = [q for q in given if q.kind == stated.kind]
-        candidates.append(sum(q.value for q in money))
+        candidates.append(
+            sum(q.value for q in given if q.kind == stated.kind and q.unit in {stated.unit, ""})
+        )
     if len(given) >= 2 and cues.parts:
         alike = [q.value for q in given if q.kind == stated.kind]
         candidates.append(sum(alike) / len(alike) if len(alike) > 1 else float("nan"))
