@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_monitor.judges.embedded.arithmetic import derives
+from rag_monitor.judges.embedded.arithmetic import derives, is_constant
 from rag_monitor.judges.embedded.evidence import Evidence, Piece
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
@@ -35,6 +35,8 @@ class Findings:
     negation: int = 0
     """1 when claim and best evidence differ in negation."""
     opposites: int = 0
+    substituted: int = 0
+    """1 when the claim is its best sentence with something else in one place."""
     facts: int = 0
     """Numbers, dates and names the claim states."""
 
@@ -75,6 +77,7 @@ def _check_numbers(
         return
     known = evidence.quantities
     asked = evidence.question.quantities
+    constants = 0
     for quantity in claim.quantities:
         findings.facts += 1
         places = [piece for q, piece in known if quantity.equals(q)]
@@ -87,8 +90,12 @@ def _check_numbers(
             findings.numbers_derived += 1
         elif any(_same_amount(quantity, q) for q, _ in known):
             findings.units_changed += 1
-        else:
+        elif not is_constant(quantity):
             findings.numbers_missing += 1
+        else:
+            constants += 1
+    if not findings.numbers_derived:
+        findings.numbers_missing += constants
 
 
 def _as_year(quantity: Quantity, evidence: Evidence) -> bool:
@@ -111,6 +118,8 @@ def _operands(
     found: list[Quantity] = []
     for candidate in named:
         source = next((q for q in known if candidate.equals(q)), None)
+        if source is None and is_constant(candidate):
+            source = candidate
         if source is not None and not any(_alike(source, other) for other in found):
             found.append(source)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -98,7 +99,7 @@ class Evidence:
         found: set[tuple[str, str]] = set()
         for piece in self.sentences:
             content = [token for token in piece.tokens if is_content(token)]
-            found.update(zip(content, content[1:], strict=False))
+            found.update(itertools.pairwise(content))
         return frozenset(found)
 
     @cached_property

@@ -13,10 +13,11 @@ from rag_monitor.judges.embedded.model import sigmoid
 from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES
 from rag_monitor.language.tokens import is_content, is_han
 
-_ASKING: Final = frozenset(
-    """best way name list tell explain describe define mean meaning difference type kind number
-    amount purpose role long old big far often time place person reason thing""".split()
-)
+_ASKING_TEXT: Final = """
+best way name list tell explain describe define mean meaning difference type kind number
+amount purpose role long old big far often time place person reason thing
+"""
+_ASKING: Final = frozenset(_ASKING_TEXT.split())
 """Words that shape a question rather than name its subject."""
 _ORDINALS: Final = tuple(
     frozenset(group.split())
@@ -34,6 +35,8 @@ _HAN_SERIES: Final = (
     re.compile(r"第([一二三四五六七八九十百\d]+)(个?[季届章条款期次代批集名号])"),
 )
 _SAME: Final = {"首": "一", "两": "二"}
+_NARROW: Final = 2.0
+_NO_WORD: Final = 0.3
 _CONFLICT_CAP: Final = 0.3
 _RELEVANT_AT: Final = 0.5
 _STEEPNESS: Final = 8.0
@@ -46,6 +49,8 @@ class Qualifier:
 
     kind: str
     value: str
+    text: str = ""
+    """As the question spells it."""
 
 
 def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
@@ -55,12 +60,12 @@ def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
     member of a series or the opposite of what was asked is not relevant.
     """
     asked = Piece(query)
-    weights = _query_weights(asked, evidence)
-    total = sum(weights.values())
     qualifiers = _qualifiers(asked)
+    weights = _query_weights(asked, evidence, qualifiers)
+    total = sum(weights.values())
     found: list[tuple[float, str | None]] = []
     for passage in evidence.passages:
-        covered = _covered(weights, passage, evidence) / total if total else 0.0
+        covered = _covered(weights, passage) / total if total else 0.0
         probability = sigmoid(_STEEPNESS * (covered - _RELEVANT_AT))
         conflict = _conflict(qualifiers, passage)
         if conflict:
@@ -69,17 +74,26 @@ def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
     return found
 
 
-def _query_weights(asked: Piece, evidence: Evidence) -> dict[str, float]:
-    """Weight of each query term: rare words and names tell more, question words nothing."""
+def _query_weights(
+    asked: Piece, evidence: Evidence, qualifiers: Sequence[Qualifier]
+) -> dict[str, float]:
+    """Weight of each query term: rare words and names tell more, question words nothing.
+
+    Years and places in a series narrow the question most. A Han pair that no passage holds is
+    often no word at all but two halves of neighbours, so it counts little.
+    """
     background = evidence.weights
-    return {
-        term: background.get(term, 1.0) ** 1.5 * (0.5 if len(term) == 1 and is_han(term) else 1.0)
-        for term in asked.terms
-        if term not in _ASKING
-    }
+    narrow = {value for q in qualifiers for value in (q.value, q.text)}
+    weights = {}
+    for term in asked.terms - _ASKING:
+        weight = background.get(term, 1.0) ** 1.5
+        if is_han(term[0]):
+            weight *= 0.5 if len(term) == 1 else (1.0 if term in evidence.terms else _NO_WORD)
+        weights[term] = _NARROW if term in narrow else weight
+    return weights
 
 
-def _covered(weights: Mapping[str, float], passage: Passage, evidence: Evidence) -> float:
+def _covered(weights: Mapping[str, float], passage: Passage) -> float:
     """Query weight held by the passage, its best sentence counting half."""
     if not passage.sentences:
         return 0.0
@@ -96,7 +110,7 @@ def _qualifiers(asked: Piece) -> list[Qualifier]:
         found.extend(Qualifier("series", t) for t in _words(asked.folded) if t in series)
     for pattern in _HAN_SERIES:
         found.extend(
-            Qualifier(match[2], _SAME.get(match[1], match[1]))
+            Qualifier(match[2], _SAME.get(match[1], match[1]), match[0][:2])
             for match in pattern.finditer(asked.folded)
         )
     return found
