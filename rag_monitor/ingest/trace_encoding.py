@@ -70,7 +70,7 @@ def _encode_retrieval(item: Retrieval) -> dict[str, Any]:
         {
             "query": item.query,
             "knowledge_base": item.knowledge_base,
-            "documents": _encode_documents(item.documents),
+            "documents": _encode_documents(item.documents, item.knowledge_base),
             "latency_ms": item.latency_ms,
             "reranked": item.reranked or None,
             "error": item.error,
@@ -78,8 +78,15 @@ def _encode_retrieval(item: Retrieval) -> dict[str, Any]:
     )
 
 
-def _encode_documents(documents: Sequence[RetrievedDocument]) -> list[dict[str, Any]]:
-    return [_encode_document(item, place) for place, item in enumerate(documents, start=1)]
+def _encode_documents(
+    documents: Sequence[RetrievedDocument], knowledge_base: str | None = None
+) -> list[dict[str, Any]]:
+    rows = [_encode_document(item, place) for place, item in enumerate(documents, start=1)]
+    if knowledge_base is not None:
+        # Absent would mean the knowledge base of the whole retrieval.
+        for row in rows:
+            row.setdefault("knowledge_base", None)
+    return rows
 
 
 def _encode_document(document: RetrievedDocument, place: int) -> dict[str, Any]:

@@ -175,7 +175,9 @@ def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> R
         content=reader.text("content"),
         score=reader.number("score"),
         rank=reader.whole("rank", 1) or rank,
-        knowledge_base=reader.text("knowledge_base") or knowledge_base,
+        knowledge_base=reader.text("knowledge_base")
+        if "knowledge_base" in item
+        else knowledge_base,
         metadata=dict(reader.mapping("metadata") or {}),
     )
 
