@@ -8,10 +8,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from rag_monitor.alerting.engine import AlertEngine
-from rag_monitor.alerting.outbox import Dispatcher
 
 from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.alert import AlertState, Notification
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
