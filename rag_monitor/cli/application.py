@@ -9,6 +9,7 @@ import typer
 from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
+    backfill,
     demo,
     doctor,
     evaluate,
@@ -53,6 +54,7 @@ app.command("import")(import_.import_file)
 app.command("export")(export.export)
 app.command("evaluate")(evaluate.evaluate)
 app.command("agreement")(agreement.agreement)
+app.command("backfill")(backfill.backfill)
 app.add_typer(rules.app, name="rules")
 app.add_typer(keys.app, name="keys")
 app.command("doctor")(doctor.doctor)
