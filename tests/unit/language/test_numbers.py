@@ -1,4 +1,3 @@
-# ruff: noqa: E501 - a case reads best on one line
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
