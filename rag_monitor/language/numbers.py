@@ -74,6 +74,13 @@ _IDIOMS: Final = frozenset(_IDIOMS_TEXT.split())
 _ORDINAL: Final = "第"
 
 
+_DIGIT: Final = re.compile(r"\d")
+_SPELLED: Final = re.compile(
+    r"\b(?:half|thirds?|quarters?|fifths?|tenth|zero|one|two|three|four|five|six|seven|eight|nine|ten"
+    r"|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b"
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A number as stated."""
@@ -140,11 +147,13 @@ def find_quantities(folded: str, skip: tuple[tuple[int, int], ...] = ()) -> list
     """
     found: list[Quantity] = []
     taken = list(skip)
-    _collect(found, taken, _ARABIC, folded, _from_arabic)
+    if _DIGIT.search(folded):
+        _collect(found, taken, _ARABIC, folded, _from_arabic)
     if not folded.isascii():
         _collect(found, taken, _HAN_NUMBER, folded, _from_han)
-    _collect(found, taken, _FRACTION, folded, _from_fraction)
-    _collect(found, taken, _WORD_NUMBER, folded, _from_words)
+    if _SPELLED.search(folded):
+        _collect(found, taken, _FRACTION, folded, _from_fraction)
+        _collect(found, taken, _WORD_NUMBER, folded, _from_words)
     return sorted(found, key=lambda quantity: quantity.start)
 
 

@@ -56,6 +56,8 @@ def check(claim: Piece, evidence: Evidence, best: Sequence[Piece], answer: Piece
 def _check_dates(
     findings: Findings, claim: Piece, evidence: Evidence, near: frozenset[int]
 ) -> None:
+    if not claim.dates:
+        return
     known = [date for date, _ in evidence.dates]
     for date in claim.dates:
         findings.facts += 1

@@ -22,7 +22,10 @@ _LIMIT: Final = 30.0
 _NOTHING_FOUND: Final = 0.8
 """A claim of which so much stands neither in the passages nor in the question rests on nothing,
 however short it is."""
-_NOTHING_ADDS: Final = 1.5
+_NOTHING_ADDS: Final = (4.0, 2.0)
+"""What that adds to the doubt of the claim, and of the answer."""
+_FULL_CLAIM: Final = 8
+"""Tokens of a claim long enough to be sure that nothing of it was found."""
 COUNTED: Final = 3
 """Up to so many claims, their number is held against the total doubt; longer answers run a
 real risk with every claim."""
@@ -145,8 +148,9 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
         return min(doubt, -3.4), min(doubt, -3.4), "derived_number"
     if found.features[0] >= _NOTHING_FOUND:
         nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
-        doubt += _NOTHING_ADDS * nothing
-        return doubt, doubt, "not_covered"
+        size = min(1.0, len(found.piece.tokens) / _FULL_CLAIM)
+        for_claim += _NOTHING_ADDS[0] * nothing * size
+        return for_claim, for_answer + _NOTHING_ADDS[1] * nothing, "not_covered"
     return doubt, doubt, "supported" if doubt < 0 else "not_covered"
 
 
