@@ -41,7 +41,7 @@ class LimitOptions:
     """One try, from sending to the last byte."""
     deadline_s: float = 120.0
     """One judgement with all its calls, tries and waits."""
-    attempts: int = 8
+    attempts: int = 12
     """Tries per call, the first included."""
     backoff_s: float = 0.5
     """Wait before the second try; doubles, with full jitter."""
