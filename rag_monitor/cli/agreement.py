@@ -36,7 +36,7 @@ def agreement(
 async def _run(
     settings: Any, judge_name: str, file: Path, limit: int, *, quiet: bool
 ) -> dict[str, Any]:
-    from rag_monitor.cli.labelled import read_labelled
+    from rag_monitor.evaluation.labelled import read_labelled
     from rag_monitor.evaluation.dataset import evaluate_rows
 
     labelled = [row for row in read_labelled(file) if row.faithful is not None][:limit]

@@ -94,7 +94,7 @@ async def _run(
     *,
     quiet: bool,
 ) -> Summary:
-    from rag_monitor.cli.labelled import read_labelled
+    from rag_monitor.evaluation.labelled import read_labelled
     from rag_monitor.evaluation.dataset import as_line, evaluate_rows, metrics_of
 
     judge = create_judge(settings, judge_name)

@@ -79,9 +79,7 @@ class BleuCounts:
         return min(1.0, float(result.score) / 100)
 
 
-def bleu_counts(
-    text: str, references: Sequence[str], tokenizer: Tokenizer = WORDS
-) -> BleuCounts:
+def bleu_counts(text: str, references: Sequence[str], tokenizer: Tokenizer = WORDS) -> BleuCounts:
     """The counts of one row. The last few rows are remembered: four orders in a row see the same.
 
     Raises:
