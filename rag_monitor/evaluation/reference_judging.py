@@ -68,7 +68,7 @@ class ReferenceJudgeScorer:
     async def score(self, traces: Sequence[Trace]) -> Sequence[Sequence[Score] | str]:
         """All requests of a batch go to the judge together."""
         plans = [self._requests(trace) for trace in traces]
-        requests = [request for plan in plans for request in plan if plan is not None]
+        requests = [request for plan in plans for request in plan]
         async with self._turn:
             answers = iter(await self._judge.judge_many(requests)) if requests else iter(())
             cosines = await asyncio.to_thread(self._cosines, traces)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from typing import Final, Self
@@ -12,7 +12,8 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import NotApplicable
 from rag_monitor.metrics.rag import passages_of
-from rag_monitor.metrics.ranking import rank_scores
+from rag_monitor.metrics.ranking import RankingScores, rank_scores
+from rag_monitor.metrics.text.bleu import BleuCounts
 from rag_monitor.metrics.text.suite import TextOptions, score_text
 
 Pair = tuple[str | None, tuple[str, ...]]
@@ -21,7 +22,7 @@ Number = float | str
 
 _FAILED: Final = "failed:"
 
-RANKING_METRICS: Final = {
+RANKING_METRICS: Final[Mapping[str, Callable[[RankingScores], float]]] = {
     "retrieval_precision": lambda s: s.precision,
     "retrieval_recall": lambda s: s.recall,
     "retrieval_f1": lambda s: s.f1,
@@ -29,7 +30,7 @@ RANKING_METRICS: Final = {
     "ndcg": lambda s: s.ndcg,
     "reciprocal_rank": lambda s: s.reciprocal_rank,
     "retrieval_hit": lambda s: s.hit,
-}  # type: dict[str, Callable[[RankingScores], float]]
+}
 """Names of the ranking scores of one row; their means are MAP, MRR and so on."""
 
 _NEEDS_ALL: Final = frozenset({"retrieval_recall", "retrieval_f1"})
@@ -61,12 +62,18 @@ class TextScorer:
         metrics: Names of `metrics.text.suite.TEXT_METRICS`.
         options: How texts are cut.
         processes: Worker processes; 0 scores in a thread of this one.
+        on_counts: Called with a row and its n-gram counts, for corpus BLEU.
     """
 
     def __init__(
-        self, metrics: Sequence[str], options: TextOptions | None = None, processes: int = 0
+        self,
+        metrics: Sequence[str],
+        options: TextOptions | None = None,
+        processes: int = 0,
+        on_counts: Callable[[Trace, BleuCounts], None] = lambda *_: None,
     ) -> None:
         self.metrics = tuple(metrics)
+        self._on_counts = on_counts
         self._options = options or TextOptions()
         self._pool = (
             ProcessPoolExecutor(processes, mp_context=get_context("spawn")) if processes else None

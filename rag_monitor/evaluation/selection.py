@@ -1,4 +1,4 @@
-"""Which metrics an evaluation computes: those that were named, else those the rows have labels for."""
+"""Which metrics an evaluation computes: those named, else all that the rows have labels for."""
 
 from __future__ import annotations
 
@@ -155,3 +155,8 @@ def _check(name: str, *, encoder: bool, perplexity: bool) -> None:
         raise ConfigurationError(
             "perplexity needs a language model: add --perplexity-model NAME-OR-FOLDER"
         )
+
+
+def needs_judge(names: Sequence[str] | None) -> bool:
+    """Whether any of the names, or the default, asks a judge."""
+    return names is None or any(name in METRICS or name in REFERENCE_JUDGED for name in names)

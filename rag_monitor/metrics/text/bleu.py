@@ -86,7 +86,9 @@ def bleu_counts(text: str, references: Sequence[str], tokenizer: Tokenizer = WOR
         NotApplicable: There is no reference.
     """
     require_references(references)
-    return _counts(tokenizer(text), tuple(tokenizer(reference) for reference in references))
+    targets = tuple(tokenizer(reference) for reference in references)
+    # The same shape as `bleu` asks for, so that the counts are made once.
+    return _counts(tokenizer(text), tuple(t for t in targets if t) or targets[:1])
 
 
 def bleu(
