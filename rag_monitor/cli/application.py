@@ -9,10 +9,12 @@ import typer
 from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
+    compare,
     demo,
     doctor,
     evaluate,
     export,
+    golden,
     import_,
     keys,
     migrate,
@@ -52,6 +54,8 @@ app.command("migrate")(migrate.migrate)
 app.command("import")(import_.import_file)
 app.command("export")(export.export)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("golden")(golden.golden)
 app.command("agreement")(agreement.agreement)
 app.add_typer(rules.app, name="rules")
 app.add_typer(keys.app, name="keys")

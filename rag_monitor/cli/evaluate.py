@@ -18,6 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from rag_monitor.cli.columns import parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
 from rag_monitor.cli.output import AsJson, print_json, print_line, print_remark, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
@@ -88,7 +89,7 @@ def evaluate(
         raise ConfigurationError(f"--terms: there is no file {terms}")
     options = FileOptions(
         metrics=_names(metrics),
-        columns=_columns(columns),
+        columns=parse_columns(columns),
         output=output,
         resume=resume,
         text=TextOptions(tokenizer=Tokenizer(terms=read_terms(terms) if terms else ())),
@@ -111,20 +112,6 @@ def _names(metrics: str | None) -> tuple[str, ...] | None:
     if not names:
         raise ConfigurationError("--metrics names none; leave it out for all")
     return names
-
-
-def _columns(text: str | None) -> dict[str, str]:
-    """`frage=question,antwort=answer` as a mapping."""
-    pairs = [part.strip() for part in (text or "").split(",") if part.strip()]
-    columns = {}
-    for pair in pairs:
-        theirs, sign, ours = pair.partition("=")
-        if not sign or not theirs.strip() or not ours.strip():
-            raise ConfigurationError(
-                f"--columns {pair!r}: write it as theirs=ours, e.g. frage=question"
-            )
-        columns[theirs.strip()] = ours.strip()
-    return columns
 
 
 async def _run(

@@ -124,12 +124,12 @@ class FileEvaluation:
         if chosen.needs_judge and self._judge is None:
             name = (*chosen.judge, *chosen.reference_judge)[0]
             raise ConfigurationError(f"{name} needs a judge: name one with --judge")
-        if CORRECTNESS_METRIC in chosen.reference_judge and self._options.similarity_share:
-            if self._options.encoder is None:
-                raise ConfigurationError(
-                    f"{CORRECTNESS_METRIC} blends in semantic similarity: add --bertscore-model, or"
-                    " --similarity-weight 0 to judge statements alone"
-                )
+        blends = CORRECTNESS_METRIC in chosen.reference_judge and self._options.similarity_share
+        if blends and self._options.encoder is None:
+            raise ConfigurationError(
+                f"{CORRECTNESS_METRIC} blends in semantic similarity: add --bertscore-model, or"
+                " --similarity-weight 0 to judge statements alone"
+            )
 
     async def run(self, on_row: Callable[[], None] = lambda: None) -> None:
         """Score every row that has no line yet; a row that fails is counted, not fatal."""

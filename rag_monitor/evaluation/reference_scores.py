@@ -13,7 +13,7 @@ from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import NotApplicable
 from rag_monitor.metrics.rag import passages_of
 from rag_monitor.metrics.ranking import RankingScores, rank_scores
-from rag_monitor.metrics.text.bleu import BleuCounts
+from rag_monitor.metrics.text.bleu import BleuCounts, bleu_counts
 from rag_monitor.metrics.text.suite import TextOptions, score_text
 
 Pair = tuple[str | None, tuple[str, ...]]
@@ -93,16 +93,33 @@ class TextScorer:
         rows = await loop.run_in_executor(
             self._pool, score_pairs, pairs, self.metrics, self._options
         )
-        return [
-            [make_score(name, n) for name, n in zip(self.metrics, row, strict=True)] for row in rows
-        ]
+        scores = []
+        for trace, (numbers, counts) in zip(traces, rows, strict=True):
+            if counts is not None:
+                self._on_counts(trace, counts)
+            scores.append(
+                [make_score(name, n) for name, n in zip(self.metrics, numbers, strict=True)]
+            )
+        return scores
 
 
 def score_pairs(
     pairs: Sequence[Pair], metrics: tuple[str, ...], options: TextOptions
-) -> list[list[Number]]:
-    """What a worker process runs: one list of numbers or reasons per pair."""
-    return [_score_pair(pair, metrics, options) for pair in pairs]
+) -> list[tuple[list[Number], BleuCounts | None]]:
+    """What a worker process runs: numbers or reasons per pair, and its counts where BLEU is on."""
+    wanted = any(name.startswith("bleu_") for name in metrics)
+    return [
+        (_score_pair(pair, metrics, options), counts_of(pair, options) if wanted else None)
+        for pair in pairs
+    ]
+
+
+def counts_of(pair: Pair, options: TextOptions) -> BleuCounts | None:
+    """The n-gram counts of a row; None when there is nothing to compare."""
+    text, references = pair
+    if text is None or not references:
+        return None
+    return bleu_counts(text, references, options.tokenizer)
 
 
 def _score_pair(pair: Pair, metrics: tuple[str, ...], options: TextOptions) -> list[Number]:

@@ -123,7 +123,7 @@ class Tally:
         corpus = self._corpus()
         means = {m.name: m.mean for m in metrics if m.mean is not None}
         means |= {name: figure.value for name, figure in corpus.items()}
-        confusions = (self._classes, self._flags, *self._routing)
+        confusions: list[LabelTally | RoutingTally] = [self._classes, self._flags, *self._routing]
         worst_by, worst = self._worst.report()
         return Report(
             file=file,

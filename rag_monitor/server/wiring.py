@@ -67,7 +67,9 @@ def _judges(workshop: Workshop) -> Callable[[], Sequence[JudgeInfo]]:
         if plan.sampled is not None:
             infos.append(JudgeInfo(name=str(plan.sampled.identity), role="primary"))
         infos.append(
-            JudgeInfo(name=str(plan.every.identity), role="cheap" if plan.sampled else "primary")
+            JudgeInfo(
+                name=str(plan.every.identity), role="cheap" if plan.sampled else "primary"
+            )
         )
         if plan.lagging is not None:
             infos.append(JudgeInfo(name=str(plan.lagging.identity), role="fallback"))
@@ -84,7 +86,5 @@ def _health(store: Store, clock: Clock) -> HealthReport:
         return HealthReport(ready=False, checks={"store": str(error)})
     checks = {"store": "ok", "evaluation": "ok"}
     if backlog.oldest_age_s > _BEHIND.total_seconds():
-        checks["evaluation"] = (
-            f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"
-        )
+        checks["evaluation"] = f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"
     return HealthReport(ready=True, checks=checks)
