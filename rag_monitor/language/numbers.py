@@ -12,12 +12,13 @@ from typing import Final
 
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
 
+_SMALL: Final = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen
+"""
 _WORDS: Final = {
     word: float(value)
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen".split()
-    )
+    for value, word in enumerate(_SMALL.split())
 } | {
     "twenty": 20.0, "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0,
     "eighty": 80.0, "ninety": 90.0,
@@ -38,7 +39,7 @@ _ASCII_UNITS: Final = "|".join(
 _HAN_SCALES: Final = "|".join(sorted((s for s in SCALE if not s.isascii()), key=len, reverse=True))
 _ARABIC: Final = re.compile(
     r"(?P<cur>hk\$|us\$|[$£€¥])?\s?"
-    r"(?<![\w.])(?P<num>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
+    r"(?<![a-z\d.])(?P<num>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
     rf"(?P<scale>\s?(?:{_HAN_SCALES})|\s?(?:thousand|millions?|mn|billions?|bn|trillion|tn|hundred|dozen|k|b)\b|m\b)?"
     r"\+?(?P<unit>\s?(?:%|‰|percent(?:age points?)?|per cent|个百分点)"
     rf"|\s?(?:{_UNITS})|[\s-]?(?:{_ASCII_UNITS})\b|\s?°\s?[cf]?)?"
@@ -66,9 +67,10 @@ _FRACTIONS: Final = {
     "fifths": 5,
     "tenth": 10,
 }
-_IDIOMS: Final = frozenset(
-    "一 十 百 千 万 万一 千万 百万 一一 一千 三 四 五 六 七 八 九 两 二 零 〇 亿".split()
-)
+_IDIOMS_TEXT: Final = """
+一 十 百 千 万 万一 千万 百万 一一 一千 三 四 五 六 七 八 九 两 二 零 〇 亿
+"""
+_IDIOMS: Final = frozenset(_IDIOMS_TEXT.split())
 _ORDINAL: Final = "第"
 
 
@@ -124,7 +126,7 @@ def same_value(stated: float, known: float, digits: int, known_digits: int) -> b
         return True
     if digits < 2 or digits >= known_digits or stated * known <= 0:
         return False
-    return abs(stated - known) <= 0.5 * 10.0 ** (_magnitude(abs(known)) - digits + 1)
+    return abs(stated - known) <= 0.5 * 10.0 ** (_magnitude(abs(stated)) - digits + 1)
 
 
 def _magnitude(value: float) -> int:

@@ -1,0 +1,173 @@
+"""Derived numbers: does a stated number follow from numbers that stand in the passages?"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import permutations
+from typing import Final
+
+from rag_monitor.language.numbers import Quantity, same_value
+
+_DOWN: Final = re.compile(
+    r"下浮|下调|下降|降低|减少|优惠|折扣|打折|减免|扣除|减去|下跌|缩短|便宜|少了|降"
+    r"|\b(?:less|lower(?:ed)?|decreas\w+|reduc\w+|discount\w*|off|below|drop\w*|fell|cut|"
+    r"minus|down|cheaper|deduct\w*|declin\w+|shr[iu]nk)\b"
+)
+_UP: Final = re.compile(
+    r"上浮|上调|上升|提高|增加|增长|加收|上涨|另加|加上|涨|附加"
+    r"|\b(?:increas\w+|rais\w+|higher|plus|more|surcharge|added|above|grew|grow\w*|rose|"
+    r"rise\w*|up|extra|additional|gain\w*)\b"
+)
+_SUM: Final = re.compile(
+    r"合计|总共|共计|总计|一共|之和|总和|总额|共|\b(?:total\w*|sum|together|combined|"
+    r"altogether|overall|in all|plus)\b"
+)
+_DIFFERENCE: Final = re.compile(
+    r"相差|差额|之差|剩余|还剩|剩下|多出|比|减|\b(?:differ\w*|more than|less than|fewer|"
+    r"remain\w*|left|minus|longer|shorter|older|younger|higher|lower|after|later|earlier|"
+    r"between|gap|lasted|span\w*)\b"
+)
+_PRODUCT: Final = re.compile(
+    r"每|乘|倍|\b(?:each|per|times|multipl\w+|every|twice|double|triple|apiece|a (?:day|"
+    r"week|month|year))\b|×|\*"
+)
+_PARTS: Final = re.compile(
+    r"占|平均|人均|比例|比率|分之|除以|每|均|\b(?:average|mean|per|share|ratio|half|divided|"
+    r"fraction|percent\w*|proportion|rate|each)\b|%|÷|/"
+)
+OPERATION_WORDS: Final = re.compile(
+    "|".join(p.pattern for p in (_DOWN, _UP, _SUM, _DIFFERENCE, _PRODUCT, _PARTS))
+    + r"|即|等于|得|算|\b(?:equal\w*|amount\w*|calculat\w*|mak\w*|mean\w*|cost)\b"
+)
+"""Words that name an operation; a claim with a derived number may add them."""
+_LIMIT: Final = 6
+_FACTORS: Final = {
+    ("year", "month"): 12.0, ("week", "day"): 7.0, ("day", "hour"): 24.0, ("hour", "minute"): 60.0,
+    ("minute", "second"): 60.0, ("km", "m"): 1000.0, ("m", "cm"): 100.0, ("cm", "mm"): 10.0,
+    ("kg", "g"): 1000.0, ("g", "mg"): 1000.0, ("tonne", "kg"): 1000.0, ("l", "ml"): 1000.0,
+    ("foot", "inch"): 12.0, ("lb", "oz"): 16.0, ("gb", "mb"): 1024.0, ("hour", "second"): 3600.0,
+}  # fmt: skip
+
+
+_CONSTANTS: Final = frozenset(
+    {(12.0, "month"), (7.0, "day"), (24.0, "hour"), (60.0, "minute"), (60.0, "second"),
+     (52.0, "week"), (365.0, "day")}
+)  # fmt: skip
+
+
+def is_constant(quantity: Quantity) -> bool:
+    """Whether everybody knows the number: twelve months, seven days, sixty minutes."""
+    return (quantity.value, quantity.unit) in _CONSTANTS
+
+
+@dataclass(frozen=True, slots=True)
+class Cues:
+    """Which operations the wording names."""
+
+    down: bool
+    up: bool
+    total: bool
+    difference: bool
+    product: bool
+    parts: bool
+
+    @classmethod
+    def read(cls, folded: str) -> Cues:
+        """The cues of a folded statement."""
+        return cls(
+            *(
+                pattern.search(folded) is not None
+                for pattern in (_DOWN, _UP, _SUM, _DIFFERENCE, _PRODUCT, _PARTS)
+            )
+        )
+
+
+def derives(stated: Quantity, operands: Sequence[Quantity], folded: str) -> bool:
+    """Whether `stated` follows from one or two of `operands` by an operation the wording names.
+
+    Percent changes, sums, differences, products, ratios, shares, averages and unit conversions.
+    The first `_LIMIT` operands are tried.
+    """
+    cues = Cues.read(folded)
+    given = list(operands)[:_LIMIT]
+    if any(_converts(stated, operand) for operand in given):
+        return True
+    candidates = [v for a, b in permutations(given, 2) for v in _results(a, b, stated, cues)]
+    if len(given) > 2 and cues.total:
+        candidates.append(
+            sum(q.value for q in given if q.kind == stated.kind and q.unit in {stated.unit, ""})
+        )
+    if len(given) >= 2 and cues.parts:
+        alike = [q.value for q in given if q.kind == stated.kind]
+        candidates.append(sum(alike) / len(alike) if len(alike) > 1 else float("nan"))
+    return any(_close(stated, value) for value in candidates)
+
+
+def _close(stated: Quantity, value: float) -> bool:
+    return same_value(stated.value, value, max(2, stated.digits), 16)
+
+
+def _converts(stated: Quantity, operand: Quantity) -> bool:
+    factor = _FACTORS.get((operand.unit, stated.unit))
+    if factor is not None:
+        return _close(stated, operand.value * factor)
+    factor = _FACTORS.get((stated.unit, operand.unit))
+    return factor is not None and _close(stated, operand.value / factor)
+
+
+def _results(a: Quantity, b: Quantity, stated: Quantity, cues: Cues) -> Iterator[float]:
+    if b.kind == "percent":
+        yield from _percent_of(a, b, stated, cues)
+    if a.kind == b.kind == stated.kind:
+        yield from _sums(a, b, cues)
+    if stated.kind == "percent":
+        yield from _as_percent(a, b, cues)
+    elif b.kind != "percent":
+        yield from _products(a, b, cues)
+
+
+def _percent_of(a: Quantity, b: Quantity, stated: Quantity, cues: Cues) -> Iterator[float]:
+    share = b.value / 100
+    if stated.kind != a.kind:
+        return
+    if cues.down or not cues.up:
+        yield a.value * (1 - share)
+    if cues.up or not cues.down:
+        yield a.value * (1 + share)
+    if not (cues.down or cues.up) or cues.parts:
+        yield a.value * share
+
+
+def _sums(a: Quantity, b: Quantity, cues: Cues) -> Iterator[float]:
+    down = cues.down or cues.difference
+    if cues.total or cues.up or not down:
+        yield a.value + b.value
+    if down or not (cues.total or cues.up or cues.product):
+        yield a.value - b.value
+
+
+def _as_percent(a: Quantity, b: Quantity, cues: Cues) -> Iterator[float]:
+    if b.value == 0 or a.kind == "percent" or b.kind == "percent":
+        if b.unit == "time" or a.kind == "percent":
+            yield a.value * b.value
+            yield a.value / b.value if b.value else float("nan")
+        return
+    if not (cues.up or cues.down):
+        yield 100 * a.value / b.value
+        return
+    change = 100 * (a.value - b.value) / b.value
+    if cues.up:
+        yield change
+    if cues.down:
+        yield -change
+    if cues.parts:
+        yield 100 * a.value / b.value
+
+
+def _products(a: Quantity, b: Quantity, cues: Cues) -> Iterator[float]:
+    if cues.product or not (cues.total or cues.difference or cues.down or cues.up):
+        yield a.value * b.value
+    if b.value and (cues.parts or not (cues.total or cues.difference or cues.down or cues.up)):
+        yield a.value / b.value

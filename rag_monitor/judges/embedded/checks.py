@@ -1,0 +1,188 @@
+"""Checks that can contradict a claim: numbers, units, dates, names, negation, opposites."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rag_monitor.judges.embedded.arithmetic import derives, is_constant
+from rag_monitor.judges.embedded.evidence import Evidence, Piece
+from rag_monitor.language.dates import Date
+from rag_monitor.language.entities import capitalised_words, quoted
+from rag_monitor.language.normalise import fold
+from rag_monitor.language.numbers import Quantity
+from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES
+from rag_monitor.language.tokens import is_han, stem
+
+
+@dataclass(slots=True)
+class Findings:
+    """What the checks found about one claim; counts, 0 when all is well."""
+
+    numbers_missing: int = 0
+    """Stated numbers that neither stand in the passages nor follow from them."""
+    numbers_elsewhere: int = 0
+    """Numbers that stand in the passages, but not where the claim's other words do."""
+    numbers_derived: int = 0
+    units_changed: int = 0
+    """The value stands in the passages with another unit."""
+    dates_missing: int = 0
+    dates_elsewhere: int = 0
+    names_missing: int = 0
+    names_opening_missing: int = 0
+    """Unknown capitalised words that open the claim, where a capital says little."""
+    quotes_missing: int = 0
+    negation: int = 0
+    """1 when claim and best evidence differ in negation."""
+    opposites: int = 0
+    substituted: int = 0
+    """1 when the claim is its best sentence with something else in one place."""
+    facts: int = 0
+    """Numbers, dates and names the claim states."""
+
+
+def check(claim: Piece, evidence: Evidence, best: Sequence[Piece], answer: Piece) -> Findings:
+    """Run every check of `claim` against the passages, with `best` its best sentences."""
+    findings = Findings()
+    near = frozenset(map(id, best))
+    _check_dates(findings, claim, evidence, near)
+    _check_numbers(findings, claim, evidence, near, answer)
+    _check_names(findings, claim, evidence)
+    if best:
+        _check_polarity(findings, claim, best)
+    return findings
+
+
+def _check_dates(
+    findings: Findings, claim: Piece, evidence: Evidence, near: frozenset[int]
+) -> None:
+    known = [date for date, _ in evidence.dates]
+    for date in claim.dates:
+        findings.facts += 1
+        if not date.supported_by(known) and not _plain_year(date, evidence):
+            findings.dates_missing += not date.supported_by(evidence.question.dates)
+        elif not any(date.agrees(d) for d, piece in evidence.dates if id(piece) in near):
+            findings.dates_elsewhere += 1
+
+
+def _plain_year(date: Date, evidence: Evidence) -> bool:
+    """Whether a lone year stands in the passages as a bare number."""
+    return date.month is None and date.day is None and str(date.year) in evidence.terms
+
+
+def _check_numbers(
+    findings: Findings, claim: Piece, evidence: Evidence, near: frozenset[int], answer: Piece
+) -> None:
+    if not claim.quantities:
+        return
+    known = evidence.quantities
+    asked = evidence.question.quantities
+    constants = 0
+    for quantity in claim.quantities:
+        findings.facts += 1
+        places = [piece for q, piece in known if quantity.equals(q)]
+        if places:
+            findings.numbers_elsewhere += not any(id(piece) in near for piece in places)
+            continue
+        if any(quantity.equals(q) for q in asked) or _as_year(quantity, evidence):
+            continue
+        if derives(quantity, _operands(quantity, claim, answer, evidence), claim.folded):
+            findings.numbers_derived += 1
+        elif any(_same_amount(quantity, q) for q, _ in known):
+            findings.units_changed += 1
+        elif not is_constant(quantity):
+            findings.numbers_missing += 1
+        else:
+            constants += 1
+    if not findings.numbers_derived:
+        findings.numbers_missing += constants
+
+
+def _as_year(quantity: Quantity, evidence: Evidence) -> bool:
+    return any(quantity.value == date.year for date, _ in evidence.dates)
+
+
+def _same_amount(quantity: Quantity, other: Quantity) -> bool:
+    return bool(quantity.value == other.value and quantity.unit and other.unit)
+
+
+def _operands(
+    quantity: Quantity, claim: Piece, answer: Piece, evidence: Evidence
+) -> list[Quantity]:
+    """Numbers the answer names that stand in the passages, those of the claim first."""
+    named = [q for q in claim.quantities if q is not quantity]
+    named += [
+        q for q in answer.quantities if not any(_alike(q, other) for other in [*named, quantity])
+    ]
+    known = [q for q, _ in evidence.quantities] + list(evidence.question.quantities)
+    found: list[Quantity] = []
+    for candidate in named:
+        source = next((q for q in known if candidate.equals(q)), None)
+        if source is None and is_constant(candidate):
+            source = candidate
+        if source is not None and not any(_alike(source, other) for other in found):
+            found.append(source)
+    return found
+
+
+def _alike(a: Quantity, b: Quantity) -> bool:
+    return (a.value, a.kind, a.unit) == (b.value, b.kind, b.unit)
+
+
+def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
+    known, asked = evidence.terms, evidence.question.terms
+    for word, opening in capitalised_words(claim.text):
+        parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
+        if not parts or all(p in known or p in asked or len(p) < 2 for p in parts):
+            findings.facts += not opening
+            continue
+        if any(c.isdigit() for c in word) or fold(word) in evidence.joined:
+            continue
+        if opening:
+            findings.names_opening_missing += 1
+        else:
+            findings.facts += 1
+            findings.names_missing += 1
+    for phrase in quoted(claim.text):
+        folded = fold(phrase).strip(" .,")
+        if folded and folded not in evidence.joined and folded not in evidence.question.folded:
+            findings.quotes_missing += 1
+
+
+def _check_polarity(findings: Findings, claim: Piece, best: Sequence[Piece]) -> None:
+    first = best[0]
+    denied, known = claim.denied, first.denied
+    findings.negation = int(
+        any(_states(first, head) for head in denied - known)
+        or any(_states(claim, head) for head in known - denied)
+    )
+    near = frozenset().union(*(piece.terms for piece in best)) | frozenset(
+        token for piece in best for token in piece.tokens
+    )
+    own = frozenset(claim.tokens)
+    for token in own:
+        others = OPPOSITES.get(token)
+        if others and token not in near and any(o in near and o not in own for o in others):
+            findings.opposites += 1
+    if not claim.folded.isascii():
+        findings.opposites += _han_opposites(claim.folded, " ".join(p.folded for p in best))
+
+
+def _states(piece: Piece, head: str) -> bool:
+    """Whether a piece says `head` without denying it."""
+    return head in piece.folded if is_han(head[0]) else head in piece.tokens
+
+
+def _han_opposites(claim: str, evidence: str) -> int:
+    count = 0
+    for left, right in HAN_OPPOSITES:
+        for stated, other in ((left, right), (right, left)):
+            if (
+                stated in claim
+                and other not in claim
+                and other in evidence
+                and stated not in evidence
+                and (len(stated) > 1 or len(other) > 1)
+            ):
+                count += 1
+    return count
