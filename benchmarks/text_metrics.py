@@ -7,14 +7,23 @@ Prints one JSON object. Rows are random 50-word English texts with one reference
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
+
+# A neighbour of this script is called statistics.py and must not hide the standard library's.
+_HERE = Path(__file__).resolve().parent
+sys.path[:] = [str(_HERE.parent), *(p for p in sys.path if Path(p or ".").resolve() != _HERE)]
+
 import argparse
 import json
 import os
+import platform
 import random
 import resource
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
 from multiprocessing import get_context
 
 from rag_monitor.metrics.text.suite import score_text
@@ -84,6 +93,9 @@ def main() -> None:
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     given = parser.parse_args()
     result = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "machine": f"{platform.machine()}, {os.cpu_count()} cores, Python "
+        f"{platform.python_version()}",
         "metrics": METRICS,
         "words_a_row": WORDS,
         "processes": given.processes,

@@ -10,10 +10,12 @@ from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
     backfill,
+    compare,
     demo,
     doctor,
     evaluate,
     export,
+    golden,
     import_,
     keys,
     migrate,
@@ -53,6 +55,8 @@ app.command("migrate")(migrate.migrate)
 app.command("import")(import_.import_file)
 app.command("export")(export.export)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("golden")(golden.golden)
 app.command("agreement")(agreement.agreement)
 app.command("backfill")(backfill.backfill)
 app.add_typer(rules.app, name="rules")
