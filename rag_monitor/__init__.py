@@ -1,10 +1,10 @@
 """rag-monitor: quality monitoring for retrieval-augmented generation in production."""
 
+__version__ = "0.1.0"
+
 from rag_monitor.sdk.client import configure, feedback, flush, shutdown, stats
 from rag_monitor.sdk.steps import generation, plugin, retrieval, workflow
 from rag_monitor.sdk.tracing import current, record_contexts, trace
-
-__version__ = "0.1.0"
 
 __all__ = [
     "__version__",

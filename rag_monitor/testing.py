@@ -20,6 +20,7 @@ from rag_monitor.domain.judgement import (
     JudgeUsage,
     Verdict,
 )
+from rag_monitor.domain.record import resolve_contexts
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace, derive_trace_id
 from rag_monitor.sdk.client import Client, install
 from rag_monitor.sdk.options import Options
@@ -229,7 +230,7 @@ class InMemoryExporter:
     def records(self) -> list[dict[str, Any]]:
         """Every trace so far as Trace JSON, after a flush."""
         return [
-            json.loads(attribute.value.string_value)
+            dict(resolve_contexts(json.loads(attribute.value.string_value)))
             for span in self.spans
             for attribute in span.attributes
             if attribute.key == "rag_monitor.record"

@@ -14,6 +14,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 
 from rag_monitor import semconv
+from rag_monitor.domain.record import resolve_contexts
 
 
 class OtlpSink:
@@ -57,7 +58,7 @@ class OtlpSink:
 def _records(body: bytes) -> list[dict[str, Any]]:
     request = ExportTraceServiceRequest.FromString(body)
     return [
-        json.loads(attribute.value.string_value)
+        dict(resolve_contexts(json.loads(attribute.value.string_value)))
         for resource in request.resource_spans
         for scope in resource.scope_spans
         for span in scope.spans

@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
+from rag_monitor import __version__
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.redaction.redactor import build_redactor
 from rag_monitor.sdk.counters import Counters
@@ -32,7 +33,6 @@ from rag_monitor.sdk.spool import Spool
 from rag_monitor.sdk.steps import Step
 from rag_monitor.sdk.transport import Poster, Transport
 
-SDK_VERSION = "0.1"
 _WAKE_EVERY = 256
 
 
@@ -63,7 +63,7 @@ class Client:
             self.counters,
             self._queue,
             self._export,
-            Envelope(options, SDK_VERSION),
+            Envelope(options, __version__),
             transport
             or Transport(
                 options.endpoint,
@@ -338,7 +338,7 @@ def _parse_headers(raw: str) -> dict[str, str]:
 
 
 def _headers(options: Options) -> dict[str, str]:
-    headers = {"User-Agent": f"rag-monitor-python/{SDK_VERSION}", **options.headers}
+    headers = {"User-Agent": f"rag-monitor-python/{__version__}", **options.headers}
     if options.api_key:
         headers["Authorization"] = f"Bearer {options.api_key}"
     return headers

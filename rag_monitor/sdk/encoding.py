@@ -1,7 +1,6 @@
 """A finished trace into one self-contained OTLP span. Runs on the sender's thread.
 
-Every passage is turned into JSON once and its text used twice, for its retrieval and for the
-contexts.
+Every passage is written once; the contexts point to the retrievals they are the documents of.
 """
 
 from __future__ import annotations
@@ -10,13 +9,11 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
-from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
-
 from rag_monitor import semconv
+from rag_monitor.domain.record import reference_contexts
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.redaction.redactor import TextRedactor
 from rag_monitor.sdk.documents import TakenDocument
-from rag_monitor.sdk.envelope import AttributeValue, to_attributes
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.http_body import answer_in_body, question_in_body
 from rag_monitor.sdk.options import Options
@@ -25,6 +22,7 @@ from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.sanitise import Json, Sanitiser, finite, whole
 from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep, Step
 from rag_monitor.sdk.text import answer_of, question_in
+from rag_monitor.sdk.wire import AttributeValue, root_span
 
 _dump: Final = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
@@ -34,7 +32,6 @@ _EXTRA_FIELDS: Final = (
     "reference", "key_points", "relevant_ids", "context_labels", "label_faithful", "query",
 )  # fmt: skip
 _DOCUMENT_OVERHEAD: Final = 64
-_LOCAL_ROOT_FLAGS: Final = 0x100 | 0x01
 
 
 class EncodedTrace:
@@ -58,31 +55,21 @@ class Encoder:
         self._options = options
         self._redactor = redactor
 
-    def root(self, live: LiveTrace, encoded: EncodedTrace) -> Span:
-        """The root span of a described trace."""
-        span = Span(
-            trace_id=live.trace_id_int.to_bytes(16, "big"),
-            span_id=live.span_id.to_bytes(8, "big"),
-            name=encoded.name,
-            kind=Span.SPAN_KIND_INTERNAL,
-            start_time_unix_nano=live.wall_ns,
-            end_time_unix_nano=live.wall_ns + live.ended - live.started,
-            attributes=to_attributes(encoded.attributes),
-            flags=_LOCAL_ROOT_FLAGS,
-        )
+    def root(self, live: LiveTrace, encoded: EncodedTrace) -> bytes:
+        """The root span of a described trace, as protobuf."""
+        error = None
         if live.status == "error":
-            message = encoded.record.get("error")
-            span.status.CopyFrom(
-                Status(code=Status.STATUS_CODE_ERROR, message=str(message or "error")[:500])
-            )
-        if live.host_span is not None:
-            span.links.append(
-                Span.Link(
-                    trace_id=live.host_span[0].to_bytes(16, "big"),
-                    span_id=live.host_span[1].to_bytes(8, "big"),
-                )
-            )
-        return span
+            error = str(encoded.record.get("error") or "error")[:500]
+        return root_span(
+            trace_id=live.trace_id_int,
+            span_id=live.span_id,
+            name=encoded.name,
+            start_ns=live.wall_ns,
+            end_ns=live.wall_ns + live.ended - live.started,
+            attributes=encoded.attributes,
+            error=error,
+            link=live.host_span,
+        )
 
     def describe(self, live: LiveTrace) -> EncodedTrace:
         """Everything about the trace, cleaned; the budget shrinks until it fits."""
@@ -90,7 +77,7 @@ class Encoder:
         budget = limit
         while True:
             encoded = self._describe(live, budget)
-            size = sum(len(v.encode()) for v in encoded.attributes.values() if isinstance(v, str))
+            size = sum(_size(v) for v in encoded.attributes.values() if type(v) is str)
             if size <= limit or budget < 1024:
                 return encoded
             budget = int(budget * 0.9 * limit / size)
@@ -154,15 +141,15 @@ class Encoder:
         return members
 
     def _contexts(self, live: LiveTrace, arrays: dict[int, str], clean: Sanitiser) -> str | None:
+        """What reached the model: as said, else the last reranked retrieval, else all of them."""
         if live.contexts_known:
             return self._documents(live.contexts, clean, None)
-        known = [s for s in live.steps if isinstance(s, RetrievalStep) and id(s) in arrays]
+        steps = [step for step in live.steps if isinstance(step, RetrievalStep)]
+        known = [number for number, step in enumerate(steps) if id(step) in arrays]
         if not known:
             return None
-        reranked = [step for step in known if step.reranked]
-        chosen = reranked[-1:] or known
-        inner = [arrays[id(step)][1:-1] for step in chosen]
-        return "[" + ",".join(text for text in inner if text) + "]"
+        reranked = [number for number in known if steps[number].reranked]
+        return _dump(reference_contexts(reranked[-1:] or known))
 
     def _documents(
         self, items: Sequence[TakenDocument], clean: Sanitiser, knowledge_base: object
@@ -227,6 +214,10 @@ def timings(live: LiveTrace) -> dict[str, Json]:
     if live.first_token_ns is not None:
         out["first_token_ms"] = _ms(live.first_token_ns)
     return out
+
+
+def _size(text: str) -> int:
+    return len(text) if text.isascii() else len(text.encode())
 
 
 def _present(**values: Json) -> dict[str, Json]:

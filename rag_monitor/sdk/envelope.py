@@ -21,6 +21,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from rag_monitor import semconv
 from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.wire import AttributeValue, field, varint
 
 CONTENT_TYPE: Final = "application/x-protobuf"
 _RESOURCE_SPANS = b"\x0a"  # ExportTraceServiceRequest.resource_spans = 1
@@ -28,8 +29,6 @@ _RESOURCE = b"\x0a"  # ResourceSpans.resource = 1
 _SCOPE_SPANS = b"\x12"  # ResourceSpans.scope_spans = 2
 _SCOPE = b"\x0a"  # ScopeSpans.scope = 1
 _SPAN = b"\x12"  # ScopeSpans.spans = 2
-
-AttributeValue = str | bool | int | float | list[str]
 
 
 class Envelope:
@@ -47,7 +46,7 @@ class Envelope:
         if options.release:
             self._attributes[semconv.SERVICE_VERSION] = options.release
         scope = InstrumentationScope(name="rag_monitor", version=sdk_version)
-        self._scope = _field(_SCOPE, scope.SerializeToString())
+        self._scope = field(_SCOPE, scope.SerializeToString())
 
     def wrap(self, spans: Iterable[bytes], dropped: Mapping[str, int]) -> bytes:
         """The request body; `dropped` tells the server what was lost since the last one."""
@@ -57,10 +56,10 @@ class Envelope:
         resource = Resource(attributes=to_attributes(attributes)).SerializeToString()
         parts = [self._scope]
         for span in spans:
-            parts += (_SPAN, _varint(len(span)), span)
+            parts += (_SPAN, varint(len(span)), span)
         size = sum(map(len, parts))
-        head = _field(_RESOURCE, resource) + _SCOPE_SPANS + _varint(size)
-        return b"".join((_RESOURCE_SPANS, _varint(len(head) + size), head, *parts))
+        head = field(_RESOURCE, resource) + _SCOPE_SPANS + varint(size)
+        return b"".join((_RESOURCE_SPANS, varint(len(head) + size), head, *parts))
 
 
 def rejected_spans(reply: bytes) -> int:
@@ -76,11 +75,7 @@ def rejected_spans(reply: bytes) -> int:
 
 def to_attributes(values: Mapping[str, AttributeValue]) -> list[KeyValue]:
     """Protobuf attributes in the order given."""
-    return [
-        _CONSTANTS.get((key, value) if isinstance(value, str | bool) else None)
-        or KeyValue(key=key, value=_any(value))
-        for key, value in values.items()
-    ]
+    return [KeyValue(key=key, value=_any(value)) for key, value in values.items()]
 
 
 def _any(value: AttributeValue) -> AnyValue:
@@ -93,30 +88,3 @@ def _any(value: AttributeValue) -> AnyValue:
     if isinstance(value, float):
         return AnyValue(double_value=value)
     return AnyValue(array_value=ArrayValue(values=[AnyValue(string_value=v) for v in value]))
-
-
-def _field(tag: bytes, payload: bytes) -> bytes:
-    return b"".join((tag, _varint(len(payload)), payload))
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append((value & 0x7F) | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
-
-
-_CONSTANTS: Final[dict[tuple[str, str | bool] | None, KeyValue]] = {
-    (key, value): KeyValue(key=key, value=_any(value))
-    for key, value in (
-        (semconv.COMPLETE, True),
-        (semconv.APP_ROOT, True),
-        (semconv.OI_SPAN_KIND, "CHAIN"),
-        (semconv.GEN_AI_OPERATION, "invoke_workflow"),
-        (semconv.OI_INPUT_MIME, semconv.TEXT_PLAIN),
-        (semconv.OI_OUTPUT_MIME, semconv.TEXT_PLAIN),
-    )
-}
-"""Attributes every root has; building one costs more than looking it up."""

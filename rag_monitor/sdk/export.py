@@ -9,11 +9,12 @@ from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.encoding import EncodedTrace, Encoder
-from rag_monitor.sdk.envelope import AttributeValue, to_attributes
+from rag_monitor.sdk.envelope import to_attributes
 from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.share import HostSpans
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
+from rag_monitor.sdk.wire import AttributeValue
 
 _IDS: Final = RandomIdGenerator()
 
@@ -36,7 +37,7 @@ class SpanExport:
             self._counters.deliver(1)
             return []
         encoded = self._encoder.describe(live)
-        root = self._encoder.root(live, encoded).SerializeToString()
+        root = self._encoder.root(live, encoded)
         if not self._steps:
             return [root]
         return [root, *(_child(live, encoded, step).SerializeToString() for step in live.steps)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rag_monitor import semconv
 from rag_monitor.sdk.encoding import EncodedTrace, shared_attributes
-from rag_monitor.sdk.envelope import AttributeValue
 from rag_monitor.sdk.sanitise import whole
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
+from rag_monitor.sdk.wire import AttributeValue
 
 
 def step_name(step: Step, encoded: EncodedTrace) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import datetime
 
 from rag_monitor import semconv
+from rag_monitor.domain.record import resolve_contexts
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Trace, utc_from_ns
 from rag_monitor.ingest.trace_json import decode_trace, parse_row
@@ -24,7 +25,7 @@ def read_root(project: str, root: Span, received_at: datetime) -> Trace:
         MalformedPayload: The record is not Trace JSON.
     """
     trace = decode_trace(
-        parse_row(str(root.attributes[semconv.RECORD])),
+        resolve_contexts(parse_row(str(root.attributes[semconv.RECORD]))),
         project=project,
         trace_id=root.trace_id,
         received_at=utc_from_ns(root.start_ns) if root.start_ns else received_at,
