@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, TracesData
 
-from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.trace import Trace
 from rag_monitor.ingest.derive import derive
 from rag_monitor.testing import InMemoryExporter

@@ -47,10 +47,14 @@ class Shelf(BaseRetriever):
 
 
 class BrokenModel(GenericFakeChatModel):
-    """Breaks after some of its answer."""
+    """Does not answer."""
 
     def _generate(self, *args: Any, **kwargs: Any) -> Any:
         raise TimeoutError("model timed out")
+
+
+class BreakingModel(GenericFakeChatModel):
+    """Breaks after some of its answer."""
 
     def _stream(self, *args: Any, **kwargs: Any) -> Iterator[Any]:
         for number, chunk in enumerate(super()._stream(*args, **kwargs)):
@@ -59,13 +63,11 @@ class BrokenModel(GenericFakeChatModel):
             yield chunk
 
 
-def model(answer: str = ANSWER, *, broken: bool = False, **message: Any) -> GenericFakeChatModel:
-    kind = BrokenModel if broken else GenericFakeChatModel
+def model(answer: str = ANSWER, kind: Any = GenericFakeChatModel) -> Any:
     reply = AIMessage(
         answer,
         usage_metadata={"input_tokens": 120, "output_tokens": 7, "total_tokens": 127},
         response_metadata={"model_name": "fake-1"},
-        **message,
     )
     return kind(messages=iter([reply] * 20))
 
@@ -153,7 +155,7 @@ def test_an_abandoned_stream_keeps_what_was_said(instrumented: Captured) -> None
 def test_a_failing_model_is_an_error_with_the_passages(
     instrumented: Captured, streamed: bool
 ) -> None:
-    broken = chain(llm=model(broken=True))
+    broken = chain(llm=model(kind=BreakingModel if streamed else BrokenModel))
     with pytest.raises(TimeoutError):
         list(broken.stream(QUESTION)) if streamed else broken.invoke(QUESTION)
 

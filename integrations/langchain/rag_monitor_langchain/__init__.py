@@ -1,7 +1,7 @@
 """LangChain and LangGraph into rag-monitor: one trace per question, told by callbacks.
 
-    rag_monitor_langchain.instrument()          # every chain and graph of this process
-    chain.invoke(question, config={"callbacks": [RagMonitorHandler()]})   # or just this one
+rag_monitor_langchain.instrument()          # every chain and graph of this process
+chain.invoke(question, config={"callbacks": [RagMonitorHandler()]})   # or just this one
 """
 
 try:

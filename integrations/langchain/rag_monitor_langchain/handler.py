@@ -182,11 +182,11 @@ class RagMonitorHandler(BaseCallbackHandler):
             return
         root.fallback_question = root.fallback_question or query
         name = str(kwargs.get("name") or _class_name(serialized) or "retriever")
-        base = str((metadata or {}).get("knowledge_base") or name)
         run = self._runs.start(run_id, Run(root, inside_retriever=True))
-        if _inside(parent):
-            run.step = root.trace.open(knowledge_base_hit(base))
+        if _inside(parent):  # its metadata is the outer one's
+            run.step = root.trace.open(knowledge_base_hit(name))
         else:
+            base = str((metadata or {}).get("knowledge_base") or name)
             reranked = any(word in name.lower() for word in _RERANKERS)
             run.step = root.trace.open(rm.retrieval(base, query=query, reranked=reranked))
 
