@@ -1,0 +1,44 @@
+"""What is known of the LlamaIndex methods that have begun and not ended."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from rag_monitor.sdk.events import EventTrace, OpenStep
+
+
+@dataclass(slots=True, eq=False)
+class Root:
+    """The query the user started."""
+
+    trace: EventTrace
+    steps: dict[str, OpenStep[Any]] = field(default_factory=dict)
+    """Open steps by the id of their span; what is left is closed with the trace."""
+    streaming: bool = False
+    """The answer is still being written after the query returned."""
+    written: bool = False
+    """The answer has been written, maybe before the query returned."""
+
+    def close(self, span_id: str | None, error: BaseException | None = None) -> None:
+        """End the step of a span, if it has one."""
+        step = self.steps.pop(span_id, None) if span_id is not None else None
+        if step is not None:
+            step.close(error)
+
+    def end(self, answer: str | None = None, error: BaseException | None = None) -> None:
+        """End the trace and what of it is open."""
+        for span_id in list(self.steps):
+            self.close(span_id)
+        self.trace.end(answer, error=error)
+
+
+@dataclass(slots=True, eq=False)
+class Span:
+    """One method call of LlamaIndex."""
+
+    root: Root
+    is_root: bool
+    in_retriever: bool = False
+    in_tool: bool = False
+    in_generation: bool = False
