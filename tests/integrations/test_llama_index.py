@@ -20,6 +20,7 @@ from llama_index.core.query_engine import RetrieverQueryEngine
 from llama_index.core.retrievers import BaseRetriever
 from llama_index.core.schema import NodeWithScore, QueryBundle, TextNode
 from llama_index.core.tools import FunctionTool
+from llama_index.core.workflow import StartEvent, StopEvent, Workflow, step
 
 import rag_monitor as rm
 import rag_monitor_llama_index
@@ -185,9 +186,11 @@ def test_an_abandoned_stream_keeps_what_was_said(instrumented: Captured) -> None
 def test_a_failing_model_is_an_error_with_the_passages(
     instrumented: Captured, streamed: bool
 ) -> None:
+    def ask() -> list[str]:
+        return list(engine(broken=True, streaming=streamed).query(QUESTION).response_gen)
+
     with pytest.raises(TimeoutError):
-        response = engine(broken=True, streaming=streamed).query(QUESTION)
-        list(response.response_gen)
+        ask()
 
     trace = instrumented.trace
     assert trace.status == "error"
@@ -218,6 +221,41 @@ def test_tools_inside_a_traced_handler_are_plugin_hits(instrumented: Captured) -
     trace = instrumented.trace
     check_story(trace, streamed=False)
     assert hits(trace) == [("plugin", "calculator", True), ("knowledge_base", "manuals", True)]
+
+
+class Support(Workflow):
+    """A workflow with a tool, a retriever and a model."""
+
+    @step
+    async def answer(self, event: StartEvent) -> StopEvent:
+        def days(months: int) -> int:
+            if event.get("broken", default=False):
+                raise ValueError("not a number")
+            return months * 30
+
+        FunctionTool.from_defaults(fn=days, name="calculator").call(24)
+        return StopEvent(result=str(await engine().aquery(event.query)))
+
+
+async def test_a_workflow_and_its_tools_are_hits(instrumented: Captured) -> None:
+    assert await Support().run(query=QUESTION) == ANSWER
+
+    trace = instrumented.trace
+    check_story(trace, streamed=False)
+    assert hits(trace) == [
+        ("plugin", "calculator", True),
+        ("knowledge_base", "manuals", True),
+        ("workflow", "Support", True),
+    ]
+
+
+async def test_a_failing_tool_is_a_failed_hit_and_an_error(instrumented: Captured) -> None:
+    with pytest.raises(ValueError, match="not a number"):
+        await Support().run(query=QUESTION, broken=True)
+
+    trace = instrumented.trace
+    assert trace.status == "error"
+    assert hits(trace) == [("plugin", "calculator", False), ("workflow", "Support", False)]
 
 
 def test_a_retriever_alone_is_no_question(instrumented: Captured) -> None:

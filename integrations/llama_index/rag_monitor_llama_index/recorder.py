@@ -118,10 +118,9 @@ class Recorder:
         elif isinstance(instance, BaseSynthesizer) and method in ("synthesize", "asynthesize"):
             trace.reach_model(arguments.get("nodes"))
         elif isinstance(instance, Workflow) and method == "run":
-            name = getattr(instance, "name", None)
-            span.root.steps[span_id] = trace.open(
-                rm.workflow(name if isinstance(name, str) else type(instance).__name__)
-            )
+            given = getattr(instance, "name", None)
+            workflow = given if isinstance(given, str) else type(instance).__name__
+            span.root.steps[span_id] = trace.open(rm.workflow(workflow))
 
     @_absorbing
     def returns(self, span_id: str, result: Any) -> None:
@@ -141,18 +140,26 @@ class Recorder:
                 inner.ok = False
             root.close(span_id)
         if span.is_root:
-            self._root_returns(root, result)
+            self._root_returns(span_id, span, result)
 
-    def _root_returns(self, root: Root, result: Any) -> None:
+    def _root_returns(self, span_id: str, span: Span, result: Any) -> None:
+        root = span.root
         pieces = getattr(result, "__dict__", {}).get("response_gen")
         if isinstance(pieces, GeneratorType):
             result.response_gen = watch(root, pieces)
         elif isinstance(pieces, AsyncGeneratorType):
             result.response_gen = watch_async(root, pieces)
-        elif hasattr(result, "is_writing_to_memory") and not root.written:
-            root.streaming = True
+        elif hasattr(result, "is_writing_to_memory"):
+            self._spans[span_id] = span  # a thread will write the answer below this span
+            if root.halves_done():
+                self._written(root)
         else:
             root.end(shapes.answer_in(result))
+
+    def _written(self, root: Root, error: BaseException | None = None) -> None:
+        for span_id in [i for i, span in list(self._spans.items()) if span.root is root]:
+            self._spans.pop(span_id, None)
+        root.end(error=error)
 
     @_absorbing
     def raises(self, span_id: str, error: BaseException | None) -> None:
@@ -202,11 +209,9 @@ class Recorder:
         if isinstance(event, chat_events.StreamChatDeltaReceivedEvent):
             root.trace.chunk(event.delta)
         elif isinstance(event, chat_events.StreamChatErrorEvent):
-            root.end(error=event.exception)
-        elif isinstance(event, chat_events.StreamChatEndEvent):
-            root.written = True
-            if root.streaming:
-                root.end()
+            self._written(root, event.exception)
+        elif isinstance(event, chat_events.StreamChatEndEvent) and root.halves_done():
+            self._written(root)
 
     def _drop_oldest(self) -> None:
         oldest = next(iter(list(self._spans.values())), None)

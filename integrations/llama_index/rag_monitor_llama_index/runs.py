@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from rag_monitor.sdk.events import EventTrace, OpenStep
@@ -15,10 +17,12 @@ class Root:
     trace: EventTrace
     steps: dict[str, OpenStep[Any]] = field(default_factory=dict)
     """Open steps by the id of their span; what is left is closed with the trace."""
-    streaming: bool = False
-    """The answer is still being written after the query returned."""
-    written: bool = False
-    """The answer has been written, maybe before the query returned."""
+    halves: Iterator[int] = field(default_factory=count)
+    """A streamed chat is over when it has returned and its answer is written, in any order."""
+
+    def halves_done(self) -> bool:
+        """Say that one of the two happened; True for the second. Atomic."""
+        return next(self.halves) == 1
 
     def close(self, span_id: str | None, error: BaseException | None = None) -> None:
         """End the step of a span, if it has one."""

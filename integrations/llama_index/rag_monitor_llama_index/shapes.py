@@ -12,12 +12,10 @@ _QUESTIONS: Final = ("str_or_query_bundle", "query", "message", "user_msg", "que
 
 
 def question_in(arguments: Mapping[str, Any]) -> str | None:
-    """The question among a method's arguments."""
-    extra = arguments.get("kwargs")
-    sources = (arguments, extra) if isinstance(extra, Mapping) else (arguments,)
-    for source in sources:
+    """The question among a method's arguments, or in a workflow's start event."""
+    for source in (arguments, arguments.get("kwargs"), arguments.get("start_event")):
         for name in _QUESTIONS:
-            text = text_of(source.get(name))
+            text = text_of(_get(source, name))
             if text:
                 return text
     return None
