@@ -1,0 +1,1 @@
+"""coze into rag-monitor."""

@@ -1,0 +1,1 @@
+"""dify into rag-monitor."""

@@ -1,0 +1,1 @@
+"""fastapi into rag-monitor."""

@@ -1,0 +1,1 @@
+"""flask into rag-monitor."""

@@ -1,0 +1,1 @@
+"""openai into rag-monitor."""
