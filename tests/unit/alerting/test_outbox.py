@@ -177,19 +177,22 @@ def test_a_message_is_given_up_after_too_many_attempts_and_counted(
     assert outbox.waiting == []
 
 
-def test_what_can_never_succeed_is_given_up_at_once_and_the_rest_goes_on(
+def test_a_message_refused_for_what_it_says_does_not_take_its_group_with_it(
     make: Make, outbox: FakeOutbox
 ) -> None:
-    channel = _Channel(max_batch=1)
-    channel.error = DeliveryError("too large", permanent=True)
-    dispatcher = make({"ops": channel})
-    outbox.put(*_some(2))
+    class Picky(_Channel):
+        def send(self, batch: Sequence[Notification]) -> None:
+            if any(item.dedup_key == "a1:firing" for item in batch):
+                raise DeliveryError("HTTP 400: invalid_payload", permanent=True)
+            super().send(batch)
 
-    dispatcher.deliver_due(EPOCH)
-    assert len(outbox.buried) == 1
+    channel = Picky(max_batch=3)
+    outbox.put(*_some(5))
 
-    channel.error = None
-    assert dispatcher.deliver_due(EPOCH) == 1
+    assert make({"ops": channel}).deliver_due(EPOCH) == 4
+
+    assert [item.dedup_key for item, _ in outbox.buried] == ["a1:firing"]
+    assert channel.sends == [["a0:firing"], ["a2:firing"], ["a3:firing", "a4:firing"]]
 
 
 def test_a_channel_nobody_configured_is_told_and_not_retried(
