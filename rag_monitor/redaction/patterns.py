@@ -17,6 +17,8 @@ _WORD: Final = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0
 _DIGITS: Final = bytes(0x30 if 0x30 <= code <= 0x39 else 0x2E for code in range(256))
 _WORDS: Final = bytes(0x77 if code in _WORD else 0x2E for code in range(256))
 _SEPARATORS: Final = b" -"
+_FEWEST_DIGITS: Final = 8
+"""What the pattern with the fewest digits needs; most texts have no such run."""
 
 
 def _always(_: str) -> bool:
@@ -26,16 +28,30 @@ def _always(_: str) -> bool:
 class Screen:
     """A text reduced to what decides quickly that a pattern cannot occur in it."""
 
-    __slots__ = ("_lowered", "digits", "text", "words")
+    __slots__ = ("_digits", "_few_digits", "_lowered", "_raw", "_words", "text")
 
-    def __init__(self, text: str) -> None:
-        raw = text.encode("utf-8", "replace")
+    def __init__(self, text: str, raw: bytes | None = None) -> None:
         self.text = text
-        self.digits = raw.translate(_DIGITS, _SEPARATORS)
-        """Every digit as 0, anything else a dot, separators of numbers removed."""
-        self.words = raw.translate(_WORDS)
-        """Every character of tokens as w, anything else a dot."""
+        self._raw = text.encode("utf-8", "replace") if raw is None else raw
+        self._few_digits: bool | None = None
+        self._digits = b""
+        self._words: bytes | None = None
         self._lowered: str | None = None
+
+    def has_digits(self, count: int) -> bool:
+        """Whether there are `count` digits in a row, separators of numbers left out."""
+        if self._few_digits is None:
+            self._digits = self._raw.translate(_DIGITS, _SEPARATORS)
+            self._few_digits = b"0" * _FEWEST_DIGITS not in self._digits
+        if self._few_digits and count >= _FEWEST_DIGITS:
+            return False
+        return b"0" * count in self._digits
+
+    def has_word(self, count: int) -> bool:
+        """Whether there are `count` characters in a row that tokens are made of."""
+        if self._words is None:
+            self._words = self._raw.translate(_WORDS)
+        return b"w" * count in self._words
 
     @property
     def lowered(self) -> str:
@@ -52,9 +68,9 @@ class Pattern:
     kind: str
     expression: re.Pattern[str]
     digits: int = 0
-    """Needs a run of this many digits (separators between them do not count)."""
+    """Needs this many digits in a row (separators between them do not count)."""
     word: int = 0
-    """Needs a run of this many token characters."""
+    """Needs this many token characters in a row."""
     marks: tuple[str, ...] = ()
     """Needs one of these substrings."""
     hints: tuple[str, ...] = ()
@@ -63,9 +79,9 @@ class Pattern:
 
     def may_occur(self, screen: Screen) -> bool:
         """Whether it is worth running the expression. Never false when it would match."""
-        if self.digits and b"0" * self.digits not in screen.digits:
+        if self.digits and not screen.has_digits(self.digits):
             return False
-        if self.word and b"w" * self.word not in screen.words:
+        if self.word and not screen.has_word(self.word):
             return False
         if self.marks and not any(mark in screen.text for mark in self.marks):
             return False

@@ -155,7 +155,7 @@ class Encoder:
         self, items: Sequence[TakenDocument], clean: Sanitiser, knowledge_base: object
     ) -> str:
         documents = []
-        inherited = clean.label(knowledge_base)
+        inherited = _knowledge_base(knowledge_base, clean)
         for item in items:
             if clean.left <= 0:
                 clean.truncated = True
@@ -296,27 +296,27 @@ def _labels(record: dict[str, Json], live: LiveTrace, clean: Sanitiser) -> None:
         record["metadata"] = clean.tree("metadata", extra)
 
 
-def _document(item: TakenDocument, clean: Sanitiser, knowledge_base: str | None) -> str:
+def _document(item: TakenDocument, clean: Sanitiser, base: str) -> str:
+    """One passage as JSON; `base` is the member that names the retrieval's knowledge base."""
     content, id_, score, own, metadata = item
     clean.left -= _DOCUMENT_OVERHEAD
-    parts: list[str] = []
-    label = clean.label(id_) if id_ is not None else None
-    if label is not None:
-        parts.append(f'"id":{_quote(label)}')
     text = clean.bulk("content", content)
-    if text is not None:
-        parts.append(f'"content":{_quote(text)}')
-    number = finite(score) if score is not None else None
-    if number is not None:
-        parts.append(f'"score":{number!r}')
-    base = clean.label(own) if own is not None else knowledge_base
-    if base is not None:
-        parts.append(f'"knowledge_base":{_quote(base)}')
+    out = "" if text is None else f',"content":{clean.quoted(text)}'
+    if id_ is not None and (label := clean.label(id_)) is not None:
+        out += f',"id":{_quote(label)}'
+    if score is not None and (number := finite(score)) is not None:
+        out += f',"score":{number!r}'
+    out += base if own is None else _knowledge_base(own, clean)
     if metadata:
         tree = clean.tree("metadata", metadata)
         if tree is not None:
-            parts.append(f'"metadata":{_dump(tree)}')
-    return "{" + ",".join(parts) + "}"
+            out += f',"metadata":{_dump(tree)}'
+    return f"{{{out[1:]}}}"
+
+
+def _knowledge_base(value: object, clean: Sanitiser) -> str:
+    label = clean.label(value)
+    return "" if label is None else f',"knowledge_base":{_quote(label)}'
 
 
 def _retrieval(step: RetrievalStep, documents: str | None, clean: Sanitiser) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import datetime
 import decimal
+import json
 import math
 import uuid
 from collections.abc import Iterable
@@ -31,6 +32,12 @@ _PLAIN: Final = frozenset(
     }
 )
 _MAX_INT: Final = 2**63 - 1
+_quote: Final = json.encoder.encode_basestring
+_ESCAPES: Final = (
+    ("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t"),
+)  # fmt: skip
+_UNESCAPED: Final = b"\n\r\t" + bytes(range(0x20, 0x100))
+"""Bytes of UTF-8 that stand for themselves in JSON, or are in `_ESCAPES`."""
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -67,20 +74,40 @@ class Sanitiser:
         self.truncated = False
         self._nodes = 0
         self._cleared = redactor is None
+        self._clean = False
 
     def screen(self, texts: Iterable[object]) -> None:
-        """Look at all bulk texts of the trace at once; most traces hold nothing to hide."""
-        if self._redactor is not None and self._content:
-            found = (text_of(value) for value in texts)
-            self._cleared = self._redactor.clears("\n".join([t for t in found if t]))
+        """Look at all bulk texts of the trace at once; most traces hold nothing to mend or hide.
+
+        One look at ten texts joined costs a fraction of a look at each.
+        """
+        if not self._content:
+            return
+        joined = "\n".join([text for value in texts if (text := text_of(value))])
+        try:
+            raw = joined.encode()
+        except UnicodeEncodeError:
+            raw = None
+        self._clean = raw is not None and not raw.translate(None, _UNESCAPED)
+        if self._redactor is not None:
+            self._cleared = self._redactor.clears(joined)
+
+    def quoted(self, text: str) -> str:
+        """A bulk text as a JSON string."""
+        if not self._clean:
+            return _quote(text)
+        for character, escaped in _ESCAPES:
+            if character in text:
+                text = text.replace(character, escaped)
+        return f'"{text}"'
 
     def bulk(self, field: str, value: object) -> str | None:
         """As `content`, for a text that was among those given to `screen`."""
         if not self._content:
             return None
-        if self._cleared and type(value) is str and value.isascii():
-            size = len(value)  # the usual case, decided without another look at the text
-            if size <= self._per_text and size <= self.left and "\0" not in value:
+        if self._cleared and self._clean and type(value) is str:
+            size = len(value) if value.isascii() else len(value.encode())
+            if size <= self._per_text and size <= self.left:
                 self.left -= size
                 return value
         return self.text(field, value, redact=not self._cleared)

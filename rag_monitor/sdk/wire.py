@@ -26,6 +26,7 @@ _ATTRIBUTE: Final = b"\x4a"  # 9
 _LINK: Final = b"\x6a\x1c\x0a\x10%b\x12\x08%b"  # 13: a trace id and a span id
 _STATUS: Final = b"\x7a"  # 15
 _TIMES: Final = Struct("<BQBQ")  # 7 and 8: fixed64
+_SHORT_TEXT: Final = b"\x4a%c%b\x12%c\x0a%c"  # an attribute up to its text
 _FLAGS: Final = b"\x85\x01" + LOCAL_ROOT.to_bytes(4, "little")  # 16: fixed32
 
 
@@ -104,8 +105,15 @@ _SMALL: Final = [bytes((value,)) for value in range(0x80)]
 
 def _add_text(parts: list[bytes], key: str, value: str) -> None:
     name, content = _key(key), utf8(value)
-    size = varint(len(content))
-    inner = 1 + len(size) + len(content)  # AnyValue.string_value
+    length = len(content)
+    if length + len(name) < 0x78:  # every length below fits one byte
+        parts += (
+            _SHORT_TEXT % (len(name) + length + 4, name, length + 2, length),
+            content,
+        )
+        return
+    size = varint(length)
+    inner = 1 + len(size) + length  # AnyValue.string_value
     any_size = varint(inner)
     whole = len(name) + 1 + len(any_size) + inner
     parts += (_ATTRIBUTE, varint(whole), name, b"\x12", any_size, b"\x0a", size, content)
