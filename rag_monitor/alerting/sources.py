@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Protocol
 
-from rag_monitor.aggregation.baselines import previous_release
+from rag_monitor.aggregation.baselines import BaselineKind
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
 from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.domain.ports import BudgetState
-from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Estimate, Series, Window
 
@@ -47,8 +46,6 @@ class RollupEstimates(Estimates):
         options: EstimateOptions | None = None,
     ) -> None:
         super().__init__(source, options)
-        self._rollups = source
-        self._lookback = (options or EstimateOptions()).release_lookback
         self._traces = traces
         self._budget = budget
 
@@ -70,18 +67,4 @@ class RollupEstimates(Estimates):
         self, series: Series, window: Window, *, min_judged: int | None = None
     ) -> Estimate | None:
         """The last stretch, as long as `window`, of the release before `series.release`."""
-        lookback = Window(window.start - self._lookback, window.end)
-        rows = self._rollups.load(series.project, lookback, app=series.app, metric=TRACES_METRIC)
-        found = previous_release(rows, series.release)
-        if found is None:
-            return None
-        earlier = Series(
-            project=series.project,
-            app=series.app,
-            metric=series.metric,
-            judge=series.judge,
-            release=found.release,
-        )
-        return self.estimate(
-            earlier, Window.ending(found.replaced_at, window.length), min_judged=min_judged
-        )
+        return self.baseline(series, window, BaselineKind.PREVIOUS_RELEASE, min_judged=min_judged)
