@@ -83,7 +83,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
     )
     if settings.role not in ("all", "worker"):
         return Workshop(estimates=estimates, engine=engine)
-    plan = create_plan(settings)
+    plan = create_plan(settings, store)
     dispatcher = Dispatcher(store.outbox, channels, clock)
     jobs = Jobs(
         store,

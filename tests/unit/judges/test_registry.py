@@ -2,11 +2,10 @@ import pytest
 
 from rag_monitor.errors import UnknownJudge
 from rag_monitor.judges import registry
-from rag_monitor.judges.embedded.judge import EmbeddedOptions
 
 
 def test_the_embedded_judge_is_made_by_name() -> None:
-    judge = registry.create("embedded-lexical", EmbeddedOptions(calibration="mine-1"))
+    judge = registry.create("embedded-lexical", {"calibration": "mine-1"})
 
     assert judge.identity.calibration == "mine-1"
 
