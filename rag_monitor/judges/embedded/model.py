@@ -26,7 +26,7 @@ _NOTHING_ADDS: Final = (4.0, 2.0)
 """What that adds to the doubt of the claim, and of the answer."""
 _ABSOLUTE_ADDS: Final = 0.5
 """What each word without exception adds: such a claim needs more than the passages gave."""
-_FULL_CLAIM: Final = 8
+_FULL_CLAIM: Final = 6
 """Tokens of a claim long enough to be sure that nothing of it was found."""
 COUNTED: Final = 3
 """Up to so many claims, their number is held against the total doubt; longer answers run a
