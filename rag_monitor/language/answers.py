@@ -1,4 +1,4 @@
-"""What kind of sentence an answer's sentence is: claim, refusal, lead-in, courtesy, advice.
+"""What kind of sentence an answer's sentence is: claim, refusal, lead-in, courtesy, question.
 
 Refusals and courtesies are not claims; everything that asserts something is, whatever it says
 about itself.
@@ -61,18 +61,6 @@ _HEDGE: Final = re.compile(
     r"typically|usually|often|it is possible)\b"
     r"|可能|也许|或许|大概|似乎|一般来说|通常|大约"
 )
-_ADVICE: Final = re.compile(
-    r"\b(?:it(?:'s| is) (?:important|recommended|advisable|essential|best|crucial|worth|"
-    r"always|also|necessary)|make sure|be sure|consult"
-    r"|(?:please )?(?:note|remember|keep in mind)|be careful|always|we recommend|"
-    r"you (?:should|may want|might want|can also)|recommended to)\b"
-    r"|请注意|需要注意|建议|务必|最好|应当咨询|值得注意"
-)
-_SUMMARY: Final = re.compile(
-    r"^(?:overall|in (?:summary|conclusion|short|general|addition)|to (?:summarize|sum up|"
-    r"conclude)|therefore|thus|hence|so,|ultimately|as a result|consequently)\b"
-    r"|^(?:总之|综上|总的来说|因此|所以|总而言之|由此可见|可见)"
-)
 _SOURCE_PHRASE: Final = re.compile(
     r"\(?(?:\b(?:according to|based on|from|as (?:mentioned|stated|described) in|in|see|per|"
     r"refer(?:enced|ring)? (?:in|to)|source:?)\s+)?"
@@ -119,16 +107,6 @@ def is_lead_in(text: str) -> bool:
 def is_hedged(folded: str) -> bool:
     """Whether a folded sentence says "may", "likely", 可能 …."""
     return _HEDGE.search(folded) is not None
-
-
-def is_advice(folded: str) -> bool:
-    """Whether a folded sentence advises ("make sure", "it is important to", 建议 …)."""
-    return _ADVICE.search(folded) is not None
-
-
-def is_summary(folded: str) -> bool:
-    """Whether a folded sentence opens like a conclusion ("Overall", 综上 …)."""
-    return _SUMMARY.search(folded) is not None
 
 
 def strip_source_phrases(folded: str) -> str:

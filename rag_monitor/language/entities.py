@@ -6,9 +6,6 @@ import re
 from collections.abc import Iterator
 from typing import Final
 
-_CAPITALISED: Final = re.compile(
-    r"(?<![\w'])(?:[A-Z][\w'’&.-]*|[A-Z]{2,})(?:\s+(?:of|the|and|de|von|van|&)?\s?[A-Z][\w'’&-]*)*"
-)
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9'’&-]*")
 _TITLED: Final = re.compile(
     r"《([^《》]{1,60})》|「([^「」]{2,30})」|“([^“”]{2,60})”|\"([^\"]{2,60})\""
@@ -41,13 +38,6 @@ def capitalised_words(text: str) -> Iterator[tuple[str, bool]]:
         if word[0].isupper() and lowered not in _COMMON and len(lowered) > 1:
             yield lowered, opening
         opening = False
-
-
-def names(text: str) -> list[str]:
-    """Multi-word capitalised names and quoted or titled spans of unfolded text, in order."""
-    found = [match.group() for match in _CAPITALISED.finditer(text)]
-    found = [name for name in found if name.lower() not in _COMMON]
-    return found + quoted(text)
 
 
 def quoted(text: str) -> list[str]:

@@ -90,6 +90,17 @@ HAN_OPPOSITES: Final = tuple(
 """Pairs of Chinese opposites, for matching inside unsegmented text."""
 
 
+_ABSOLUTE: Final = re.compile(
+    r"\b(?:all|every|only|always|never|must|completely|exclusively|entire|any)\b"
+    r"|所有|全部|都|只|仅|从来|任何|一定|最|必须|完全|每|唯一|总是|绝"
+)
+
+
+def absolutes(folded: str) -> frozenset[str]:
+    """Words of folded text that leave no exception (all, only, never, 所有, 只, 一定)."""
+    return frozenset(_ABSOLUTE.findall(folded))
+
+
 _MODAL: Final = frozenset("能会得应须要可是有被再太很必仅只许予在到了过曾")
 _REACH: Final = 14
 

@@ -11,7 +11,7 @@ from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity
-from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES
+from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, absolutes
 from rag_monitor.language.tokens import is_han, stem
 
 
@@ -35,6 +35,8 @@ class Findings:
     negation: int = 0
     """1 when claim and best evidence differ in negation."""
     opposites: int = 0
+    absolutes: int = 0
+    """Words without exception (all, only, 所有, 一定) that no passage and no question holds."""
     substituted: int = 0
     """1 when the claim is its best sentence with something else in one place."""
     facts: int = 0
@@ -49,7 +51,7 @@ def check(claim: Piece, evidence: Evidence, best: Sequence[Piece], answer: Piece
     _check_numbers(findings, claim, evidence, near, answer)
     _check_names(findings, claim, evidence)
     if best:
-        _check_polarity(findings, claim, best)
+        _check_polarity(findings, claim, evidence, best)
     return findings
 
 
@@ -151,8 +153,14 @@ def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
             findings.quotes_missing += 1
 
 
-def _check_polarity(findings: Findings, claim: Piece, best: Sequence[Piece]) -> None:
+def _check_polarity(
+    findings: Findings, claim: Piece, evidence: Evidence, best: Sequence[Piece]
+) -> None:
     first = best[0]
+    findings.absolutes = sum(
+        word not in evidence.joined and word not in evidence.question.folded
+        for word in absolutes(claim.folded)
+    )
     denied, known = claim.denied, first.denied
     findings.negation = int(
         any(_states(first, head) for head in denied - known)

@@ -34,6 +34,8 @@ class Piece:
     @cached_property
     def terms(self) -> frozenset[str]:
         """Content tokens and Han bigrams."""
+        if self.folded.isascii():
+            return frozenset(filter(is_content, self.tokens))
         return frozenset(terms(self.tokens))
 
     @cached_property

@@ -222,10 +222,9 @@ class EmbeddedJudge:
             return
         relevant = passages.relevance(case.evidence, case.request.passage_query)
         probabilities = [p for p, _ in relevant]
-        used = passages.use(
-            case.evidence, case.claims, [verdict.probability for verdict in case.settled]
-        )
-        useful = passages.usefulness(probabilities, used)
+        supported = [verdict.probability for verdict in case.settled]
+        used = passages.use(case.evidence, case.claims, supported)
+        useful = passages.usefulness(case.evidence, case.claims, supported, probabilities, used)
         for aspect, values in zip(_PASSAGE_ASPECTS, (probabilities, useful, used), strict=True):
             for index, value in enumerate(values):
                 conflict = relevant[index][1] if aspect is Aspect.RELEVANCE else None

@@ -24,7 +24,9 @@ _NOTHING_FOUND: Final = 0.8
 however short it is."""
 _NOTHING_ADDS: Final = (4.0, 2.0)
 """What that adds to the doubt of the claim, and of the answer."""
-_FULL_CLAIM: Final = 8
+_ABSOLUTE_ADDS: Final = 0.5
+"""What each word without exception adds: such a claim needs more than the passages gave."""
+_FULL_CLAIM: Final = 6
 """Tokens of a claim long enough to be sure that nothing of it was found."""
 COUNTED: Final = 3
 """Up to so many claims, their number is held against the total doubt; longer answers run a
@@ -132,6 +134,7 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
         The settled log-odds of doubt of the claim, what it contributes to the answer's, and the
         reason code.
     """
+    doubt += _ABSOLUTE_ADDS * min(2, found.findings.absolutes)
     for_claim = for_answer = doubt
     reason, highest = "", -_LIMIT
     for finding, claim_floor, answer_floor, needed, name in _FLOORS:

@@ -41,6 +41,7 @@ _CONFLICT_CAP: Final = 0.3
 _RELEVANT_AT: Final = 0.5
 _STEEPNESS: Final = 8.0
 _USED_GAIN: Final = 0.2
+_HELD: Final = 0.55
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,6 +247,33 @@ def _facts_agree(piece: Piece, passage: Passage) -> float:
     return 0.5 if opposed else 1.0
 
 
-def usefulness(relevant: Sequence[float], used: Sequence[float]) -> list[float]:
-    """Per passage: probability that it helped in arriving at the answer: used, and on topic."""
-    return [min(1.0, u * (0.4 + 0.6 * r) + 0.1 * r) for r, u in zip(relevant, used, strict=True)]
+def usefulness(
+    evidence: Evidence,
+    claims: Sequence[ClaimEvidence],
+    supported: Sequence[float],
+    relevant: Sequence[float],
+    used: Sequence[float],
+) -> list[float]:
+    """Per passage: probability that it helped in arriving at the answer.
+
+    It was drawn on, or holds most of what a claim says just as well as the passage that was (a
+    second source is useful too), and it is on the subject.
+    """
+    found = []
+    for passage, on_subject, drawn_on in zip(evidence.passages, relevant, used, strict=True):
+        held = max(
+            (
+                _held(claim, passage) * (0.5 + 0.5 * probability)
+                for claim, probability in zip(claims, supported, strict=True)
+            ),
+            default=0.0,
+        )
+        helped = max(drawn_on, sigmoid(14 * (held - _HELD)))
+        found.append(min(1.0, helped * (0.4 + 0.6 * on_subject) + 0.1 * on_subject))
+    return found
+
+
+def _held(claim: ClaimEvidence, passage: Passage) -> float:
+    """Share of a claim's own weight that one passage holds."""
+    total = sum(claim.own.values())
+    return sum(w for t, w in claim.own.items() if t in passage.terms) / total if total else 0.0
