@@ -13,6 +13,7 @@ from typing import Any, Final
 
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.statistics.wilson import z_two_sided
 
 _EXPOSED_WINDOW_S: Final = 3600.0
 _LATENCIES: Final = {
@@ -149,10 +150,16 @@ def _threshold(rule: AlertRule) -> str | None:
         return None
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
     enough = f"rag_monitor_score_samples{at} >= {rule.min_judged}"
+    widening = _widening(rule)
+
+    def end(side: str) -> str:
+        score = f"rag_monitor_score{at}"
+        return f"{score} + {widening} * (rag_monitor_score_{side}{at} - {score})"
+
     below = number(rule, "below")
     if below is not None:
-        return f"rag_monitor_score_upper{at} < {below:g} and {enough}"
-    return f"rag_monitor_score_lower{at} > {required(rule, 'above'):g} and {enough}"
+        return f"{end('upper')} < {below:g} and {enough}"
+    return f"{end('lower')} > {required(rule, 'above'):g} and {enough}"
 
 
 def _drop(rule: AlertRule) -> str | None:
@@ -161,12 +168,19 @@ def _drop(rule: AlertRule) -> str | None:
         return None
     offset, name = found
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
+    change = f"rag_monitor:score_change:{name}{at}"
+    upper = f"rag_monitor:score_change_upper:{name}{at}"
     return (
-        f"rag_monitor:score_change:{name}{at} <= -{required(rule, 'min_drop'):g}"
-        f" and rag_monitor:score_change_upper:{name}{at} < 0"
+        f"{change} <= -{required(rule, 'min_drop'):g}"
+        f" and {change} + {_widening(rule)} * ({upper} - {change}) < 0"
         f" and rag_monitor_score_samples{at} >= {rule.min_judged}"
         f" and rag_monitor_score_samples{at} offset {offset} >= {rule.min_judged}"
     )
+
+
+def _widening(rule: AlertRule) -> str:
+    """How much wider the rule's interval is than the 95% interval that `/metrics` shows."""
+    return f"{z_two_sided(required(rule, 'confidence')) / z_two_sided(0.95):.3g}"
 
 
 def _no_data(rule: AlertRule) -> str | None:

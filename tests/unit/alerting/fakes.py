@@ -59,6 +59,7 @@ def estimate(
         upper=None if bounds is None else bounds.upper,
         traces=judged,
         judged=judged,
+        effective=float(judged),
         notes=notes,
     )
 

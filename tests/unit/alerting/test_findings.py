@@ -40,7 +40,7 @@ def test_a_drop_beyond_chance_and_large_enough_fires_with_all_its_numbers() -> N
     assert found.active is True
     assert (found.value, found.baseline) == (0.71, 0.93)
     assert (found.judged, found.baseline_judged) == (212, 340)
-    for part in ("0.93", "0.71", "−0.22", "212 judged", "340 in the baseline", "95% interval"):
+    for part in ("0.93", "0.71", "−0.22", "212 judged", "340 in the baseline", "99.9% interval"):
         assert part in found.summary
     for part in ("从 0.93 降到 0.71", "评判 212 条", "基线 340 条", "上一窗口"):
         assert part in found.summary_zh
@@ -52,6 +52,7 @@ def test_a_drop_beyond_chance_and_large_enough_fires_with_all_its_numbers() -> N
     [
         (estimate(0.85, 4000), estimate(0.93, 4000), False),  # sure, but too small
         (estimate(0.75, 60), estimate(0.88, 60), False),  # large, but may be chance
+        (estimate(0.72, 100), estimate(0.88, 100), False),  # enough at 95%, not at 99.9%
         (estimate(0.95), estimate(0.71), False),  # a rise
         (estimate(0.8, 4000), estimate(0.9, 4000), True),  # exactly ten points
     ],
@@ -76,6 +77,17 @@ def test_too_little_or_unlike_data_cannot_be_told(now: Estimate, before: Estimat
     assert found.active is None
     assert found.summary
     assert found.summary_zh
+
+
+def test_a_rule_may_say_how_sure_it_wants_to_be() -> None:
+    sides = _against(estimate(0.72, 100), estimate(0.88, 100))
+    eager = rule(RuleKind.DROP, metric="faithfulness", params={"confidence": 0.95})
+
+    found = _look(sides, eager)
+
+    assert found.active is True
+    assert "95% interval" in found.summary
+    assert _look(sides, DROP).active is False
 
 
 def test_a_drop_against_last_week_looks_at_the_same_hours() -> None:
