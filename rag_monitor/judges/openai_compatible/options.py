@@ -46,7 +46,7 @@ class OpenAICompatibleOptions:
     """Served at the same URL; needed for answer_relevancy unless an embedder is given."""
     max_input_chars: int = 200_000
     """Passages beyond it are cut and `coverage` says so."""
-    reasks: int = 2
+    reasks: int = 3
     """Further calls when a reply is unusable or leaves verdicts out."""
     probe_every: int = 100
     """Known-answer probes: one per so many traces; 0: none."""

@@ -120,3 +120,15 @@ def make_model(
     )
     config._attn_implementation = "sdpa"
     return model_class(config).to(dtype).eval()
+
+
+def trusting(model: Any, labels: tuple[str, str] = ("Yes", "No")) -> Any:
+    """The same model with its last layer bent so that nearly all mass lies on the labels."""
+    tokenizer = make_tokenizer()
+    ids = [tokenizer(label, add_special_tokens=False)["input_ids"][0] for label in labels]
+    head = model.get_output_embeddings()
+    with torch.no_grad():
+        bias = torch.full((head.out_features,), -12.0)
+        bias[ids] = 0.0
+        head.bias = torch.nn.Parameter(bias)
+    return model
