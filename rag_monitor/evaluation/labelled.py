@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -64,11 +65,25 @@ def _read(place: str, content: Mapping[str, Any]) -> LabelledRow:
 
 
 def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
-    """Parquet and Arrow files hold moments that JSON writes as text."""
-    return {
+    """Moments as Parquet and Arrow files hold them, and references that are a list in a string."""
+    plain = {
         name: value.isoformat() if isinstance(value, datetime) else value
         for name, value in content.items()
     }
+    reference = plain.get("reference")
+    if isinstance(reference, str) and reference.startswith('["'):
+        plain["reference"] = _listed(reference)
+    return plain
+
+
+def _listed(text: str) -> list[str] | str:
+    """Several data sets write alternatives as `["a", "b"]` into a text column."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    known = isinstance(value, list) and value and all(isinstance(v, str) for v in value)
+    return value if known else text
 
 
 def _broken(name: str, reason: str) -> LabelledRow:

@@ -71,12 +71,12 @@ def _families(report: Report) -> dict[str, list[MetricReport]]:
     return found
 
 
-def _facets(report: Report) -> dict[str, dict[str, list[tuple[str, Figure | None]]]]:
+def _facets(report: Report) -> dict[str, dict[str, list[tuple[str, Figure]]]]:
     """Facet to metric to the groups' means; metrics that no group has are left out."""
     names = [metric.name for metric in _cards(report) if metric.name != "perplexity"]
     return {
         facet: {
-            name: [(group.name, group.means.get(name)) for group in groups]
+            name: [(group.name, group.means[name]) for group in groups if name in group.means]
             for name in names[:_GROUP_METRICS]
             if any(name in group.means for group in groups)
         }

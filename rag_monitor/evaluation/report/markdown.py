@@ -74,7 +74,7 @@ def _lines(report: Report, t: Words) -> Iterator[str]:
             ),
         )
     if report.worst:
-        yield f"## {t('worst')} ({t('worst_by')} {t.metric(report.worst_by or '')})\n"
+        yield f"## {t('worst')} ({t('worst_by').format(t.metric(report.worst_by or ''))})\n"
         for row in report.worst:
             yield from _worst(row, t)
     if report.errors:
@@ -110,7 +110,7 @@ def _confusion(confusion: Confusions, t: Words) -> Iterator[str]:
         (t("label"), "TP", "FP", "FN", "TN", *(t(name) for name in columns)),
         (
             (
-                rate.name,
+                t.label(confusion.title, rate.name),
                 *(str(count) for count in (rate.tp, rate.fp, rate.fn, rate.tn)),
                 *(number(getattr(rate, name)) for name in columns),
             )

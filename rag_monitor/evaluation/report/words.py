@@ -46,7 +46,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "met": ("met", "达标"),
     "missed": ("missed", "未达标"),
     "unmeasured": ("not measured", "未测量"),
-    "targets_met": ("targets met", "项目标达标"),
+    "targets_met": ("targets met", "达标目标"),
     "groups": ("Groups", "分组对比"),
     "by_app": ("By application", "按应用"),
     "by_dataset": ("By data set", "按数据集"),
@@ -73,6 +73,8 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "confusion_plugin": ("Plugin routing", "插件路由"),
     "confusion_knowledge_base": ("Knowledge-base routing", "知识库路由"),
     "confusion_workflow": ("Workflow routing", "工作流路由"),
+    "faithful": ("faithful", "忠实"),
+    "unfaithful": ("unfaithful", "不忠实"),
     "truth_predicted": ("true ↓ · predicted →", "真实 ↓ · 预测 →"),
     "label": ("Label", "标签"),
     "precision": ("Precision", "精确率"),
@@ -102,7 +104,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "name": ("Name", "名称"),
     "rate": ("Rate", "比率"),
     "worst": ("Worst rows", "最差的行"),
-    "worst_by": ("lowest", "最低的"),
+    "worst_by": ("lowest {}", "{}最低"),
     "worst_hint": (
         "Statements that are more likely unsupported than not are marked; hover for the"
         " probability.",
@@ -248,6 +250,10 @@ class Words:
     def __call__(self, key: str) -> str:
         """A word of the report's own."""
         return self._find(_WORDS, key)
+
+    def label(self, title: str, name: str) -> str:
+        """A label of a confusion matrix: ours are translated, those of the file are not."""
+        return self(name) if title == "faithfulness" else name
 
     def metric(self, name: str) -> str:
         """A metric's name for people."""
