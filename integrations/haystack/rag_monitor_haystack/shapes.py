@@ -79,11 +79,11 @@ def details_of(output: Mapping[str, Any]) -> tuple[str | None, int | None, int |
 
 def tool_results(output: Mapping[str, Any]) -> list[tuple[str, bool]]:
     """Name and success of the tools an invoker component ran."""
-    results: list[tuple[str, bool]] = []
-    for message in output.get("tool_messages") or ():
-        for result in getattr(message, "tool_call_results", ()):
-            results.append((result.origin.tool_name, not result.error))
-    return results
+    return [
+        (result.origin.tool_name, not result.error)
+        for message in output.get("tool_messages") or ()
+        for result in getattr(message, "tool_call_results", ())
+    ]
 
 
 def _item(values: object, index: int) -> Any:

@@ -7,7 +7,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final
 
-from haystack.tracing import Span
+from haystack.tracing.tracer import Span
 
 import rag_monitor as rm
 from rag_monitor.sdk.events import EventTrace, OpenStep, absorbing

@@ -7,8 +7,8 @@ import threading
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-from haystack import tracing
-from haystack.tracing import Span, Tracer
+from haystack.tracing.tracer import Span, Tracer
+from haystack.tracing.tracer import tracer as tracing
 
 import rag_monitor as rm
 from rag_monitor.sdk.events import EventTrace
@@ -96,8 +96,8 @@ def _kind_of(operation: str, tags: Mapping[str, Any]) -> tuple[str, str]:
         return "tool", str(tags.get("haystack.tool.name") or "tool")
     if operation == "haystack.pipeline.run":
         metadata = tags.get("haystack.pipeline.metadata")
-        name = metadata.get("name") if isinstance(metadata, Mapping) else None
-        return "pipeline", name if isinstance(name, str) else ""
+        given = metadata.get("name") if isinstance(metadata, Mapping) else None
+        return "pipeline", given if isinstance(given, str) else ""
     return "other", ""
 
 
@@ -111,14 +111,14 @@ def instrument(**fields: Any) -> None:
         **fields: As `rag_monitor.current().set(...)`, for every trace.
     """
     with _LOCK:
-        before = tracing.tracer.actual_tracer
+        before = tracing.actual_tracer
         if not isinstance(before, RagMonitorTracer):
-            tracing.enable_tracing(RagMonitorTracer(before, fields))
+            tracing.actual_tracer = RagMonitorTracer(before, fields)
 
 
 def uninstrument() -> None:
     """Give Haystack the tracer back that it had before."""
     with _LOCK:
-        ours = tracing.tracer.actual_tracer
+        ours = tracing.actual_tracer
         if isinstance(ours, RagMonitorTracer):
-            tracing.tracer.actual_tracer = ours.before
+            tracing.actual_tracer = ours.before
