@@ -29,7 +29,11 @@ from rag_monitor.judges.openai_compatible import create
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import make_plan, question_text
 
-WORDS = ["the", "rate", "for", "a", "first", "home", "loan", "is", "set", "by", "the", "bank", "each", "year", "and", "may", "be", "lowered", "for", "clients", "with", "long", "accounts", "while", "fees", "depend", "on", "term", "amount", "and", "region", "as", "the", "notice", "explains"]
+SENTENCE = (
+    "the rate for a first home loan is set by the bank each year and may be lowered for clients "
+    "with long accounts while fees depend on term amount and region as the notice explains"
+)
+WORDS = SENTENCE.split()
 RAGAS_ASPECTS = frozenset({Aspect.SUPPORT, Aspect.USEFULNESS, Aspect.GRADE})
 LOGIT_ASPECTS = frozenset(Aspect) - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}
 PUBLISHED = {"calls": 10, "prompt_tokens": 10_024, "output_tokens": 855, "cached_prompt": 3_091}
