@@ -83,7 +83,7 @@ def completion(
 
 def schema_of(body: Body) -> Mapping[str, Any] | None:
     """The JSON schema a request asks for, by `response_format` or tool."""
-    if "response_format" in body:
+    if body.get("response_format", {}).get("type") == "json_schema":
         schema: Mapping[str, Any] = body["response_format"]["json_schema"]["schema"]
         return schema
     if body.get("tools"):
@@ -139,18 +139,18 @@ def ragas_reply(body: Body) -> str:
     """What Ragas expects, told by the fields its prompt names."""
     text = body["messages"][-1]["content"]
     reason = "The stub gives about twenty words so that replies have a usual length and cost."
-    if '"noncommittal"' in text:
+    start = text.find("JSON Schema:")
+    schema = json.JSONDecoder().raw_decode(text, text.index("{", start))[0] if start >= 0 else {}
+    fields = schema.get("properties", {})
+    given = json.loads(text[text.rindex("input: ") + 7 : text.rindex("Output:")])
+    if "noncommittal" in fields:
         return json.dumps({"question": "What is asked here?", "noncommittal": 0})
-    if '"NLIStatementOutput"' in text or '"StatementFaithfulnessAnswer"' in text:
-        found = re.findall(r'"statements"\s*:\s*\[(.*?)\]', text, re.DOTALL)
-        listed = json.loads(f"[{found[-1]}]") if found else []
-        rows = [{"statement": s, "reason": reason, "verdict": 1} for s in listed]
+    if "statements" in fields and "statements" in given:
+        rows = [{"statement": s, "reason": reason, "verdict": 1} for s in given["statements"]]
         return json.dumps({"statements": rows})
-    if '"statements"' in text:
-        answers = re.findall(r'"answer"\s*:\s*"((?:[^"\\]|\\.)*)"', text)
-        sentences = [s.strip() for s in (answers[-1] if answers else "").split(".") if s.strip()]
-        return json.dumps({"statements": [s + "." for s in sentences]})
-    if '"verdict"' in text:
+    if "statements" in fields:
+        return json.dumps({"statements": [f"{s}." for s in given["answer"].split(". ")]})
+    if "verdict" in fields:
         digest = hashlib.sha256(text.encode()).digest()[0]
         return json.dumps({"reason": reason, "verdict": int(digest < 153)})
     return json.dumps({"rating": 2})
