@@ -163,7 +163,7 @@ class Endpoint:
         if isinstance(content, str):
             return content, None
         if not isinstance(content, Mapping):
-            return "", None
+            return data, None  # a token of plain text that happens to be a number
         piece = _first(content, self._options.answer_field, _DELTAS)
         contexts = _passages(_first(content, self._options.contexts_field, _CONTEXTS))
         return (piece if isinstance(piece, str) else ""), contexts

@@ -22,7 +22,7 @@ def print_report(report: Report, language: str = "en", console: Console | None =
     table = Table(title=None, box=None, pad_edge=False)
     table.add_column(t("metric"))
     for name in ("mean", "interval", "scored"):
-        table.add_column(t(name), justify="right")
+        table.add_column(t(name), justify="right", no_wrap=True)
     table.add_column(t("without"), overflow="fold")
     for metric in report.metrics:
         reasons = ", ".join(f"{t.reason(w)} {n}" for w, n in list(metric.reasons.items())[:2])
@@ -54,9 +54,9 @@ def print_comparison(found: Comparison, language: str = "en") -> None:
     t = Words(language)
     table = Table(box=None, pad_edge=False)
     table.add_column(t("metric"))
-    for name in ("A", "B", t("difference"), t("interval"), t("better"), t("worse")):
-        table.add_column(name, justify="right")
-    table.add_column("")
+    for name in ("A", "B", t("difference"), t("interval"), "▲ / ▼"):
+        table.add_column(name, justify="right", no_wrap=True)
+    table.add_column("", no_wrap=True)
     styles = {"better": "green", "worse": "red", "same": "dim"}
     for row in found.metrics:
         table.add_row(
@@ -65,8 +65,7 @@ def print_comparison(found: Comparison, language: str = "en") -> None:
             number(row.b),
             f"{row.difference:+.3f}",
             ends(row.lower, row.upper),
-            str(row.better),
-            str(row.worse),
+            f"{row.better} / {row.worse}",
             Text(t(row.verdict), style=styles[row.verdict]),
         )
     out.print(table)
