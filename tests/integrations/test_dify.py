@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 
-httpx = pytest.importorskip("httpx", reason="needs httpx")
+pytest.importorskip("httpx", reason="needs httpx")
+
+import httpx
 
 from rag_monitor_dify import AsyncDifyClient, DifyClient, DifyError
 from tests.integrations.captured import ANSWER, PASSAGES, QUESTION, Captured, check_story, hits

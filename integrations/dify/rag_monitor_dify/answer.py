@@ -26,7 +26,7 @@ class DifyError(Exception):
 
 
 class DifyAnswer:
-    """One answer of a Dify app, told event by event. Feed it events you read yourself, or use a client.
+    """One answer of a Dify app, told event by event: by a client, or by you.
 
     Args:
         query: The question; for a workflow app the inputs, of which the query is taken.
@@ -94,10 +94,14 @@ class DifyAnswer:
         self._usage.close()
         self._trace.end(self._replaced, error=error or self._error)
 
-    @property
-    def error(self) -> DifyError | None:
-        """What Dify reported inside the stream; HTTP stays 200 then."""
-        return self._error
+    def raise_for_error(self) -> None:
+        """Raise what Dify reported inside the stream, where HTTP stays 200.
+
+        Raises:
+            DifyError: With Dify's own code and status.
+        """
+        if self._error is not None:
+            raise self._error
 
     def _said(self, text: Any) -> None:
         if not isinstance(text, str) or not text:

@@ -69,8 +69,7 @@ class DifyClient:
                     if event is not None:
                         answer.heard(event)
                         yield event
-            if answer.error is not None:
-                raise answer.error
+            answer.raise_for_error()
         except BaseException as error:
             answer.ends(error)
             raise
@@ -131,8 +130,7 @@ class AsyncDifyClient:
                     if event is not None:
                         answer.heard(event)
                         yield event
-            if answer.error is not None:
-                raise answer.error
+            answer.raise_for_error()
         except BaseException as error:
             answer.ends(error)
             raise
