@@ -140,11 +140,7 @@ class TestFlask:
 
         @app.post("/chat/broken")
         def broken() -> Any:
-            raise TimeoutError("model timed out")
-
-        @app.post("/other")
-        def other() -> str:
-            return "fine"
+            raise TimeoutError(flask.request.json["question"])
 
         return app
 

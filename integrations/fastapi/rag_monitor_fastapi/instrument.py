@@ -39,14 +39,14 @@ def instrument(
         **options: Further fields of the SDK's `RequestOptions`: `question_keys`, `question`.
     """
     app.add_middleware(_Identity, identify=identify, trace_header=trace_header)
-    app.add_middleware(RagMonitorMiddleware, paths=paths, **options)
+    monitor: Any = RagMonitorMiddleware
+    app.add_middleware(monitor, paths=paths, **options)
 
 
 def uninstrument(app: Starlette) -> None:
     """Take the middleware out again; requests that are running finish their traces."""
-    app.user_middleware = [
-        entry for entry in app.user_middleware if entry.cls not in (_Identity, RagMonitorMiddleware)
-    ]
+    ours: tuple[Any, ...] = (_Identity, RagMonitorMiddleware)
+    app.user_middleware = [entry for entry in app.user_middleware if entry.cls not in ours]
     app.middleware_stack = None  # rebuilt at the next request
 
 
