@@ -213,14 +213,17 @@ class InMemoryExporter:
     def close(self) -> None:
         """Nothing to release."""
 
+    def bodies(self, path: str) -> list[bytes]:
+        """Every request body so far for one path, as it would go over the wire."""
+        return [body for to, body in self._bodies if to == path]
+
     @property
     def spans(self) -> list[Any]:
         """Every protobuf span so far, after a flush."""
         self.client.flush(5.0)
         return [
             span
-            for path, body in self._bodies
-            if path == "/v1/traces"
+            for body in self.bodies("/v1/traces")
             for resource in TracesData.FromString(body).resource_spans
             for scope in resource.scope_spans
             for span in scope.spans
