@@ -146,7 +146,7 @@ def _counts(text: tuple[str, ...], references: tuple[tuple[str, ...], ...]) -> B
         wanted = Counter(_grams(references[0], order))
         for reference in references[1:]:
             wanted |= Counter(_grams(reference, order))
-        matches.append(sum(min(n, wanted[g]) for g, n in grams.items() if g in wanted))
+        matches.append(sum(min(grams[g], wanted[g]) for g in grams.keys() & wanted.keys()))
         totals.append(max(0, length - order + 1))
     return BleuCounts(tuple(matches), tuple(totals), length, closest)
 
