@@ -28,7 +28,8 @@ def message(kind: str, content: Any, id: str = "x") -> dict[str, Any]:
             "content_type": "text"}  # fmt: skip
 
 
-def recall(texts: Any = tuple(PASSAGES.items())) -> dict[str, Any]:
+def recall(passages: Any = None) -> dict[str, Any]:
+    texts = PASSAGES.items() if passages is None else passages
     chunks = [
         {"slice": text, "score": 0.9, "meta": {
             "dataset": {"id": "7", "name": "manuals"}, "document": {"id": i, "name": "m.pdf"}}}
@@ -84,9 +85,9 @@ class Coze:
         yield f"conversation.chat.{self.last['status']}", self.last
 
 
-def client(server: Coze, token: str = "pat") -> CozeClient:
+def client(server: Coze, *, known: bool = True) -> CozeClient:
     http = httpx.Client(transport=httpx.MockTransport(server))
-    return CozeClient("bot-1", token, http=http, poll_s=0.0)
+    return CozeClient("bot-1", "pat" if known else "other", http=http, poll_s=0.0)
 
 
 def check(trace: Trace, *, streamed: bool) -> None:
@@ -156,7 +157,7 @@ def test_a_failed_chat_raises_and_is_an_error(captured: Captured, mode: str) -> 
 @pytest.mark.parametrize("mode", ["stream", "ask"])
 def test_a_refused_token_is_an_error(captured: Captured, mode: str) -> None:
     with pytest.raises(CozeError, match="token is wrong"):
-        list(getattr(client(Coze(), token="other"), mode)(QUESTION, "u-7"))
+        list(getattr(client(Coze(), known=False), mode)(QUESTION, "u-7"))
 
     assert captured.trace.status == "error"
 

@@ -12,6 +12,7 @@ pytest.importorskip("llama_index.core", reason="needs llama-index-core")
 
 from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
 from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.instrumentation.dispatcher import instrument_tags
 from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
 from llama_index.core.memory import ChatMemoryBuffer
@@ -153,6 +154,13 @@ def test_the_rerankers_order_is_what_reached_the_model(instrumented: Captured) -
     check_story(trace, streamed=False)
     assert [r.reranked for r in trace.retrievals] == [False, True]
     assert hits(trace) == [("knowledge_base", "manuals", True)]
+
+
+def test_tags_say_who_asks(instrumented: Captured) -> None:
+    with instrument_tags({"session_id": "s-1", "user_id": "u-7"}):
+        engine().query(QUESTION)
+
+    assert (instrumented.trace.session_id, instrumented.trace.user_id) == ("s-1", "u-7")
 
 
 def test_a_chat_is_a_trace(instrumented: Captured) -> None:
