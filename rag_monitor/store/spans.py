@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zlib
 from collections import defaultdict
 from datetime import datetime, timedelta
 
@@ -10,6 +9,7 @@ from sqlalchemy import Connection, bindparam, func, select, update
 
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.stored import PendingTrace
+from rag_monitor.store.compression import decompress
 from rag_monitor.store.engine import Database
 from rag_monitor.store.evidence import Key, chunks
 from rag_monitor.store.options import StoreOptions
@@ -91,6 +91,6 @@ def _load(
             .order_by(spans.c.received_at, spans.c.digest)
         )
         for row in connection.execute(statement):
-            payload = zlib.decompress(row.payload)
+            payload = decompress(row.payload)
             found[project, row.trace_id].append((BlobFormat(row.format), payload))
     return {key: tuple(blobs) for key, blobs in found.items()}

@@ -25,14 +25,17 @@ _LOG: Final = logging.getLogger(__name__)
 _QUEUE: Final = "store_writer"
 _OVERHEAD: Final = 512
 """Bytes a waiting blob costs beside its payload."""
+_INLINE_BYTES: Final = 32 * 1024
+"""What is hashed and compressed on the event loop: half a millisecond at most."""
 
 
 @dataclass(slots=True, eq=False)
 class _Waiting:
-    batch: IngestBatch
+    rows: int
     size: int
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[WriteOutcome]
+    prepared: Sequence[PreparedBlob] = ()
     outcome: WriteOutcome | StoreError | None = None
 
 
@@ -87,8 +90,14 @@ class Writer:
             return WriteOutcome()
         loop = asyncio.get_running_loop()
         size = sum(len(blob.payload) + _OVERHEAD for blob in batch.blobs)
-        waiting = _Waiting(batch, size, loop, loop.create_future())
-        self._admit(waiting)
+        waiting = _Waiting(len(batch.blobs), size, loop, loop.create_future())
+        self._reserve(waiting)
+        try:
+            waiting.prepared = await _prepare(batch, size)
+            self._enqueue(waiting)
+        except BaseException:
+            self._release([waiting])
+            raise
         try:
             async with asyncio.timeout(self._options.write_timeout_s):
                 return await waiting.future
@@ -98,23 +107,30 @@ class Writer:
                 f"no commit within {self._options.write_timeout_s:g} s; try again"
             ) from None
 
-    def _admit(self, waiting: _Waiting) -> None:
-        rows = len(waiting.batch.blobs)
+    def _reserve(self, waiting: _Waiting) -> None:
+        """Take room before any work is done for the batch, or refuse it."""
         with self._wake:
-            if self._thread is None or self._stopping:
-                raise StoreUnavailable("the store is shutting down; try again in a few seconds")
+            self._require_running()
             full = (
-                self._rows + rows > self._options.queue_rows
+                self._rows + waiting.rows > self._options.queue_rows
                 or self._bytes + waiting.size > self._options.queue_bytes
             )
             if full and self._rows:  # one batch beyond the bounds may pass an empty queue
-                telemetry.dropped("store", "queue_full", rows)
+                telemetry.dropped("store", "queue_full", waiting.rows)
                 raise QueueFull
-            self._rows += rows
+            self._rows += waiting.rows
             self._bytes += waiting.size
+        telemetry.QUEUE_DEPTH.labels(queue=_QUEUE).set(self._rows)
+
+    def _enqueue(self, waiting: _Waiting) -> None:
+        with self._wake:
+            self._require_running()
             self._queue.append(waiting)
             self._wake.notify()
-        telemetry.QUEUE_DEPTH.labels(queue=_QUEUE).set(self._rows)
+
+    def _require_running(self) -> None:
+        if self._thread is None or self._stopping:
+            raise StoreUnavailable("the store is shutting down; try again in a few seconds")
 
     def _run(self) -> None:
         while group := self._next_group():
@@ -136,7 +152,7 @@ class Writer:
             rows = size = 0
             while self._queue:
                 upcoming = self._queue[0]
-                rows += len(upcoming.batch.blobs)
+                rows += upcoming.rows
                 size += upcoming.size
                 if group and (rows > self._options.group_rows or size > self._options.group_bytes):
                     break
@@ -144,9 +160,8 @@ class Writer:
             return group
 
     def _write(self, group: Sequence[_Waiting]) -> None:
-        prepared = [prepare(waiting.batch) for waiting in group]
         try:
-            self._commit(group, prepared)
+            self._commit(group)
         except StoreUnavailable as error:
             for waiting in group:
                 waiting.outcome = error
@@ -159,25 +174,30 @@ class Writer:
             for waiting in group:
                 self._write([waiting])
 
-    def _commit(
-        self, group: Sequence[_Waiting], prepared: Sequence[Sequence[PreparedBlob]]
-    ) -> None:
-        blobs = [blob for batch in prepared for blob in batch]
+    def _commit(self, group: Sequence[_Waiting]) -> None:
+        blobs = [blob for waiting in group for blob in waiting.prepared]
         fresh = self._database.transact(
             lambda connection: write_group(self._database, connection, blobs, self._options)
         )
         start = 0
-        for waiting, batch in zip(group, prepared, strict=True):
-            new = sum(fresh[start : start + len(batch)])
-            start += len(batch)
-            waiting.outcome = WriteOutcome(new=new, duplicates=len(batch) - new)
+        for waiting in group:
+            new = sum(fresh[start : start + waiting.rows])
+            start += waiting.rows
+            waiting.outcome = WriteOutcome(new=new, duplicates=waiting.rows - new)
 
     def _release(self, group: Iterable[_Waiting]) -> None:
         with self._wake:
             for waiting in group:
-                self._rows -= len(waiting.batch.blobs)
+                self._rows -= waiting.rows
                 self._bytes -= waiting.size
         telemetry.QUEUE_DEPTH.labels(queue=_QUEUE).set(self._rows)
+
+
+async def _prepare(batch: IngestBatch, size: int) -> list[PreparedBlob]:
+    """Hash and compress before the writer's turn comes, beside it when it is much."""
+    if size <= _INLINE_BYTES:
+        return prepare(batch)
+    return await asyncio.to_thread(prepare, batch)
 
 
 def _answer(group: Sequence[_Waiting]) -> None:
