@@ -24,7 +24,7 @@ $(VENV)/.server: pyproject.toml | $(BIN)/python
 $(VENV)/.test: pyproject.toml | $(BIN)/python
 	@echo "installing rag-monitor and its test tools into $(VENV) ..." >&2
 	@$(PIP) install -U "pip>=25.1" >&2
-	@$(PIP) install -c constraints.txt -e ".[all]" --group test --group lint >&2
+	@$(PIP) install -c constraints.txt -e ".[all,gpu]" --group test --group lint >&2
 	@touch $@ $(VENV)/.server
 
 demo: $(VENV)/.server ## run the story: a RAG application is watched, breaks, and the alert fires

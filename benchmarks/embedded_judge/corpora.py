@@ -54,7 +54,7 @@ def wice(folder: Path) -> Iterator[Row]:
 
 
 def wice_train(folder: Path) -> Iterator[Row]:
-    """WiCE train: sub-claims with unsupported tokens; without these tokens' sentence no positive."""
+    """WiCE train: sub-claims with unsupported tokens, all of one class."""
     for row in load(folder, "wice_train"):
         yield Row(
             "wice_train", row["id"], "", tuple(row["contexts"]), row["answer"], supported=False
@@ -111,14 +111,12 @@ def clapnq(folder: Path) -> Iterator[Row]:
         yield Row(
             "clapnq_withheld", group, row["question"], tuple(neighbours), answer, supported=False
         )
-        yield from _with_additions(row, mixed, rows, near, draw)
+        yield from _with_additions(row, mixed, draw)
 
 
 def _with_additions(
     row: dict[str, Any],
     contexts: list[str],
-    rows: list[dict[str, Any]],
-    near: list[int],
     draw: random.Random,
 ) -> Iterator[Row]:
     """A long answer of the passages' own words, alone and with a sentence they do not hold."""

@@ -27,6 +27,17 @@ Vector = NDArray[np.float64]
 SUPPORT = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
 RELEVANCE = frozenset({Aspect.RELEVANCE})
 DRAWS = 500
+FILES = (
+    "wice_dev", "expertqa_claims", "halueval_qa_first1000", "clapnq_dev", "ragtruth_qa_dev",
+    "ocnli_zh_dev", "uhgeval_zh", "rgb_zh", "rgb_en",
+)  # fmt: skip
+ANSWERS = (
+    "ragtruth", "wice", "wice_oracle", "expertqa", "halueval_qa", "ocnli", "rgb_en_fact_ans",
+    "rgb_zh_fact_ans", "rgb_zh_refine_ans",
+)  # fmt: skip
+PASSAGES = (
+    "clapnq", "clapnq_sent", "rgb_en_fact", "rgb_zh_refine", "rgb_zh_int", "rgb_zh_fact", "wice",
+)  # fmt: skip
 
 
 def auroc(positive: Vector, doubt: Vector) -> float:
@@ -236,7 +247,9 @@ def relevance(rows: list[dict[str, Any]], engine: EmbeddedJudge) -> dict[str, An
         score += values
         correct += [float(v.holds == bool(lab)) for v, lab in zip(verdicts, labels, strict=True)]
         if any(labels) and len(labels) > 1:
-            ranked = [lab for _, lab in sorted(zip(values, labels, strict=True), key=lambda p: -p[0])]
+            ranked = [
+                lab for _, lab in sorted(zip(values, labels, strict=True), key=lambda p: -p[0])
+            ]
             hits = np.cumsum(ranked) / np.arange(1, len(ranked) + 1)
             precisions.append(float((hits * np.array(ranked)).sum() / sum(ranked)))
     labels_, held = np.array(positive, float), np.array(score) >= 0.5
@@ -267,21 +280,17 @@ def speed(rows: list[dict[str, Any]], engine: EmbeddedJudge) -> dict[str, float]
 def main(folder: Path) -> None:
     """Measure everything and print it."""
     engine = EmbeddedJudge()
-    files = ("wice_dev", "expertqa_claims", "halueval_qa_first1000", "clapnq_dev", "ragtruth_qa_dev", "ocnli_zh_dev", "uhgeval_zh", "rgb_zh", "rgb_en")  # fmt: skip
     by: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for name in files:
+    for name in FILES:
         for row in load(folder, name):
             by[row["dataset"]].append(row)
     trained = {"wice", "wice_oracle", "expertqa", "halueval_qa"}
     support: dict[str, Any] = {}
-    for name in ("ragtruth", "wice", "wice_oracle", "expertqa", "halueval_qa", "ocnli", "rgb_en_fact_ans", "rgb_zh_fact_ans", "rgb_zh_refine_ans"):  # fmt: skip
+    for name in ANSWERS:
         rows = by[name]
         groups = [group(row) for row in rows]
         support[name] = support_report(rows, groups, engine, in_training=name in trained)
-    relevant = {
-        name: relevance(by[name], engine)
-        for name in ("clapnq", "clapnq_sent", "rgb_en_fact", "rgb_zh_refine", "rgb_zh_int", "rgb_zh_fact", "wice")
-    }  # fmt: skip
+    relevant = {name: relevance(by[name], engine) for name in PASSAGES}
     print(
         json.dumps(
             {

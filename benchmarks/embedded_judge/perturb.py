@@ -19,9 +19,18 @@ class Changed:
 
 _NUMBER = re.compile(r"(?<![\d.,])\d+(?:\.\d+)?(?![\d.,]*\d)")
 _NAME = re.compile(r"(?<=[a-z,] )[A-Z][a-z]{3,}(?: [A-Z][a-z]{2,})?")
-_NAMES = "Harold Whitcombe|Marisol Benavides|Port Ellery|Dunmore|Kestrel Valley|Anselm|Tobruk|Veracruz|Lindqvist|Oyelaran".split(
-    "|"
-)
+_NAMES = [
+    "Harold Whitcombe",
+    "Marisol Benavides",
+    "Port Ellery",
+    "Dunmore",
+    "Kestrel Valley",
+    "Anselm",
+    "Tobruk",
+    "Veracruz",
+    "Lindqvist",
+    "Oyelaran",
+]
 _BE = re.compile(r"\b(is|was|are|were|can|will|has|have)\b (?!not\b)")
 _HAN_BE = re.compile(r"(?<!不)(是|会|能|可以|应当|允许)")
 _UNITS = (
@@ -81,7 +90,7 @@ def _name(sentence: str, draw: random.Random) -> Changed | None:
     )
 
 
-def _negation(sentence: str, draw: random.Random) -> Changed | None:
+def _negation(sentence: str, _draw: random.Random) -> Changed | None:
     if " not " in sentence or "不" in sentence or "没" in sentence:
         return None
     match = _BE.search(sentence)
@@ -93,7 +102,7 @@ def _negation(sentence: str, draw: random.Random) -> Changed | None:
     return None
 
 
-def _opposite(sentence: str, draw: random.Random) -> Changed | None:
+def _opposite(sentence: str, _draw: random.Random) -> Changed | None:
     for left, right in HAN_OPPOSITES:
         if len(left) < 2:
             continue
@@ -116,7 +125,7 @@ def _opposite(sentence: str, draw: random.Random) -> Changed | None:
     return None
 
 
-def _unit(sentence: str, draw: random.Random) -> Changed | None:
+def _unit(sentence: str, _draw: random.Random) -> Changed | None:
     for left, right in _UNITS:
         for old, new in ((left, right), (right, left)):
             match = re.search(rf"(?<=\d)\s?{old}" + (r"\b" if old.isascii() else ""), sentence)

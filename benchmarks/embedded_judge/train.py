@@ -26,7 +26,7 @@ from benchmarks.embedded_judge.corpora import Row, all_rows
 from benchmarks.embedded_judge.evaluate import auroc
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence, look_up_all
-from rag_monitor.judges.embedded.model import settle, total_doubt
+from rag_monitor.judges.embedded.model import COUNTED, settle, total_doubt
 from rag_monitor.language.claims import take_apart
 
 Vector = NDArray[np.float64]
@@ -46,13 +46,15 @@ MIX: dict[str, dict[str, float]] = {
     },
     "zh": {
         "uhgeval_keyword": 1, "uhgeval": 0.3, "made_zh": 0.5, "made_zh_withheld": 0.5,
-        "made_zh_number": 0.3, "made_zh_negation": 0.2, "made_zh_opposite": 0.2, "made_zh_unit": 0.1,
+        "made_zh_number": 0.3, "made_zh_negation": 0.2, "made_zh_opposite": 0.2,
+        "made_zh_unit": 0.1,
     },
 }  # fmt: skip
 """How much each corpus counts in the fit."""
 POOLS: dict[str, tuple[dict[str, float], dict[str, float]]] = {
     "en": (
-        {"clapnq": 0.25, "clapnq_long": 0.25, "wice": 0.125, "wice_oracle": 0.125, "expertqa": 0.25},
+        {"clapnq": 0.25, "clapnq_long": 0.25, "wice": 0.125, "wice_oracle": 0.125,
+         "expertqa": 0.25},
         {"clapnq_withheld": 0.25, "wice": 0.125, "wice_oracle": 0.125, "wice_withheld": 0.25,
          "expertqa": 0.25},
     ),
@@ -72,11 +74,11 @@ PRIOR = 0.25
 BAGS = 20_000
 BAG_CLAIMS = (1, 12)
 """Fewest and most claims of a made-up answer; all lengths are equally likely."""
-COUNT_SLOPE = -0.25
-"""What the log number of claims adds to an answer's total doubt. 0 would take claims as independent,
--1 would judge the mean claim; one short bad answer must still be seen as bad."""
-CLAIM_PRIOR = 0.12
-CLAIM_PRIOR_POWER = -0.4
+COUNT_SLOPE = -0.7
+"""What the log number of claims (of the first three) adds to an answer's total doubt. 0 would take
+claims as independent, -1 would judge the mean claim; one short bad answer must still look bad."""
+CLAIM_PRIOR = 0.15
+CLAIM_PRIOR_POWER = -0.6
 """Share of unsupported claims of an answer of one claim, and how it falls with their number: long
 answers are worse, but not by as much as if every claim stood alone. About a quarter of the made-up
 answers has an unsupported claim."""
@@ -140,10 +142,10 @@ def fit(chosen: list[Sample], mix: dict[str, float]) -> tuple[Vector, float]:
     return solved.x[:-1] / scale, float(solved.x[-1])
 
 
-def doubts(sample: Sample, weights: Vector, bias: float) -> list[float]:
+def doubts(sample: Sample, weights: Vector, bias: float, *, for_answer: bool = True) -> list[float]:
     """Log-odds of doubt of every claim, contradictions included."""
     return [
-        settle(claim, float(raw))[0]
+        settle(claim, float(raw))[int(for_answer)]
         for claim, raw in zip(sample.claims, sample.features @ weights + bias, strict=True)
     ]
 
@@ -166,9 +168,8 @@ def out_of_fold(chosen: list[Sample], mix: dict[str, float]) -> list[list[float]
 
 def platt(raw: Vector, doubted: Vector, weights: Vector, prior: float) -> tuple[float, float]:
     """Slope and shift that make raw numbers log-odds, at a share `prior` of doubted rows."""
-    balanced = np.where(
-        doubted > 0, prior * weights / weights[doubted > 0].sum(), (1 - prior) * weights / weights[doubted == 0].sum()
-    )  # fmt: skip
+    bad, good = weights[doubted > 0].sum(), weights[doubted == 0].sum()
+    balanced = np.where(doubted > 0, prior * weights / bad, (1 - prior) * weights / good)
 
     def loss(theta: Vector) -> float:
         odds = theta[0] * raw + theta[1]
@@ -181,7 +182,7 @@ def platt(raw: Vector, doubted: Vector, weights: Vector, prior: float) -> tuple[
 
 
 def best_threshold(supported: Vector, doubted: Vector, weights: Vector) -> float:
-    """The probability that splits best: highest balanced accuracy, corpora weighted as in the fit."""
+    """The probability that splits best: highest balanced accuracy."""
     best, chosen = 0.0, 0.5
     for threshold in np.linspace(0.05, 0.95, 181):
         flagged = supported < threshold
@@ -238,7 +239,7 @@ def learn(every: list[Sample], language: str) -> dict[str, Any]:
         np.array([max(d) for d in held_out])[single], doubted[single], importance[single], PRIOR
     )
     raw, sizes, bad = bags(chosen, held_out, language)
-    raw = raw + COUNT_SLOPE * np.log(sizes)
+    raw = raw + COUNT_SLOPE * np.log(np.minimum(sizes, COUNTED))
     answer_slope, answer_shift = platt(raw, bad, np.ones(len(bad)), float(bad.mean()))
     supported = 1 / (1 + np.exp(answer_slope * raw + answer_shift))
     return {

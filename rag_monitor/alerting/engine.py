@@ -51,6 +51,8 @@ class _Run:
     silences: Sequence[Silence]
     apps: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """Per rule, the apps it was looked at for; missing where that could not be told."""
+    known_apps: dict[str, Sequence[str]] = field(default_factory=dict)
+    """By project."""
     changed: list[Alert] = field(default_factory=list)
     notifications: list[Notification] = field(default_factory=list)
     transitions: list[Transition] = field(default_factory=list)
@@ -135,7 +137,7 @@ class AlertEngine:
             _log.exception("rule %r of project %r failed", rule.name, rule.project)
 
     def _look_at(self, run: _Run, rule: AlertRule, standing: dict[_Key, Alert]) -> None:
-        apps = tuple(self._evaluator.apps(rule))
+        apps = self._evaluator.apps(rule, run.known_apps)
         run.apps[rule.project, rule.name] = apps
         for app in apps:
             self._guarded(rule, partial(self._look, run, rule, app, standing))

@@ -37,11 +37,19 @@ class Evaluator:
             RuleKind.BUDGET: budget,
         }
 
-    def apps(self, rule: AlertRule) -> Sequence[str]:
-        """The apps a rule is looked at for; the budget rule has one place for all."""
+    def apps(self, rule: AlertRule, known: dict[str, Sequence[str]] | None = None) -> Sequence[str]:
+        """The apps a rule is looked at for; the budget rule has one place for all.
+
+        Args:
+            rule: The rule.
+            known: Apps by project, looked up once for all rules of a run; filled here.
+        """
         if rule.kind is RuleKind.BUDGET or rule.app != "*":
             return (rule.app,)
-        return self._estimates.apps(rule.project)
+        known = {} if known is None else known
+        if rule.project not in known:
+            known[rule.project] = tuple(self._estimates.apps(rule.project))
+        return known[rule.project]
 
     def look(self, rule: AlertRule, app: str, now: datetime) -> Finding:
         """What the rule sees in the window that ends at `now`."""

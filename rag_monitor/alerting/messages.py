@@ -102,14 +102,26 @@ def plain(text: str, limit: int) -> str:
 
 
 def compose(
-    batch: Sequence[Notification], language: Language = "en", public_url: str | None = None
+    batch: Sequence[Notification],
+    language: Language = "en",
+    public_url: str | None = None,
+    *,
+    detailed: int = DETAILED,
+    line_chars: int = _MAX_LINE,
 ) -> Message:
-    """Put a batch into words: in full for up to `DETAILED` alerts, else one line each."""
-    detailed = len(batch) <= DETAILED
+    """Put a batch into words.
+
+    Args:
+        batch: Of one project, oldest first; all of them are named.
+        language: Chinese or English.
+        public_url: Where links begin; None: no links.
+        detailed: Up to so many alerts are told in full; more get one line each.
+        line_chars: Length of such a line.
+    """
     items = tuple(
         _detailed(notification, language, public_url)
-        if detailed
-        else Item(title=_line(notification, language))
+        if len(batch) <= detailed
+        else Item(title=_line(notification, language, line_chars))
         for notification in batch
     )
     return Message(
@@ -138,7 +150,7 @@ def alerts_url(public_url: str) -> str:
 
 def _title(batch: Sequence[Notification], language: Language) -> str:
     if len(batch) == 1:
-        return _line(batch[0], language, summary=False)
+        return _line(batch[0], language)
     counts: dict[str, int] = {}
     for notification in batch:
         counts[notification.event] = counts.get(notification.event, 0) + 1
@@ -147,16 +159,17 @@ def _title(batch: Sequence[Notification], language: Language) -> str:
     return _WORDS[language]["many"].format(count=len(batch), parts=parts)
 
 
-def _line(notification: Notification, language: Language, *, summary: bool = True) -> str:
+def _line(notification: Notification, language: Language, limit: int | None = None) -> str:
+    """State, rule and app; with a limit also the number, and the names cut to fit."""
     alert = notification.alert
     state = _STATE[language].get(notification.event, notification.event)
     severity = _SEVERITY[language].get(alert.severity.value, alert.severity.value)
-    head = f"[{state} · {severity}] {plain(alert.rule, _MAX_NAME)} · {plain(alert.app, _MAX_NAME)}"
-    if not summary:
-        return head
-    value = alert.finding.value
-    number = "" if value is None else f" · {value:.3g}"
-    return plain(f"{head}{number}", _MAX_LINE)
+    head = f"[{state} · {severity}]"
+    if limit is None:
+        return f"{head} {plain(alert.rule, _MAX_NAME)} · {plain(alert.app, _MAX_NAME)}"
+    number = "" if alert.finding.value is None else f" · {alert.finding.value:.3g}"
+    name = min(_MAX_NAME, max(8, (limit - len(head) - len(number) - 4) // 2))
+    return plain(f"{head} {plain(alert.rule, name)} · {plain(alert.app, name)}{number}", limit)
 
 
 def _detailed(notification: Notification, language: Language, public_url: str | None) -> Item:
@@ -176,7 +189,7 @@ def _detailed(notification: Notification, language: Language, public_url: str | 
     elif public_url:
         links.append(Link(words["alert"], alerts_url(public_url)))
     return Item(
-        title=_line(notification, language, summary=False),
+        title=_line(notification, language),
         lines=tuple(line for line in lines if line),
         links=tuple(links),
     )

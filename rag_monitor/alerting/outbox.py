@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import logging
 import random
-from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections import defaultdict, deque
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from datetime import datetime, timedelta
 
@@ -112,17 +112,25 @@ class Dispatcher:
     ) -> int:
         sent = 0
         began = self._clock.monotonic()
-        groups = _groups(batch, notifier.max_batch)
-        for index, group in enumerate(groups):
+        groups = deque(_groups(batch, notifier.max_batch))
+        while groups:
             if self._clock.monotonic() - began > self._options.round_s:
-                self._postpone(groups[index:], "not reached in this round", now)
+                self._postpone(groups, "not reached in this round", now)
                 break
+            group = groups.popleft()
             try:
                 notifier.send(group)
             except Exception as error:  # noqa: BLE001 - a notifier's own fault is retried, too
-                self._fail(channel, groups[index:], error, now)
-                break
-            sent += self._mark_sent(channel, group)
+                if not _unacceptable(error):
+                    self._fail(channel, [group, *groups], error, now)
+                    break
+                if len(group) == 1:
+                    self._bury(group[0], str(error))
+                else:
+                    # One of them is refused for what it says: find it, deliver the others.
+                    groups.extendleft([item] for item in reversed(group))
+            else:
+                sent += self._mark_sent(channel, group)
         return sent
 
     def _mark_sent(self, channel: str, group: Sequence[Notification]) -> int:
@@ -150,18 +158,16 @@ class Dispatcher:
             _log.warning("channel %r did not take a message: %s", channel, text)
         telemetry.NOTIFICATIONS.labels(channel=channel, outcome="failed").inc()
         attempts = max(notification.attempts for notification in groups[0])
-        pause = self._pause(attempts, error)
-        permanent = isinstance(error, DeliveryError) and error.permanent
+        until = now + timedelta(seconds=self._pause(attempts, error))
         for notification in groups[0]:
-            if permanent or notification.attempts >= self._options.max_attempts:
+            if notification.attempts >= self._options.max_attempts:
                 self._bury(notification, text)
             else:
-                self._outbox.failed(notification, text, now + timedelta(seconds=pause))
-        rest = 0.0 if permanent else pause
-        self._postpone(groups[1:], f"waits behind: {text}", now + timedelta(seconds=rest))
+                self._outbox.failed(notification, text, until)
+        self._postpone(groups[1:], f"waits behind: {text}", until)
 
     def _postpone(
-        self, groups: Sequence[Sequence[Notification]], reason: str, not_before: datetime
+        self, groups: Iterable[Sequence[Notification]], reason: str, not_before: datetime
     ) -> None:
         for group in groups:
             for notification in group:
@@ -185,6 +191,10 @@ class Dispatcher:
         pause = min(options.retry_max_s, doubled) * self._random.uniform(0.75, 1.0)
         asked = error.retry_after_s if isinstance(error, DeliveryError) else None
         return max(pause, asked or 0.0)
+
+
+def _unacceptable(error: Exception) -> bool:
+    return isinstance(error, DeliveryError) and error.permanent
 
 
 def _groups(batch: Sequence[Notification], size: int) -> list[Sequence[Notification]]:

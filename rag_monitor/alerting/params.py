@@ -36,6 +36,9 @@ latency         quantile                     0.5 to 0.99 (0.9)
                 baseline                     previous_window | last_week (previous_window)
                 min_rise                     relative, 0.5 = half as slow again (0.5)
 budget          min_remaining                share of the budget, 0 to 1 (0: when it is spent)
+
+threshold, drop, judge_failures, suspect, hit_rate and latency also take `confidence`: the level of
+the interval they fire on (0.999: they look every few seconds, and 95% would cry wolf every day).
 """
 
 from __future__ import annotations
@@ -90,6 +93,7 @@ class Word:
 
 _SHARE: Final = "Shares are 0 to 1: 0.1 is ten percent."
 _JUDGE: Final = Word(default="combined")
+_CONFIDENCE: Final = Number(low=0.8, high=0.99999, default=0.999, hint="0.999 is 99.9%.")
 _TIME_BASELINES: Final = (BaselineKind.PREVIOUS_WINDOW.value, BaselineKind.LAST_WEEK.value)
 _BASELINES: Final = tuple(kind.value for kind in BaselineKind)
 _YEAR_S: Final = 366 * 86_400.0
@@ -97,11 +101,13 @@ _YEAR_S: Final = 366 * 86_400.0
 PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType(
     {
         RuleKind.THRESHOLD: {
+            "confidence": _CONFIDENCE,
             "below": Number(low=0.0, high=1.0, hint=_SHARE),
             "above": Number(low=0.0, high=1.0, hint=_SHARE),
             "judge": _JUDGE,
         },
         RuleKind.DROP: {
+            "confidence": _CONFIDENCE,
             "baseline": Word(default=_BASELINES[0], choices=_BASELINES),
             "min_drop": Number(low=0.001, high=0.999, default=0.10, hint=_SHARE),
             "judge": _JUDGE,
@@ -126,14 +132,17 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
             "since_s": Number(low=60.0, high=_YEAR_S, default=604_800.0),
         },
         RuleKind.JUDGE_FAILURES: {
+            "confidence": _CONFIDENCE,
             "max_share": Number(low=0.0, high=0.999, default=0.10, hint=_SHARE),
             "judge": _JUDGE,
         },
         RuleKind.SUSPECT: {
+            "confidence": _CONFIDENCE,
             "max_share": Number(low=0.0, high=0.999, default=0.05, hint=_SHARE),
             "judge": _JUDGE,
         },
         RuleKind.HIT_RATE: {
+            "confidence": _CONFIDENCE,
             "name": Word(default=""),
             "basis": Word(default="all", choices=("all", "expected")),
             "min_rate": Number(low=0.0, high=1.0, hint=_SHARE),
@@ -141,6 +150,7 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
             "min_drop": Number(low=0.001, high=0.999, default=0.20, hint=_SHARE),
         },
         RuleKind.LATENCY: {
+            "confidence": _CONFIDENCE,
             "quantile": Number(low=0.5, high=0.99, default=0.9, hint="0.9 is the p90."),
             "max_ms": Number(low=1.0, high=81_920.0, hint="Buckets end at 81.92 s."),
             "baseline": Word(default=_TIME_BASELINES[0], choices=_TIME_BASELINES),

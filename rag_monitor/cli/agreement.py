@@ -36,8 +36,8 @@ def agreement(
 async def _run(
     settings: Any, judge_name: str, file: Path, limit: int, *, quiet: bool
 ) -> dict[str, Any]:
-    from rag_monitor.cli.labelled import read_labelled
     from rag_monitor.evaluation.dataset import evaluate_rows
+    from rag_monitor.evaluation.labelled import read_labelled
 
     labelled = [row for row in read_labelled(file) if row.faithful is not None][:limit]
     if len({row.faithful for row in labelled}) < 2:

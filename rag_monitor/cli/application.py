@@ -9,10 +9,13 @@ import typer
 from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
+    backfill,
+    compare,
     demo,
     doctor,
     evaluate,
     export,
+    golden,
     import_,
     keys,
     migrate,
@@ -52,7 +55,10 @@ app.command("migrate")(migrate.migrate)
 app.command("import")(import_.import_file)
 app.command("export")(export.export)
 app.command("evaluate")(evaluate.evaluate)
+app.command("compare")(compare.compare)
+app.command("golden")(golden.golden)
 app.command("agreement")(agreement.agreement)
+app.command("backfill")(backfill.backfill)
 app.add_typer(rules.app, name="rules")
 app.add_typer(keys.app, name="keys")
 app.command("doctor")(doctor.doctor)

@@ -1,127 +1,183 @@
-"""`rag-monitor evaluate`: judge the rows of a file."""
+"""`rag-monitor evaluate`: score the rows of a file with every metric they have labels for."""
 
 from __future__ import annotations
 
 import asyncio
-import json
-from collections import Counter
-from collections.abc import Sequence
-from contextlib import nullcontext
+import time
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, TextIO
+from typing import Annotated, Any, Final
 
 import typer
-from rich.progress import Progress
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
 
+from rag_monitor.cli.columns import parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
 from rag_monitor.cli.output import AsJson, print_json, print_line, print_remark, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.errors import ConfigurationError
 
-_REMARKS = 10
-
-
-class Summary:
-    """Means and counts over a file, filled line by line."""
-
-    def __init__(self, metrics: Sequence[str]) -> None:
-        self._metrics = tuple(metrics)
-        self._sums: Counter[str] = Counter()
-        self._counts: Counter[str] = Counter()
-        self.rows = 0
-        self.flagged = 0
-        self.errors: list[str] = []
-
-    def add(self, line: dict[str, Any], error: str | None) -> None:
-        """Count one line of output."""
-        self.rows += 1
-        self.flagged += bool(line["flagged"])
-        if error is not None:
-            self.errors.append(f"{line['id']}: {error}")
-        for name in self._metrics:
-            value = line["scores"][name]
-            if value is not None:
-                self._sums[name] += value
-                self._counts[name] += 1
-
-    def as_dict(self) -> dict[str, Any]:
-        """For `--json`."""
-        return {
-            "rows": self.rows,
-            "failed_rows": len(self.errors),
-            "flagged": self.flagged,
-            "metrics": {
-                name: {
-                    "mean": self._sums[name] / self._counts[name] if self._counts[name] else None,
-                    "scored": self._counts[name],
-                }
-                for name in self._metrics
-            },
-        }
+_REMARKS: Final = 10
+_NO_JUDGE: Final = "none"
 
 
 def evaluate(
     file: RowsFile,
     judge: JudgeName = "embedded",
     metrics: Annotated[
-        str | None, typer.Option(help="Comma-separated; default: all the judge can answer.")
+        str | None,
+        typer.Option(help="Comma-separated; default: all that the rows have labels for."),
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="JSONL file, one line per row.")
+        Path | None,
+        typer.Option("--output", "-o", help="Scores, one line per row: .jsonl, .csv or .parquet."),
     ] = None,
+    resume: Annotated[
+        bool, typer.Option("--resume", help="Go on with an output file that was interrupted.")
+    ] = False,
+    report: Annotated[
+        Path | None, typer.Option(help="Report for people: .html, .md or .json.")
+    ] = None,
+    language: Annotated[str, typer.Option(help="Language of reports: en or zh.")] = "en",
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of the file: theirs=ours, comma-separated.")
+    ] = None,
+    targets: Annotated[
+        str | None, typer.Option(help="Target profile: a shipped name or a .toml file.")
+    ] = None,
+    fail_under: Annotated[
+        bool, typer.Option("--fail-under", help="Exit with 1 when a target is missed.")
+    ] = False,
+    terms: Annotated[
+        Path | None, typer.Option(help="Domain terms that are never cut, one a line.")
+    ] = None,
+    k: Annotated[int | None, typer.Option("--k", min=1, help="Cut-off of ranking metrics.")] = None,
+    bertscore_model: Annotated[
+        str | None, typer.Option(help="Encoder for BERTScore and semantic similarity.")
+    ] = None,
+    perplexity_model: Annotated[
+        str | None, typer.Option(help="Causal language model for perplexity.")
+    ] = None,
+    similarity_weight: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of similarity in answer_correctness.")
+    ] = 0.25,
+    processes: Annotated[int, typer.Option(min=0, help="Processes for text metrics.")] = 2,
     config: ConfigPath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score every row; rows that cannot be judged are reported and do not stop the others."""
-    if output is not None and output.suffix != ".jsonl":
-        raise ConfigurationError(f"--output writes .jsonl files, not {output.suffix or output}")
-    settings = load(config)
-    names = [name.strip() for name in metrics.split(",") if name.strip()] if metrics else None
-    target = nullcontext(None) if output is None else output.open("w", encoding="utf-8")
-    with target as lines:
-        summary = asyncio.run(_run(settings, judge, file, names, lines, quiet=as_json))
-    for error in summary.errors[:_REMARKS]:
-        print_remark(error)
-    _report(summary.as_dict(), as_json)
+    """Score every row; rows that cannot be scored are reported and do not stop the others."""
+    from rag_monitor.evaluation.file_run import FileOptions
+    from rag_monitor.evaluation.report.files import check_report
+    from rag_monitor.metrics.targets import load_profile
+    from rag_monitor.metrics.text.suite import TextOptions
+    from rag_monitor.metrics.text.tokens import Tokenizer, read_terms
+
+    check_report(report, language)
+    profile = load_profile(targets) if targets else None
+    if fail_under and profile is None:
+        raise ConfigurationError("--fail-under needs --targets: what should not be missed?")
+    if resume and output is None:
+        raise ConfigurationError("--resume needs --output: the file to go on with")
+    if terms is not None and not terms.is_file():
+        raise ConfigurationError(f"--terms: there is no file {terms}")
+    options = FileOptions(
+        metrics=_names(metrics),
+        columns=parse_columns(columns),
+        output=output,
+        resume=resume,
+        text=TextOptions(tokenizer=Tokenizer(terms=read_terms(terms) if terms else ())),
+        processes=processes,
+        k=k,
+        encoder=bertscore_model,
+        perplexity=perplexity_model,
+        similarity_share=similarity_weight,
+    )
+    found = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
+    _show(found, report, language, as_json=as_json)
+    if fail_under:
+        _gate(found)
+
+
+def _names(metrics: str | None) -> tuple[str, ...] | None:
+    if metrics is None:
+        return None
+    names = tuple(name.strip() for name in metrics.split(",") if name.strip())
+    if not names:
+        raise ConfigurationError("--metrics names none; leave it out for all")
+    return names
 
 
 async def _run(
-    settings: Any,
-    judge_name: str,
-    file: Path,
-    names: Sequence[str] | None,
-    lines: TextIO | None,
-    *,
-    quiet: bool,
-) -> Summary:
-    from rag_monitor.cli.labelled import read_labelled
-    from rag_monitor.evaluation.dataset import as_line, evaluate_rows, metrics_of
+    file: Path, judge_name: str, options: Any, profile: Any, config: Path | None, *, quiet: bool
+) -> Any:
+    from rag_monitor.evaluation.file_run import FileEvaluation
+    from rag_monitor.evaluation.rows import count_rows
+    from rag_monitor.evaluation.selection import needs_judge
 
-    judge = create_judge(settings, judge_name)
+    total = count_rows(file)
+    wanted = judge_name != _NO_JUDGE and needs_judge(options.metrics)
+    judge = create_judge(load(config), judge_name) if wanted else None
+    began = time.monotonic()
     try:
-        metrics = tuple(names or metrics_of(judge))
-        summary = Summary(metrics)
-        with Progress(console=progress_console(quiet), transient=True) as bar:
-            task = bar.add_task(file.name, total=None)
-            rows = (labelled.row for labelled in read_labelled(file))
-            async for result in evaluate_rows(rows, judge, metrics):
-                line = as_line(result, metrics)
-                summary.add(line, result.error)
-                if lines is not None:
-                    lines.write(json.dumps(line, ensure_ascii=False) + "\n")
-                bar.advance(task)
-        return summary
+        run = FileEvaluation(file, options, judge, total)
+        with _progress(quiet) as bar:
+            task = bar.add_task(file.name, total=total)
+            await run.run(lambda: bar.advance(task))
     finally:
-        await judge.close()
-
-
-def _report(summary: dict[str, Any], as_json: bool) -> None:
-    if as_json:
-        print_json(summary)
-        return
-    for name, figures in summary["metrics"].items():
-        mean = "-" if figures["mean"] is None else f"{figures['mean']:.3f}"
-        print_line(f"{name:<22} {mean:>6}  ({figures['scored']} scored)")
-    print_line(
-        f"{summary['rows']} rows, {summary['flagged']} flagged, {summary['failed_rows']} failed"
+        if judge is not None:
+            await judge.close()
+    return run.tally.report(
+        file=file.name,
+        created_at=datetime.now(UTC),
+        judge=str(judge.identity) if judge is not None else None,
+        seconds=time.monotonic() - began,
+        profile=profile,
+        notes=run.notes(),
     )
+
+
+def _progress(quiet: bool) -> Progress:
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+        console=progress_console(quiet),
+        transient=True,
+    )
+
+
+def _show(found: Any, path: Path | None, language: str, *, as_json: bool) -> None:
+    from rag_monitor.evaluation.report.files import write_report
+    from rag_monitor.evaluation.report.terminal import print_report
+
+    for error in found.errors[:_REMARKS]:
+        print_remark(error)
+    if path is not None:
+        write_report(found, path, language)
+    if as_json:
+        print_json(found.as_dict())
+        return
+    print_report(found, language)
+    if path is not None:
+        print_line(str(path))
+
+
+def _gate(found: Any) -> None:
+    """Exit with 1 when a target is missed, or when there was nothing to hold any against."""
+    missed = [target for target in found.targets if target.met is False]
+    for target in missed:
+        print_remark(f"target missed: {target.metric} {target.value:.3f}, wanted {target.bound}")
+    unknown = [target.metric for target in found.targets if target.met is None]
+    if unknown:
+        print_remark(f"targets not measured: {', '.join(unknown)}")
+    if missed or len(unknown) == len(found.targets):
+        raise typer.Exit(1)

@@ -80,6 +80,8 @@ class JudgeRequest:
     references: tuple[str, ...] = ()
     key: str = ""
     """Opaque name for logs, caches and drawn boundaries; never shown to a model."""
+    project: str = "default"
+    """Whose budget pays and whose cached replies may be used."""
 
     @property
     def passage_query(self) -> str:

@@ -1,21 +1,29 @@
-"""Runs a judge and the metrics over the rows of a file, in order, a few at a time."""
+"""Runs scorers over the rows of a file: in order, a few chunks at a time, nothing else in memory.
+
+A scorer that is slow (a judge) and one that uses other cores (text metrics) work on the same rows
+at the same time; results come out in the order of the rows whatever finishes first.
+"""
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import JudgeError
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
-from rag_monitor.metrics.rag import LIVE_METRICS, aspects_for, score_trace
+from rag_monitor.metrics.rag import METRICS, aspects_for, score_trace
 
 _BATCH: Final = 32
+_AHEAD: Final = 4
 _FLAG_METRIC: Final = "answer_supported"
+_NOT_BY_DEFAULT: Final = frozenset({"summary_score"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +34,8 @@ class DatasetRow:
     """The row's own id, or its line number as text."""
     trace: Trace | None = None
     error: str | None = None
+    facets: Mapping[str, str] = field(default_factory=dict)
+    """What a report may group by: app, dataset, lang, model …"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,11 +46,52 @@ class RowResult:
     scores: tuple[Score, ...] = ()
     error: str | None = None
     """Why the row, or the judge on it, failed altogether."""
+    row: DatasetRow | None = None
+    """What was scored."""
+
+
+class Scorer(Protocol):
+    """Gives numbers to rows; one failure never spoils its neighbours."""
+
+    @property
+    def metrics(self) -> tuple[str, ...]:
+        """What it scores, in order."""
+        ...
+
+    async def score(self, traces: Sequence[Trace]) -> Sequence[Sequence[Score] | str]:
+        """Per trace its scores, or why all of them failed."""
+        ...
+
+
+class JudgeScorer:
+    """The judge's metrics. Asks one batch after the other, whoever waits."""
+
+    def __init__(self, judge: Judge, metrics: Sequence[str]) -> None:
+        self._judge = judge
+        self._aspects = aspects_for(metrics)
+        self._turn = asyncio.Lock()
+        self.metrics = tuple(metrics)
+
+    async def score(self, traces: Sequence[Trace]) -> Sequence[Sequence[Score] | str]:
+        """Every trace is one request, whatever the number of metrics."""
+        async with self._turn:
+            requests = [build_request(trace, self._aspects) for trace in traces]
+            answers = await self._judge.judge_many(requests)
+        return [
+            _reason(answer)
+            if isinstance(answer, Exception)
+            else score_trace(trace, answer, self.metrics, None)
+            for trace, answer in zip(traces, answers, strict=True)
+        ]
 
 
 def metrics_of(judge: Judge) -> tuple[str, ...]:
     """The live metrics whose questions this judge can all answer."""
-    return tuple(name for name in LIVE_METRICS if aspects_for([name]) <= judge.aspects)
+    return tuple(
+        name
+        for name in METRICS
+        if name not in _NOT_BY_DEFAULT and aspects_for([name]) <= judge.aspects
+    )
 
 
 async def evaluate_rows(
@@ -57,20 +108,68 @@ async def evaluate_rows(
     Raises:
         UnknownMetric: One of the names is not a live metric.
     """
-    aspects = aspects_for(metrics)
-    for group in _grouped(iter(rows), batch):
-        traces = [row.trace for row in group if row.trace is not None]
-        answers = iter(await judge.judge_many([build_request(trace, aspects) for trace in traces]))
-        for row in group:
-            if row.trace is None:
-                yield RowResult(id=row.id, error=row.error or "not a trace")
-                continue
-            answer = next(answers)
-            if isinstance(answer, Exception):
-                yield RowResult(id=row.id, error=_reason(answer))
-            else:
-                scores = score_trace(row.trace, answer, metrics, None)
-                yield RowResult(id=row.id, scores=tuple(scores))
+    async for result in run_rows(rows, [JudgeScorer(judge, metrics)], batch=batch, ahead=1):
+        yield result
+
+
+async def run_rows(
+    rows: Iterable[DatasetRow],
+    scorers: Sequence[Scorer],
+    *,
+    batch: int = _BATCH,
+    ahead: int = _AHEAD,
+) -> AsyncIterator[RowResult]:
+    """One result per row, in the order of the rows, with the scores of all scorers.
+
+    Args:
+        rows: Read as results are taken.
+        scorers: All of them see every row.
+        batch: Rows per call of a scorer.
+        ahead: Batches in flight at once; what bounds memory.
+    """
+    waiting: deque[asyncio.Task[list[RowResult]]] = deque()
+    try:
+        for group in _grouped(iter(rows), batch):
+            waiting.append(asyncio.create_task(_score(group, scorers)))
+            if len(waiting) >= ahead:
+                for result in await waiting.popleft():
+                    yield result
+        while waiting:
+            for result in await waiting.popleft():
+                yield result
+    finally:
+        for task in waiting:
+            task.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
+
+
+async def _score(group: Sequence[DatasetRow], scorers: Sequence[Scorer]) -> list[RowResult]:
+    traces = [row.trace for row in group if row.trace is not None]
+    columns = await asyncio.gather(*(scorer.score(traces) for scorer in scorers))
+    rows = iter(zip(*columns, strict=True)) if columns else iter([()] * len(traces))
+    return [
+        RowResult(id=row.id, error=row.error or "not a trace", row=row)
+        if row.trace is None
+        else _joined(row, next(rows), scorers)
+        for row in group
+    ]
+
+
+def _joined(
+    row: DatasetRow, parts: Sequence[Sequence[Score] | str], scorers: Sequence[Scorer]
+) -> RowResult:
+    scores: list[Score] = []
+    errors: list[str] = []
+    for part, scorer in zip(parts, scorers, strict=True):
+        if isinstance(part, str):
+            errors.append(part)
+            scores.extend(
+                Score(metric=name, status=ScoreStatus.FAILED, reason=part)
+                for name in scorer.metrics
+            )
+        else:
+            scores.extend(part)
+    return RowResult(id=row.id, scores=tuple(scores), error="; ".join(errors) or None, row=row)
 
 
 def as_line(result: RowResult, metrics: Sequence[str]) -> dict[str, Any]:
@@ -84,7 +183,7 @@ def as_line(result: RowResult, metrics: Sequence[str]) -> dict[str, Any]:
         "failed": _reasons(by_name, ScoreStatus.FAILED),
         "suspect": _reasons(by_name, ScoreStatus.SUSPECT),
     }
-    if result.error is not None:
+    if result.error is not None and not result.scores:
         line["failed"] = dict.fromkeys(metrics, result.error)
     return line
 

@@ -18,6 +18,7 @@ def build_request(trace: Trace, aspects: Collection[Aspect]) -> JudgeRequest:
     expected = trace.expected
     return JudgeRequest(
         key=trace.trace_id,
+        project=trace.project,
         question=trace.question or "",
         query=trace.query if trace.query != trace.question else None,
         answer=trace.answer or "",

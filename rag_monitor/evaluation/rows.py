@@ -186,3 +186,34 @@ def _data_set(path: Path) -> Iterator[Mapping[str, Any] | str]:
         with arrow.memory_map(str(file)) as source, arrow.ipc.open_stream(source) as stream:
             for batch in stream:
                 yield from batch.to_pylist()
+
+
+def count_rows(path: Path) -> int | None:
+    """How many rows `read_rows` will give, without decoding them; None when that is as dear.
+
+    Raises:
+        ConfigurationError: As `read_rows`.
+    """
+    if not path.exists():
+        raise ConfigurationError(f"there is no file {path}")
+    suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
+    kind = suffixes[0] if suffixes else ""
+    if kind in (".jsonl", ".ndjson"):
+        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
+            return sum(1 for line in lines if line.strip())
+    if kind == ".csv":
+        csv.field_size_limit(sys.maxsize)
+        with _text(path) as stream:
+            return max(0, sum(1 for row in csv.reader(stream) if row) - 1)
+    if kind == ".parquet" and path.is_file():
+        return _parquet_rows(path)
+    return None
+
+
+def _parquet_rows(path: Path) -> int | None:
+    try:
+        import pyarrow.parquet as parquet
+    except ImportError:
+        return None
+    with parquet.ParquetFile(path) as file:
+        return int(file.metadata.num_rows)

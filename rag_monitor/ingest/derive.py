@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import datetime
 
 from rag_monitor import telemetry
@@ -56,10 +57,12 @@ def derive(
 
 def _read(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
     root = ours.find_root(spans)
-    if root is not None:
-        try:
-            return ours.read_root(project, root, received_at)
-        except MalformedPayload:
-            # A limit of the sender's SDK cut the record; the standard attributes are still there.
-            telemetry.dropped("derive", "broken_record")
-    return read_trace(project, assemble(spans), received_at)
+    if root is None:
+        return read_trace(project, assemble(spans), received_at)
+    try:
+        return ours.read_root(project, root, received_at)
+    except MalformedPayload:
+        # A limit of the sender's SDK cut the record; the standard attributes are still there.
+        telemetry.dropped("derive", "broken_record")
+        found = read_trace(project, assemble(spans), received_at)
+        return None if found is None else replace(found, truncated=True)

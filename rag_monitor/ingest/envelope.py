@@ -6,6 +6,7 @@ broken span is rejected; its neighbours live. Raw bytes are kept, not written an
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -19,8 +20,12 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from rag_monitor import semconv
 from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
+from rag_monitor.ingest.values import members, whole
 
 _REMOTE_PARENT: Final = 0x200
+_DROPPED: Final = semconv.DROPPED.encode()
+_REASON: Final = re.compile(r"queue_full|exit|encode_failed|rejected|too_large|http_[1-5]\d\d")
+_MAX_LOST: Final = 10**9
 _ZERO_TRACE: Final = bytes(16)
 _ZERO_SPAN: Final = bytes(8)
 
@@ -74,6 +79,8 @@ class Decoded:
     spans: int = 0
     rejected: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
+    lost: dict[str, int] = field(default_factory=dict)
+    """What our SDK says it dropped since its last export, by reason."""
 
     def reject(self, reason: str) -> None:
         """Count one span that cannot be kept."""
@@ -114,6 +121,8 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
     groups: dict[bytes, _Group] = {}
     for resource in envelope.resource_spans:
         _check(ResourceMessage, resource.resource, "resource")
+        if _DROPPED in resource.resource:
+            _note_lost(resource.resource, decoded)
         for scope in resource.scope_spans:
             _check(ScopeMessage, scope.scope, "scope")
             for trace_id, part in _of_scope(resource, scope, groups, decoded):
@@ -138,6 +147,17 @@ def _check(kind: type[ResourceMessage | ScopeMessage], raw: bytes, what: str) ->
         kind.FromString(raw)
     except DecodeError as error:
         raise MalformedPayload(f"the {what} cannot be decoded: {error}") from None
+
+
+def _note_lost(raw: bytes, decoded: Decoded) -> None:
+    """Read the SDK's own losses; reasons it cannot have are counted together."""
+    for attribute in ResourceMessage.FromString(raw).attributes:
+        if attribute.key != semconv.DROPPED:
+            continue
+        for reason, count in members(attribute.value.string_value).items():
+            number = whole(count) or 0
+            name = reason if _REASON.fullmatch(reason) else "other"
+            decoded.lost[name] = decoded.lost.get(name, 0) + min(number, _MAX_LOST)
 
 
 def _of_scope(

@@ -49,7 +49,7 @@ def traces_from_json(value: object, max_spans: int) -> tuple[TracesData, list[st
         for scope in objects(resource, "scopeSpans"):
             target = kept.scope_spans.add()
             fill(target.scope, scope.get("scope"), "scope")
-            spans = scope.get("spans") or []
+            spans = [] if scope.get("spans") is None else scope["spans"]
             if not isinstance(spans, list):
                 raise MalformedPayload("`spans` must be a list of objects")
             count += len(spans)
@@ -79,7 +79,7 @@ def envelope(value: object, name: str) -> dict[str, Any]:
 
 def objects(value: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The objects of a repeated field."""
-    items = value.get(name) or []
+    items = [] if value.get(name) is None else value[name]
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise MalformedPayload(f"`{name}` must be a list of objects")
     yield from items

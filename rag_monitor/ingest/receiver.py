@@ -94,6 +94,8 @@ class Receiver:
         telemetry.INGESTED_SPANS.labels(encoding=word).inc(decoded.spans - decoded.rejected)
         if decoded.rejected:
             telemetry.dropped("ingest", "invalid_span", decoded.rejected)
+        for reason, count in decoded.lost.items():
+            telemetry.dropped("sdk", reason, count)
         return success(encoding or JSON, rejected=decoded.rejected, message=decoded.message)
 
     async def receive_logs(

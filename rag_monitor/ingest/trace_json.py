@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import json
-import math
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -23,6 +21,12 @@ from rag_monitor.domain.trace import (
     derive_trace_id,
 )
 from rag_monitor.errors import MalformedPayload
+from rag_monitor.ingest.fields import Reader
+from rag_monitor.ingest.strict_json import parse, parse_text
+from rag_monitor.ingest.text import clean_name, clean_text
+from rag_monitor.ingest.trace_encoding import TIMINGS, encode_trace
+
+__all__ = ["FIELDS", "decode_trace", "encode_trace", "parse_row", "row_trace_id", "unknown_fields"]
 
 FIELDS: Final = frozenset(
     {
@@ -30,81 +34,11 @@ FIELDS: Final = frozenset(
         "reference", "key_points", "relevant_ids", "timings", "hits", "expected",
         "knowledge_base", "model", "release", "session_id", "user_id", "tags", "started_at",
         "label_faithful", "context_labels", "label", "predicted", "retrievals", "status", "error",
-        "environment", "streamed", "usage", "truncated", "meta", "attributes", "convention",
+        "environment", "streamed", "usage", "truncated", "meta", "metadata", "attributes",
+        "convention", "revision", "project", "scores", "feedback", "decisions",
     }
 )  # fmt: skip
-"""Everything Trace JSON knows; `meta` is accepted and left alone."""
-
-_TIMINGS: Final = (
-    "first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms", "first_token_ms",
-)  # fmt: skip
-
-
-@dataclass(slots=True)
-class _Reader:
-    """Reads fields of one object, naming the one that is wrong."""
-
-    values: Mapping[str, Any]
-    where: str = ""
-
-    def fail(self, name: str, wanted: str) -> MalformedPayload:
-        shown = type(self.values.get(name)).__name__
-        return MalformedPayload(f"`{self.where}{name}` must be {wanted}, not {shown}")
-
-    def text(self, name: str) -> str | None:
-        value = self.values.get(name)
-        if value is None or isinstance(value, str):
-            return value
-        if isinstance(value, int | float) and not isinstance(value, bool):
-            return str(value)
-        raise self.fail(name, "a string")
-
-    def number(self, name: str) -> float | None:
-        value = self.values.get(name)
-        if value is None:
-            return None
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.fail(name, "a number")
-        try:
-            number = float(value)
-        except OverflowError:
-            raise self.fail(name, "a number that fits 64 bits") from None
-        return number if math.isfinite(number) else None
-
-    def whole(self, name: str) -> int | None:
-        number = self.number(name)
-        return None if number is None else int(number)
-
-    def flag(self, name: str) -> bool | None:
-        value = self.values.get(name)
-        if value is None or isinstance(value, bool):
-            return value
-        if value in (0, 1):
-            return bool(value)
-        raise self.fail(name, "true or false")
-
-    def mapping(self, name: str) -> Mapping[str, Any] | None:
-        value = self.values.get(name)
-        if value is None or isinstance(value, Mapping):
-            return value
-        raise self.fail(name, "an object")
-
-    def items(self, name: str) -> Sequence[Any] | None:
-        value = self.values.get(name)
-        if value is None or isinstance(value, list):
-            return value
-        raise self.fail(name, "a list")
-
-    def texts(self, name: str) -> tuple[str, ...] | None:
-        """A list of strings; one string counts as a list of one."""
-        value = self.values.get(name)
-        if value is None:
-            return None
-        if isinstance(value, str):
-            return (value,)
-        if isinstance(value, list) and all(isinstance(item, str) for item in value):
-            return tuple(value)
-        raise self.fail(name, "a list of strings")
+"""Everything Trace JSON knows; `meta` and what the API adds are accepted and left alone."""
 
 
 def parse_row(body: bytes | str) -> Mapping[str, Any]:
@@ -113,10 +47,7 @@ def parse_row(body: bytes | str) -> Mapping[str, Any]:
     Raises:
         MalformedPayload: Not JSON, or not an object.
     """
-    try:
-        value = json.loads(body)
-    except (ValueError, RecursionError) as error:
-        raise MalformedPayload(f"not valid JSON: {error}") from None
+    value = parse_text(body) if isinstance(body, str) else parse(body)
     if not isinstance(value, dict):
         raise MalformedPayload('a trace is a JSON object, e.g. {"question": …, "answer": …}')
     return value
@@ -143,11 +74,15 @@ def decode_trace(
         MalformedPayload: A field has the wrong type, or neither question nor answer is there. The
             message names the field.
     """
-    reader = _Reader(row)
-    name = reader.text("app") or app or "unknown"
+    if not isinstance(row, Mapping):
+        raise MalformedPayload("a trace is a JSON object with `question` and `answer`")
+    reader = Reader(row)
+    name = clean_name(reader.text("app") or app or "") or "unknown"
     question, answer = reader.text("question"), reader.text("answer")
-    if question is None and answer is None and reader.text("error") is None and trace_id is None:
-        raise MalformedPayload("a trace needs a `question` or an `answer`")
+    if trace_id is None and "question" not in row and "answer" not in row:
+        raise MalformedPayload(
+            "a trace needs a `question` and an `answer` (null where they are withheld)"
+        )
     retrievals = _retrievals(reader)
     return Trace(
         trace_id=trace_id or row_trace_id(row, project, name),
@@ -166,22 +101,27 @@ def decode_trace(
         contexts=_contexts(reader),
         context_block=reader.text("context_block"),
         timings=_timings(reader),
-        hits=_hits(reader),
+        hits=_hits(reader, retrievals),
         expected=_expected(reader),
         model=reader.text("model"),
         usage=_usage(reader),
         streamed=reader.flag("streamed"),
+        revision=reader.whole("revision", 1) or 1,
         truncated=bool(reader.flag("truncated")),
         started_at=_moment(reader) or received_at or datetime.now(UTC),
         convention=reader.text("convention") or "rag_monitor",
-        attributes=dict(reader.mapping("attributes") or {}),
+        attributes=_attributes(reader),
     )
 
 
 def row_trace_id(row: Mapping[str, Any], project: str, app: str) -> str:
     """The trace id of an imported object; the same object has the same id, also without an `id`."""
-    given = row.get("trace_id") or row.get("id")
-    if given is not None:
+    for name in ("trace_id", "id"):
+        given = row.get(name)
+        if given is None or given == "":
+            continue
+        if isinstance(given, bool) or not isinstance(given, str | int):
+            raise Reader(row).fail(name, "a string")
         return derive_trace_id(project, app, str(given))
     content = json.dumps(row, sort_keys=True, ensure_ascii=True, default=str)
     return derive_trace_id(project, app, uuid.uuid5(uuid.NAMESPACE_OID, content).urn)
@@ -192,7 +132,15 @@ def unknown_fields(row: Mapping[str, Any]) -> set[str]:
     return {str(name) for name in row} - FIELDS
 
 
-def _status(reader: _Reader) -> TraceStatus:
+def _attributes(reader: Reader) -> dict[str, Any]:
+    found = dict(reader.mapping("attributes") or {})
+    extra = reader.values.get("metadata")
+    if extra is not None:
+        found.setdefault("metadata", extra)
+    return found
+
+
+def _status(reader: Reader) -> TraceStatus:
     text = reader.text("status")
     if text is None:
         return TraceStatus.ERROR if reader.text("error") else TraceStatus.OK
@@ -202,7 +150,7 @@ def _status(reader: _Reader) -> TraceStatus:
         raise reader.fail("status", f"one of {', '.join(TraceStatus)}") from None
 
 
-def _contexts(reader: _Reader) -> tuple[RetrievedDocument, ...] | None:
+def _contexts(reader: Reader) -> tuple[RetrievedDocument, ...] | None:
     items = reader.items("contexts")
     return None if items is None else _documents(items, "contexts", reader.text("knowledge_base"))
 
@@ -218,21 +166,23 @@ def _documents(
 
 def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> RetrievedDocument:
     if isinstance(item, str):
-        return RetrievedDocument(content=item, rank=rank, knowledge_base=knowledge_base)
+        return RetrievedDocument(content=clean_text(item), rank=rank, knowledge_base=knowledge_base)
     if not isinstance(item, Mapping):
         raise MalformedPayload(f"`{where}` must be a string or an object with `content`")
-    reader = _Reader(item, f"{where}.")
+    reader = Reader(item, f"{where}.")
     return RetrievedDocument(
         id=reader.text("id"),
         content=reader.text("content"),
         score=reader.number("score"),
-        rank=rank,
-        knowledge_base=reader.text("knowledge_base") or knowledge_base,
+        rank=reader.whole("rank", 1) or rank,
+        knowledge_base=reader.text("knowledge_base")
+        if "knowledge_base" in item
+        else knowledge_base,
         metadata=dict(reader.mapping("metadata") or {}),
     )
 
 
-def _retrievals(reader: _Reader) -> tuple[Retrieval, ...]:
+def _retrievals(reader: Reader) -> tuple[Retrieval, ...]:
     items = reader.items("retrievals")
     if items is not None:
         return tuple(_retrieval(item, place) for place, item in enumerate(items))
@@ -253,46 +203,53 @@ def _retrieval(item: Any, place: int) -> Retrieval:
     where = f"retrievals[{place}]"
     if not isinstance(item, Mapping):
         raise MalformedPayload(f"`{where}` must be an object")
-    reader = _Reader(item, f"{where}.")
+    reader = Reader(item, f"{where}.")
     base = reader.text("knowledge_base")
     return Retrieval(
         query=reader.text("query"),
         documents=_documents(reader.items("documents") or [], f"{where}.documents", base),
         knowledge_base=base,
-        latency_ms=reader.number("latency_ms"),
+        latency_ms=reader.number("latency_ms", 0),
         reranked=bool(reader.flag("reranked")),
         error=reader.text("error"),
     )
 
 
-def _timings(reader: _Reader) -> Timings:
-    values = _Reader(reader.mapping("timings") or {}, "timings.")
-    return Timings(**{name: _not_negative(values, name) for name in _TIMINGS})
+def _timings(reader: Reader) -> Timings:
+    values = Reader(reader.mapping("timings") or {}, "timings.")
+    return Timings(**{name: values.number(name, 0) for name in TIMINGS})
 
 
-def _not_negative(reader: _Reader, name: str) -> float | None:
-    value = reader.number(name)
-    if value is not None and value < 0:
-        raise MalformedPayload(f"`{reader.where}{name}` = {value:g}: a time is not negative")
-    return value
-
-
-def _usage(reader: _Reader) -> Usage:
-    values = _Reader(reader.mapping("usage") or {}, "usage.")
+def _usage(reader: Reader) -> Usage:
+    values = Reader(reader.mapping("usage") or {}, "usage.")
     return Usage(
         input_tokens=values.whole("input_tokens"), output_tokens=values.whole("output_tokens")
     )
 
 
-def _hits(reader: _Reader) -> tuple[Hit, ...]:
-    return tuple(_hit(item, place) for place, item in enumerate(reader.items("hits") or ()))
+def _hits(reader: Reader, retrievals: Sequence[Retrieval]) -> tuple[Hit, ...]:
+    """The hits; where none are given, one per search of a named knowledge base."""
+    given = reader.items("hits")
+    if given is not None:
+        return tuple(_hit(item, place) for place, item in enumerate(given))
+    return tuple(
+        Hit(
+            kind=HitKind.KNOWLEDGE_BASE,
+            name=item.knowledge_base,
+            ok=item.error is None,
+            items=len(item.documents),
+            latency_ms=item.latency_ms,
+        )
+        for item in retrievals
+        if item.knowledge_base and not item.reranked
+    )
 
 
 def _hit(item: Any, place: int) -> Hit:
     where = f"hits[{place}]"
     if not isinstance(item, Mapping):
         raise MalformedPayload(f"`{where}` must be an object with `kind` and `name`")
-    reader = _Reader(item, f"{where}.")
+    reader = Reader(item, f"{where}.")
     name, kind = reader.text("name"), reader.text("kind")
     try:
         known = HitKind(kind or "")
@@ -306,12 +263,12 @@ def _hit(item: Any, place: int) -> Hit:
         name=name,
         ok=True if ok is None else ok,
         items=reader.whole("items"),
-        latency_ms=reader.number("latency_ms"),
+        latency_ms=reader.number("latency_ms", 0),
     )
 
 
-def _expected(reader: _Reader) -> Expected | None:
-    routes = _Reader(reader.mapping("expected") or {}, "expected.")
+def _expected(reader: Reader) -> Expected | None:
+    routes = Reader(reader.mapping("expected") or {}, "expected.")
     labels = reader.items("context_labels")
     faithful = reader.flag("label_faithful")
     expected = Expected(
@@ -321,131 +278,45 @@ def _expected(reader: _Reader) -> Expected | None:
         references=reader.texts("reference"),
         key_points=reader.texts("key_points"),
         relevant_ids=_relevant(reader),
-        context_labels=None if labels is None else tuple(int(bool(label)) for label in labels),
+        context_labels=None if labels is None else tuple(_binary(label) for label in labels),
         faithful=faithful,
         label=reader.text("label"),
         predicted=reader.text("predicted"),
     )
-    return None if expected == Expected() else expected
+    return None if expected == Expected() and reader.values.get("expected") is None else expected
 
 
-def _relevant(reader: _Reader) -> Mapping[str, float] | None:
+def _binary(label: Any) -> int:
+    if not isinstance(label, bool | int) or label not in (0, 1):
+        raise MalformedPayload("`context_labels` must be a list of 0 and 1")
+    return int(label)
+
+
+def _relevant(reader: Reader) -> Mapping[str, float] | None:
     value = reader.values.get("relevant_ids")
     if value is None:
         return None
-    if isinstance(value, list):
-        return {str(item): 1.0 for item in value}
-    if isinstance(value, Mapping) and all(
-        isinstance(grade, int | float) for grade in value.values()
-    ):
-        return {str(key): float(grade) for key, grade in value.items()}
+    if isinstance(value, list | tuple) and all(isinstance(item, str | int) for item in value):
+        return {clean_text(str(item)): 1.0 for item in value}
+    if isinstance(value, Mapping):
+        grades = Reader(value, "relevant_ids.")
+        return {clean_text(str(key)): grades.number(key) or 0.0 for key in value}
     raise reader.fail("relevant_ids", "a list of ids or an object of id and grade")
 
 
-def _moment(reader: _Reader) -> datetime | None:
+def _moment(reader: Reader) -> datetime | None:
     value = reader.values.get("started_at")
     if value is None:
         return None
+    wanted = "an ISO 8601 time, e.g. 2026-01-05T12:00:00Z"
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             moment = datetime.fromtimestamp(value, UTC)
         else:
-            raise reader.fail("started_at", "an ISO 8601 time")
+            raise reader.fail("started_at", wanted)
+        moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
-        raise reader.fail("started_at", "an ISO 8601 time, e.g. 2026-01-05T12:00:00Z") from None
-    return moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
-
-
-def encode_trace(trace: Trace) -> dict[str, Any]:
-    """Trace JSON of a trace; `decode_trace` of it gives the trace back."""
-    expected = trace.expected or Expected()
-    row: dict[str, Any] = {
-        "trace_id": trace.trace_id,
-        "app": trace.app,
-        "environment": trace.environment,
-        "release": trace.release,
-        "session_id": trace.session_id,
-        "user_id": trace.user_id,
-        "tags": list(trace.tags) or None,
-        "question": trace.question,
-        "answer": trace.answer,
-        "status": trace.status.value,
-        "error": trace.error,
-        "retrievals": [_encode_retrieval(item) for item in trace.retrievals],
-        "contexts": None
-        if trace.contexts is None
-        else [_encode_document(d) for d in trace.contexts],
-        "context_block": trace.context_block,
-        "timings": _present({name: getattr(trace.timings, name) for name in _TIMINGS}) or None,
-        "hits": [_encode_hit(hit) for hit in trace.hits] or None,
-        "expected": _present({kind.value: _listed(expected.names(kind)) for kind in HitKind})
-        or None,
-        "reference": _listed(expected.references),
-        "key_points": _listed(expected.key_points),
-        "relevant_ids": None if expected.relevant_ids is None else dict(expected.relevant_ids),
-        "context_labels": _listed(expected.context_labels),
-        "label_faithful": None if expected.faithful is None else int(expected.faithful),
-        "label": expected.label,
-        "predicted": expected.predicted,
-        "model": trace.model,
-        "usage": _present(
-            {
-                "input_tokens": trace.usage.input_tokens,
-                "output_tokens": trace.usage.output_tokens,
-            }
-        )
-        or None,
-        "streamed": trace.streamed,
-        "truncated": trace.truncated or None,
-        "started_at": trace.started_at.isoformat(),
-        "convention": None if trace.convention == "rag_monitor" else trace.convention,
-        "attributes": dict(trace.attributes) or None,
-    }
-    return _present(row)
-
-
-def _encode_retrieval(item: Retrieval) -> dict[str, Any]:
-    return _present(
-        {
-            "query": item.query,
-            "knowledge_base": item.knowledge_base,
-            "documents": [_encode_document(document) for document in item.documents],
-            "latency_ms": item.latency_ms,
-            "reranked": item.reranked or None,
-            "error": item.error,
-        }
-    )
-
-
-def _encode_document(document: RetrievedDocument) -> dict[str, Any]:
-    return _present(
-        {
-            "id": document.id,
-            "content": document.content,
-            "score": document.score,
-            "knowledge_base": document.knowledge_base,
-            "metadata": dict(document.metadata) or None,
-        }
-    )
-
-
-def _encode_hit(hit: Hit) -> dict[str, Any]:
-    return _present(
-        {
-            "kind": hit.kind.value,
-            "name": hit.name,
-            "ok": hit.ok,
-            "items": hit.items,
-            "latency_ms": hit.latency_ms,
-        }
-    )
-
-
-def _listed(values: Sequence[Any] | None) -> list[Any] | None:
-    return None if values is None else list(values)
-
-
-def _present(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value is not None}
+        raise reader.fail("started_at", wanted) from None
+    return moment

@@ -7,22 +7,37 @@ the options and returns a `Judge`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from importlib.metadata import entry_points
 from typing import Any, Final, cast
 
+from rag_monitor.domain.ports import BudgetLedger, ReplyCache
 from rag_monitor.errors import UnknownJudge
 from rag_monitor.judges.judge import Judge
 
 GROUP: Final = "rag_monitor.judges"
-BUILT_IN: Final[Mapping[str, tuple[str, str]]] = {
-    "embedded": ("rag_monitor.judges.embedded.judge", "EmbeddedJudge"),
-    "embedded-lexical": ("rag_monitor.judges.embedded.judge", "EmbeddedJudge"),
-    "openai_compatible": ("rag_monitor.judges.openai_compatible", "OpenAICompatibleJudge"),
-    "packed": ("rag_monitor.judges.packed", "PackedJudge"),
+
+
+@dataclass(frozen=True, slots=True)
+class _BuiltIn:
+    """Where a judge of ours is made, and which services it takes."""
+
+    module: str
+    factory: str
+    services: frozenset[str] = frozenset()
+
+
+BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
+    "embedded": _BuiltIn("rag_monitor.judges.embedded", "create"),
+    "embedded-lexical": _BuiltIn("rag_monitor.judges.embedded", "create"),
+    "openai_compatible": _BuiltIn(
+        "rag_monitor.judges.openai_compatible", "create", frozenset({"ledger", "cache"})
+    ),
+    "packed": _BuiltIn("rag_monitor.judges.packed", "create", frozenset({"ledger"})),
 }
-"""Name to module and class, imported only when asked for. `embedded` is the lexical variant
-until an encoder ships; its identity says which it is."""
+"""Imported only when asked for. `embedded` is the lexical variant until an encoder ships; its
+identity says which it is."""
 
 
 def names() -> tuple[str, ...]:
@@ -31,28 +46,38 @@ def names() -> tuple[str, ...]:
     return (*BUILT_IN, *(name for name in found if name not in BUILT_IN))
 
 
-def create(name: str, options: Any = None) -> Judge:
+def create(
+    name: str,
+    options: Mapping[str, Any] | None = None,
+    *,
+    ledger: BudgetLedger | None = None,
+    cache: ReplyCache | None = None,
+) -> Judge:
     """Make the judge `name`.
 
     Args:
         name: A built-in name or one of the entry-point group `rag_monitor.judges`.
-        options: The judge's own options object, or None for its defaults.
+        options: The judge's own settings, as in `[judges.<name>]`; None: its defaults.
+        ledger: Keeps the judging budget, for judges that cost something.
+        cache: Remembers replies, for judges that ask a server.
 
     Raises:
         UnknownJudge: No judge of that name is installed; the message lists the known ones.
+        ConfigurationError: A setting is wrong, or a library the judge needs is missing.
     """
-    if name in BUILT_IN:
-        module, attribute = BUILT_IN[name]
-        try:
-            factory = getattr(import_module(module), attribute)
-        except ModuleNotFoundError as error:
-            raise UnknownJudge(
-                f"judge {name!r} needs {error.name!r}, which is not installed; install the extra "
-                "of rag-monitor that brings it, or choose one of: " + ", ".join(names())
-            ) from error
-    else:
+    if name not in BUILT_IN:
         entry = next((e for e in entry_points(group=GROUP) if e.name == name), None)
         if entry is None:
             raise UnknownJudge(f"no judge named {name!r}; choose one of: {', '.join(names())}")
-        factory = entry.load()
-    return cast("Judge", factory(options))
+        return cast("Judge", entry.load()(options or {}))
+    built_in = BUILT_IN[name]
+    services = {"ledger": ledger, "cache": cache}
+    given = {key: services[key] for key in built_in.services}
+    try:
+        factory = getattr(import_module(built_in.module), built_in.factory)
+        return cast("Judge", factory(options or {}, **given))
+    except ModuleNotFoundError as error:
+        raise UnknownJudge(
+            f"judge {name!r} needs {error.name!r}, which is not installed; install the extra "
+            "of rag-monitor that brings it, or choose one of: " + ", ".join(names())
+        ) from error

@@ -1,4 +1,4 @@
-"""What kind of sentence an answer's sentence is: claim, refusal, lead-in, courtesy, advice.
+"""What kind of sentence an answer's sentence is: claim, refusal, lead-in, courtesy, question.
 
 Refusals and courtesies are not claims; everything that asserts something is, whatever it says
 about itself.
@@ -11,57 +11,65 @@ from typing import Final
 
 _REFUSAL: Final = re.compile(
     r"\b(?:unable to|cannot|can't|could ?n[o']t|can not|not able to|am not able to)\s+"
-    r"(?:\w+\s+){0,3}?(?:answer|provide|find|determine|help|assist|give|tell|locate|respond|comply)\b"
-    r"|\b(?:do(?:es)? not|don't|doesn't|did not|didn't) (?:have (?:enough|any|sufficient|access|the)|know\b"
-    r"|(?:\w+\s+){0,2}?(?:provide|contain|include|mention|specify|say|state|give|discuss|address|answer)\b)"
-    r"|\b(?:no|insufficient|not enough) (?:relevant |specific |such |further )?(?:information|data|answer|details?|context|evidence)\b"
-    r"|\b(?:is|are|was|were) (?:not|n't) (?:\w+ly )?(?:mentioned|provided|specified|available|stated|given|included|discussed|addressed|clear|enough)\b"
-    r"|\bi(?:'m| am) (?:sorry|afraid)\b|\bi (?:do not|don't) (?:know|have)\b|\bi have no (?:information|idea|knowledge)\b|\bunanswerable\b"
-    r"|(?:无法|不能|没法|难以|未能)(?:[^，。,]{0,12})(?:回答|确定|得知|判断|提供|给出|找到|得出|查到|作答|解答|获知)"
+    r"(?:\w+\s+){0,3}?(?:answer|provide|find|determine|help|assist|give|tell|locate|respond|"
+    r"comply)\b"
+    r"|\b(?:do(?:es)? not|don't|doesn't|did not|didn't) (?:have (?:enough|any|sufficient|"
+    r"access|the)|know\b"
+    r"|(?:\w+\s+){0,2}?(?:provide|contain|include|mention|specify|say|state|give|discuss|"
+    r"address|answer)\b)"
+    r"|\b(?:no|insufficient|not enough) (?:relevant |specific |such |"
+    r"further )?(?:information|data|answer|details?|context|evidence)\b"
+    r"|\b(?:is|are|was|were) (?:not|n't) (?:\w+ly )?(?:mentioned|provided|specified|"
+    r"available|stated|given|included|discussed|addressed|clear|enough)\b"
+    r"|\bi(?:'m| am) (?:sorry|afraid)\b|\bi (?:do not|don't) (?:know|have)\b|"
+    r"\bi have no (?:information|idea|knowledge)\b|\bunanswerable\b"
+    r"|(?:无法|不能|没法|难以|未能)(?:[^，。,]{0,12})(?:回答|确定|得知|判断|提供|给出|找到|"
+    r"得出|查到|作答|解答|获知)"
     r"|(?:没有|未|并未|不)(?:[^，。,]{0,6})(?:提及|提到|说明|给出|提供|包含|找到|涉及|查到|检索到)"
-    r"|(?:没有|缺乏|缺少|暂无|无)(?:[^，。,]{0,6})(?:相关|足够|具体)(?:[^，。,]{0,4})(?:信息|资料|内容|数据|答案|依据)"
+    r"|(?:没有|缺乏|缺少|暂无|无)(?:[^，。,]{0,6})(?:相关|足够|"
+    r"具体)(?:[^，。,]{0,4})(?:信息|资料|内容|数据|答案|依据)"
     r"|不知道|不清楚|不太清楚|不确定|信息不足|资料不足|抱歉|对不起|无可奉告|无从(?:得知|知晓|判断)"
 )
 _DECLINES: Final = re.compile(
     r"\b(?:unable to|cannot|can't|can not|could not|not able to) (?:answer|help|assist|determine)\b"
-    r"|\bunanswerable\b|\bsorry\b|无法(?:回答|确定|得知|判断|作答|解答|提供)|不能回答|不知道|不(?:太)?清楚|抱歉|对不起"
+    r"|\bunanswerable\b|\bsorry\b|无法(?:回答|确定|得知|判断|作答|解答|提供)|不能回答|"
+    r"不知道|不(?:太)?清楚|抱歉|对不起"
     r"|信息不足|资料不足|无可奉告|无从"
 )
 _SOURCE_TALK: Final = re.compile(
-    r"\b(?:passages?|contexts?|documents?|texts?|information|articles?|sources?|excerpts?|question|knowledge base)\b"
+    r"\b(?:passages?|contexts?|documents?|texts?|information|articles?|sources?|excerpts?|"
+    r"question|knowledge base)\b"
     r"|\bi\b|已知|上下文|文档|资料|材料|信息|文章|段落|知识库|原文|新闻|问题|我"
 )
 _GREETING: Final = re.compile(
     r"^(?:hi|hello|hey|dear \w+|sure(?: thing)?|certainly|of course|absolutely|great question"
     r"|good question|thank(?:s| you)|you're welcome|best regards|have a (?:nice|great) \w+)\b"
-    r"|^(?:您好|你好|好的|当然(?:可以)?|没问题|很高兴|感谢(?:您|你)?的?(?:提问|咨询)?|谢谢|不客气|祝(?:您|你)|欢迎)"
+    r"|^(?:您好|你好|好的|当然(?:可以)?|没问题|很高兴|感谢(?:您|你)?的?(?:提问|咨询)?|谢谢|"
+    r"不客气|祝(?:您|你)|欢迎)"
 )
 _OFFER: Final = re.compile(
     r"^(?:i )?hopes? (?:this|that) helps|^(?:please )?(?:let me know|feel free)\b"
     r"|^if you have (?:any|more|further) \w* ?questions?\b|^is there anything else"
     r"|^(?:i'm |i am )?(?:happy|glad) to help|^希望(?:以上|这|对您|对你)"
-    r"|^如(?:果|有)?(?:您|你)?(?:还有|有)?(?:其他|其它|任何|更多)?(?:的)?(?:问题|疑问)|^(?:欢迎|请)(?:继续|随时)"
+    r"|^如(?:果|有)?(?:您|你)?(?:还有|有)?(?:其他|其它|任何|更多)?(?:的)?(?:问题|疑问)|"
+    r"^(?:欢迎|请)(?:继续|随时)"
 )
 _GREETING_REST: Final = 24
 _LEAD_IN: Final = re.compile(r"[:：]\s*$")
 _HEDGE: Final = re.compile(
-    r"\b(?:may|might|could|possibly|perhaps|probably|likely|appears?|seems?|generally|typically|usually|often|it is possible)\b"
+    r"\b(?:may|might|could|possibly|perhaps|probably|likely|appears?|seems?|generally|"
+    r"typically|usually|often|it is possible)\b"
     r"|可能|也许|或许|大概|似乎|一般来说|通常|大约"
 )
-_ADVICE: Final = re.compile(
-    r"\b(?:it(?:'s| is) (?:important|recommended|advisable|essential|best|crucial|worth|always|also|necessary)|make sure|be sure|consult"
-    r"|(?:please )?(?:note|remember|keep in mind)|be careful|always|we recommend|you (?:should|may want|might want|can also)|recommended to)\b"
-    r"|请注意|需要注意|建议|务必|最好|应当咨询|值得注意"
-)
-_SUMMARY: Final = re.compile(
-    r"^(?:overall|in (?:summary|conclusion|short|general|addition)|to (?:summarize|sum up|conclude)|therefore|thus|hence|so,|ultimately|as a result|consequently)\b"
-    r"|^(?:总之|综上|总的来说|因此|所以|总而言之|由此可见|可见)"
-)
 _SOURCE_PHRASE: Final = re.compile(
-    r"\(?(?:\b(?:according to|based on|from|as (?:mentioned|stated|described) in|in|see|per|refer(?:enced|ring)? (?:in|to)|source:?)\s+)?"
-    r"(?:the )?(?:(?:given|provided|above|following|retrieved) )?(?:passages?|contexts?|documents?|sources?) ?(?:#? ?\d+)?(?:(?:, ?| and | & |, and )(?:passage )?\d+)*\)?[,:]?"
+    r"\(?(?:\b(?:according to|based on|from|as (?:mentioned|stated|described) in|in|see|per|"
+    r"refer(?:enced|ring)? (?:in|to)|source:?)\s+)?"
+    r"(?:the )?(?:(?:given|provided|above|following|retrieved) )?(?:passages?|contexts?|"
+    r"documents?|sources?) ?(?:#? ?\d+)?(?:(?:, ?| and | & |"
+    r", and )(?:passage )?\d+)*\)?[,:]?"
     r"|\[\d+(?:, ?\d+)*\]|【\d+】|\[\^\d+\]"
-    r"|(?:根据|基于|依据|参考|按照)(?:以上|上述|已知|所给|提供的|给定的|相关)?(?:的)?(?:信息|资料|上下文|文档|内容|材料|段落\d*|文章|新闻)[，,:：]?"
+    r"|(?:根据|基于|依据|参考|按照)(?:以上|上述|已知|所给|提供的|给定的|"
+    r"相关)?(?:的)?(?:信息|资料|上下文|文档|内容|材料|段落\d*|文章|新闻)[，,:：]?"
 )
 _QUESTION: Final = re.compile(r"[?？][\"'”’)）\]」』]*$")
 
@@ -97,18 +105,8 @@ def is_lead_in(text: str) -> bool:
 
 
 def is_hedged(folded: str) -> bool:
-    """Whether a folded sentence says "may", "likely", 可能 …"""
+    """Whether a folded sentence says "may", "likely", 可能 …."""
     return _HEDGE.search(folded) is not None
-
-
-def is_advice(folded: str) -> bool:
-    """Whether a folded sentence advises ("make sure", "it is important to", 建议 …)."""
-    return _ADVICE.search(folded) is not None
-
-
-def is_summary(folded: str) -> bool:
-    """Whether a folded sentence opens like a conclusion ("Overall", 综上 …)."""
-    return _SUMMARY.search(folded) is not None
 
 
 def strip_source_phrases(folded: str) -> str:

@@ -55,10 +55,13 @@ def take_apart(answer: str) -> AnswerParts:
         folded = fold(span.text)
         if answers.is_refusal(folded):
             refusals.append(span)
-        elif answers.is_question(span.text) or answers.is_courtesy(folded):
-            others.append(span)
-        elif answers.is_lead_in(span.text) and (
-            number + 1 < len(sentences) or len(folded.split()) <= 3
+        elif (
+            answers.is_question(span.text)
+            or answers.is_courtesy(folded)
+            or (
+                answers.is_lead_in(span.text)
+                and (number + 1 < len(sentences) or len(folded.split()) <= 3)
+            )
         ):
             others.append(span)
         else:

@@ -31,7 +31,7 @@ _PATTERNS: Final = tuple(
         rf"\b(?P<mn>{_MONTH})\b\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?:\s*,?\s*{_YEAR}\b)?",
         rf"\b(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<mn>{_MONTH})\b\.?(?:\s*,?\s*{_YEAR}\b)?",
         rf"\b(?P<mn>{_MONTH})\b\.?\s*,?\s+(?:of\s+)?{_YEAR}\b",
-        rf"(?<![\d.,$£€¥-]){_YEAR}(?![\d%]|[.,]\d|\s?(?:元|人|个|万|亿|km|kg|m\b|miles|people|dollars))",
+        rf"(?<![\d.,$£€¥-]){_YEAR}(?![\d%]|[.,]\d|\s?(?:[元人个名位万亿件条吨米克公平次家所套辆台头只本册户亩部张份]|km|kg|m\b|miles|people|dollars))",
     )
 )
 _HAN_YEAR: Final = re.compile(r"[〇零一二三四五六七八九]{4}(?=年)")

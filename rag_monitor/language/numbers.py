@@ -12,12 +12,13 @@ from typing import Final
 
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
 
+_SMALL: Final = """
+zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
+sixteen seventeen eighteen nineteen
+"""
 _WORDS: Final = {
     word: float(value)
-    for value, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
-        "fifteen sixteen seventeen eighteen nineteen".split()
-    )
+    for value, word in enumerate(_SMALL.split())
 } | {
     "twenty": 20.0, "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0,
     "eighty": 80.0, "ninety": 90.0,
@@ -66,10 +67,18 @@ _FRACTIONS: Final = {
     "fifths": 5,
     "tenth": 10,
 }
-_IDIOMS: Final = frozenset(
-    "一 十 百 千 万 万一 千万 百万 一一 一千 三 四 五 六 七 八 九 两 二 零 〇 亿".split()
-)
+_IDIOMS_TEXT: Final = """
+一 十 百 千 万 万一 千万 百万 一一 一千 三 四 五 六 七 八 九 两 二 零 〇 亿
+"""
+_IDIOMS: Final = frozenset(_IDIOMS_TEXT.split())
 _ORDINAL: Final = "第"
+
+
+_DIGIT: Final = re.compile(r"\d")
+_SPELLED: Final = re.compile(
+    r"\b(?:half|thirds?|quarters?|fifths?|tenth|zero|one|two|three|four|five|six|seven|eight|nine|ten"
+    r"|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,7 +133,7 @@ def same_value(stated: float, known: float, digits: int, known_digits: int) -> b
         return True
     if digits < 2 or digits >= known_digits or stated * known <= 0:
         return False
-    return abs(stated - known) <= 0.5 * 10.0 ** (_magnitude(abs(known)) - digits + 1)
+    return abs(stated - known) <= 0.5 * 10.0 ** (_magnitude(abs(stated)) - digits + 1)
 
 
 def _magnitude(value: float) -> int:
@@ -138,11 +147,13 @@ def find_quantities(folded: str, skip: tuple[tuple[int, int], ...] = ()) -> list
     """
     found: list[Quantity] = []
     taken = list(skip)
-    _collect(found, taken, _ARABIC, folded, _from_arabic)
+    if _DIGIT.search(folded):
+        _collect(found, taken, _ARABIC, folded, _from_arabic)
     if not folded.isascii():
         _collect(found, taken, _HAN_NUMBER, folded, _from_han)
-    _collect(found, taken, _FRACTION, folded, _from_fraction)
-    _collect(found, taken, _WORD_NUMBER, folded, _from_words)
+    if _SPELLED.search(folded):
+        _collect(found, taken, _FRACTION, folded, _from_fraction)
+        _collect(found, taken, _WORD_NUMBER, folded, _from_words)
     return sorted(found, key=lambda quantity: quantity.start)
 
 

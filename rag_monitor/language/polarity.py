@@ -10,10 +10,13 @@ from rag_monitor.language.tokens import is_content, is_han, stem, tokenise
 _NEGATION: Final = re.compile(
     r"\b(?:not|never|no longer|cannot|nobody|nothing|none|neither|nor|without|no|hardly|rarely)\b"
     r"|n't\b|\b(?:unable|unlikely|fails? to|failed to|refus\w+ to|lacks?|denied|denies)\b"
-    r"|不(?!仅|但|断|过|少|同|久|止|只|论|管|妨|禁|得不|可避免|良)|没有|未(?!来|必|婚|成年)|并非|无(?!论|线|锡|数|人机|限)|勿|别(?=[^的人墅名])|莫(?=[^斯])|绝非|从未|尚未|禁止|拒绝|否认|取消"
+    r"|不(?!仅|但|断|过|少|同|久|止|只|论|管|妨|禁|得不|可避免|良)|没有|未(?!来|必|婚|成年)|"
+    r"并非|无(?!论|线|锡|数|人机|限)|勿|(?<![分特个级差区性类告辨识])别(?=[^的人墅名])|莫(?=[^斯])|绝非|从未|尚未|禁止|"
+    r"拒绝|否认|取消"
 )
 _DOUBLE: Final = re.compile(
-    r"不得不|不可不|无不|不是不|not only|not just|not necessarily|no doubt|不得(?=低于|高于|少于|超过|多于)"
+    r"不得不|不可不|无不|不是不|not only|not just|not necessarily|no doubt|不得(?=低于|高于|"
+    r"少于|超过|多于)"
 )
 
 _OPPOSITES: Final = """
@@ -41,15 +44,24 @@ profit loss; asset liability; teacher student; doctor patient; employer employee
 parent child; host guest; plaintiff defendant; winter summer; minimum maximum; upload download
 """
 _HAN_OPPOSITES: Final = (
-    "上升 下降;增加 减少;增长 下降;增长 减少;提高 降低;上涨 下跌;上调 下调;上浮 下浮;升高 降低;最高 最低;最多 最少;"
-    "最大 最小;高于 低于;多于 少于;大于 小于;超过 不足;至少 至多;之前 之后;以前 以后;前 后;开始 结束;打开 关闭;允许 禁止;"
-    "支持 反对;同意 拒绝;同意 反对;批准 否决;成功 失败;胜 负;赢 输;男 女;父亲 母亲;儿子 女儿;哥哥 弟弟;姐姐 妹妹;丈夫 妻子;南 北;"
-    "东部 西部;左 右;内部 外部;国内 国外;国内 国际;进口 出口;买入 卖出;购买 出售;收入 支出;盈利 亏损;热 冷;大 小;多 少;长 短;快 慢;"
-    "早 晚;新 旧;强 弱;好 坏;安全 危险;容易 困难;便宜 昂贵;公开 秘密;公立 私立;临时 长期;自愿 强制;合法 非法;可能 不可能;"
-    "出生 去世;白天 夜间;白天 晚上;夏季 冬季;春季 秋季;主要 次要;多数 少数;全部 部分;所有 部分;所有 个别;任何 部分;总是 从不;正面 负面;"
-    "积极 消极;乐观 悲观;加强 削弱;扩大 缩小;加快 放缓;改善 恶化;赞成 反对;城市 农村;线上 线下;首套 二套;首次 再次;第一 第二;第二 第三;"
-    "甲方 乙方;买方 卖方;单身 已婚;固定 浮动;长期 短期;免费 收费;必须 无需;必须 可以;有 没有;存款 贷款;上午 下午;上半年 下半年;周一 周五;"
-    "上限 下限;不低于 不高于;优先 其次;集中 分散;统一 分裂;先进 落后;富裕 贫穷;富 穷;高 低;冷淡 热情;喜欢 讨厌;满意 不满;加入 退出;加入 离开"
+    "上升 下降;增加 减少;增长 下降;增长 减少;提高 降低;上涨 下跌;上调 下调;上浮 下浮;"
+    "升高 降低;最高 最低;最多 最少;"
+    "最大 最小;高于 低于;多于 少于;大于 小于;超过 不足;至少 至多;之前 之后;以前 以后;前 后;"
+    "开始 结束;打开 关闭;允许 禁止;"
+    "支持 反对;同意 拒绝;同意 反对;批准 否决;成功 失败;胜 负;赢 输;男 女;父亲 母亲;"
+    "儿子 女儿;哥哥 弟弟;姐姐 妹妹;丈夫 妻子;南 北;"
+    "东部 西部;左 右;内部 外部;国内 国外;国内 国际;进口 出口;买入 卖出;购买 出售;收入 支出;"
+    "盈利 亏损;热 冷;大 小;多 少;长 短;快 慢;"
+    "早 晚;新 旧;强 弱;好 坏;安全 危险;容易 困难;便宜 昂贵;公开 秘密;公立 私立;临时 长期;"
+    "自愿 强制;合法 非法;可能 不可能;"
+    "出生 去世;白天 夜间;白天 晚上;夏季 冬季;春季 秋季;主要 次要;多数 少数;全部 部分;"
+    "所有 部分;所有 个别;任何 部分;总是 从不;正面 负面;"
+    "积极 消极;乐观 悲观;加强 削弱;扩大 缩小;加快 放缓;改善 恶化;赞成 反对;城市 农村;"
+    "线上 线下;首套 二套;首次 再次;第一 第二;第二 第三;"
+    "甲方 乙方;买方 卖方;单身 已婚;固定 浮动;长期 短期;免费 收费;必须 无需;必须 可以;"
+    "有 没有;存款 贷款;上午 下午;上半年 下半年;周一 周五;"
+    "上限 下限;不低于 不高于;优先 其次;集中 分散;统一 分裂;先进 落后;富裕 贫穷;富 穷;高 低;"
+    "冷淡 热情;喜欢 讨厌;满意 不满;加入 退出;加入 离开"
 )
 
 
@@ -76,6 +88,17 @@ HAN_OPPOSITES: Final = tuple(
     tuple(group.split()) for group in _HAN_OPPOSITES.split(";") if len(group.split()) == 2
 )
 """Pairs of Chinese opposites, for matching inside unsegmented text."""
+
+
+_ABSOLUTE: Final = re.compile(
+    r"\b(?:all|every|only|always|never|must|completely|exclusively|entire|any)\b"
+    r"|所有|全部|都|只|仅|从来|任何|一定|最|必须|完全|每|唯一|总是|绝"
+)
+
+
+def absolutes(folded: str) -> frozenset[str]:
+    """Words of folded text that leave no exception (all, only, never, 所有, 只, 一定)."""
+    return frozenset(_ABSOLUTE.findall(folded))
 
 
 _MODAL: Final = frozenset("能会得应须要可是有被再太很必仅只许予在到了过曾")

@@ -12,19 +12,21 @@ from typing import Final
 
 _TOKEN: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+(?:'[a-z]+)?|[\u3400-\u9fff]|[^\W\d_]+")
 
-STOP_WORDS: Final = frozenset(
-    """a about above after again all also although am an and another any are as at be because been
-    before being below between both but by can cannot could did do does doing done down during each
-    either else etc even ever every few for from further get gets given had has have having he her
-    here hers herself him himself his how however i if in indeed into is it its itself just kind let
-    like ll may me might more most much must my myself neither nor not now of off on once one only
-    onto or other our ours out over own per quite rather re s said same shall she should since so
-    some such t than that the their theirs them themselves then there therefore these they this
-    those though through thus to too toward under until up upon us use used using ve very via was
-    we well were what when where whether which while who whom whose why will with within without
-    would yet you your yours yourself yes no include includes including based provided passage
-    passages according context text mentioned following answer question information""".split()
-)
+_STOP_WORDS_TEXT: Final = """
+a about above after again all also although am an and another any are as at be because been
+before being below between both but by can cannot could did do does doing done down during
+each either else etc even ever every few for from further get gets given had has have having
+he her here hers herself him himself his how however i if in indeed into is it its itself
+just kind let like ll may me might more most much must my myself neither nor not now of off
+on once one only onto or other our ours out over own per quite rather re s said same shall
+she should since so some such t than that the their theirs them themselves then there
+therefore these they this those though through thus to too toward under until up upon us use
+used using ve very via was we well were what when where whether which while who whom whose
+why will with within without would yet you your yours yourself yes no include includes
+including based provided passage passages according context text mentioned following answer
+question information
+"""
+STOP_WORDS: Final = frozenset(_STOP_WORDS_TEXT.split())
 """Function words and the words answers use to talk about their sources."""
 
 STOP_CHARS: Final = frozenset(

@@ -10,56 +10,23 @@ from dataclasses import dataclass
 
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.trace import Trace
+from rag_monitor.metrics.classification import BinaryCounts
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Confusion:
-    """How routing to one name compares with what was expected, over the labelled traces."""
+class Confusion(BinaryCounts):
+    """How routing to one name compares with what was expected, over the labelled traces.
+
+    TP: expected and hit. FP: hit although not expected. FN: expected and not hit. TN: neither.
+    """
 
     kind: HitKind
     name: str
-    tp: int = 0
-    """Expected and hit."""
-    fp: int = 0
-    """Hit although not expected."""
-    tn: int = 0
-    fn: int = 0
-    """Expected and not hit."""
 
     @property
     def labelled(self) -> int:
         """Traces that say what should have been hit."""
-        return self.tp + self.fp + self.tn + self.fn
-
-    @property
-    def precision(self) -> float | None:
-        """TP / (TP + FP)."""
-        return _ratio(self.tp, self.tp + self.fp)
-
-    @property
-    def recall(self) -> float | None:
-        """TP / (TP + FN)."""
-        return _ratio(self.tp, self.tp + self.fn)
-
-    @property
-    def false_positive_rate(self) -> float | None:
-        """FP / (FP + TN)."""
-        return _ratio(self.fp, self.fp + self.tn)
-
-    @property
-    def false_negative_rate(self) -> float | None:
-        """FN / (FN + TP)."""
-        return _ratio(self.fn, self.fn + self.tp)
-
-    @property
-    def f1(self) -> float | None:
-        """2 TP / (2 TP + FP + FN)."""
-        return _ratio(2 * self.tp, 2 * self.tp + self.fp + self.fn)
-
-    @property
-    def accuracy(self) -> float | None:
-        """(TP + TN) / all. Misleads when one class is rare: never show it alone."""
-        return _ratio(self.tp + self.tn, self.labelled)
+        return self.total
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

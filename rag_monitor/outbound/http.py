@@ -8,13 +8,13 @@ from __future__ import annotations
 import http.client
 import socket
 import ssl
-import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Final
 
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.outbound.deadline import Deadline
 from rag_monitor.outbound.guard import OutboundPolicy, Resolver, Target, check_url, resolve
 
 MAX_REPLY_BYTES: Final = 64 * 1024
@@ -66,19 +66,20 @@ def request(
     target = check_url(url, policy)
     addresses = resolve(target, policy, deadline_s, resolver)
     stream = _connect(target, addresses, ends_at)
-    # Socket timeouts are per operation: one byte a second would last for ever without this.
-    watchdog = threading.Timer(max(0.0, ends_at - time.monotonic()), _cut, args=(stream,))
-    watchdog.daemon = True
-    watchdog.start()
+    deadline = Deadline(lambda: stream, ends_at - time.monotonic())
     try:
-        return _exchange(stream, target, method, body, headers or {}, ends_at, max_reply_bytes)
+        with deadline:
+            reply = _exchange(stream, target, method, body, headers or {}, ends_at, max_reply_bytes)
     except (OSError, http.client.HTTPException, ValueError) as error:
-        late = time.monotonic() >= ends_at
+        late = deadline.passed or time.monotonic() >= ends_at
         reason = f"no whole answer within {deadline_s:g} s" if late else _words(error)
         raise OutboundFailed(f"{target.authority}: {reason}") from error
     finally:
-        watchdog.cancel()
         stream.close()
+    if deadline.passed:
+        # To http.client a connection that was cut looks like the end of an answer.
+        raise OutboundFailed(f"{target.authority}: no whole answer within {deadline_s:g} s")
+    return reply
 
 
 def _connect(target: Target, addresses: list[str], ends_at: float) -> socket.socket:
@@ -136,13 +137,6 @@ def _exchange(
         return Reply(status=response.status, headers=named, body=content)
     finally:
         connection.close()
-
-
-def _cut(sock: socket.socket) -> None:
-    try:
-        sock.shutdown(socket.SHUT_RDWR)
-    except OSError:
-        return  # it ended by itself meanwhile
 
 
 def _words(error: Exception) -> str:

@@ -350,8 +350,9 @@ def _hit(step: Step, clean: Sanitiser) -> Json:
         "kind": kind,
         "name": name,
         "ok": bool(step.ok is True),
-        "latency_ms": _ms(step.ended - step.started),
     }
+    if step.timed:
+        hit["latency_ms"] = _ms(step.ended - step.started)
     if items is not None:
         hit["items"] = items
     return hit

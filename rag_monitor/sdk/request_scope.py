@@ -73,6 +73,8 @@ class RequestScope:
     def ends(self, error: BaseException | None = None, *, cancelled: bool = False) -> None:
         """The request is over. Never raises."""
         live = self.scope.live
+        if live.closed:  # servers close a body that has failed; it stays a failure
+            return
         try:
             if live.question is None and self._request:
                 live.request = RequestBody(

@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Step:
     """A timed part of a trace."""
 
-    __slots__ = ("ended", "error", "kind", "live", "name", "ok", "shared", "started")
+    __slots__ = ("ended", "error", "kind", "live", "name", "ok", "shared", "started", "timed")
 
     def __init__(self, kind: str, name: str | None) -> None:
         self.kind = kind
@@ -34,6 +34,8 @@ class Step:
         self.started = 0
         self.ended = 0
         self.ok = True
+        self.timed = True
+        """False when the duration is unknown and must not be reported."""
         self.error: str | None = None
         self.shared: Any = None
 

@@ -83,6 +83,12 @@ class _Input:
     def read(self, *size: int) -> bytes:
         return self._saw(self._stream.read(*size))
 
+    def readinto(self, buffer: Any) -> int:
+        size: int = self._stream.readinto(buffer)
+        if size:
+            self._saw(bytes(buffer[:size]))
+        return size
+
     def readline(self, *size: int) -> bytes:
         return self._saw(self._stream.readline(*size))
 

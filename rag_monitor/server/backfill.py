@@ -65,11 +65,13 @@ class StoredBackfill:
 
     def _judge(self, request: BackfillRequest) -> str:
         wanted = request.judge or self._judges[0]
-        if wanted not in self._judges:
-            raise UnknownJudge(
-                f"the judge {wanted!r} does not run here; there are {', '.join(self._judges)}"
-            )
-        return wanted
+        for judge in self._judges:
+            # Its name alone will do; the identity goes on with model, prompts and calibration.
+            if wanted in (judge, judge.partition("/")[0]):
+                return judge
+        raise UnknownJudge(
+            f"the judge {wanted!r} does not run here; there are {', '.join(self._judges)}"
+        )
 
     def _ids(self, request: BackfillRequest) -> Iterator[str]:
         query = TraceQuery(

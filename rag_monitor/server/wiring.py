@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
-from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.alerting.rules import check_rule
 from rag_monitor.config import Settings
 from rag_monitor.domain.clock import Clock
@@ -26,7 +25,7 @@ def wire_services(
     settings: Settings, store: Store, workshop: Workshop, options: ServerOptions, clock: Clock
 ) -> Services:
     """Everything `create_app` needs."""
-    estimates = Estimates(store.rollups)
+    estimates = workshop.estimates
     snapshots = Snapshots(
         estimates,
         apps=lambda: _apps(store),

@@ -6,25 +6,33 @@ from rag_monitor.config import Settings
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.judges import registry
 from rag_monitor.judges.judge import Judge
+from rag_monitor.store.store import Store
 
 EMBEDDED = "embedded"
 LEXICAL = "embedded-lexical"
 
 
-def create_judge(settings: Settings, name: str | None = None) -> Judge:
+def create_judge(settings: Settings, name: str | None = None, store: Store | None = None) -> Judge:
     """The judge called `name` (default: the configured one) with its configured options.
+
+    With a store, judges that cost something keep to the budget in it and remember replies there.
 
     Raises:
         UnknownJudge: There is no judge of that name.
         ConfigurationError: Its options cannot be used, or a library it needs is missing.
     """
     wanted = name or settings.judge
-    return registry.create(wanted, settings.judges.get(wanted, {}))
+    return registry.create(
+        wanted,
+        settings.judges.get(wanted, {}),
+        ledger=store.budgets if store is not None else None,
+        cache=store.replies if store is not None else None,
+    )
 
 
-def create_plan(settings: Settings) -> EvaluationPlan:
+def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
     """Embedded on everything; another configured judge on what the sampler draws."""
-    configured = create_judge(settings)
+    configured = create_judge(settings, store=store)
     if settings.judge in (EMBEDDED, LEXICAL):
         every, sampled = configured, None
     else:

@@ -6,13 +6,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.notifiers.registry import build_all
 from rag_monitor.alerting.outbox import Dispatcher
+from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.config import Settings
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.ports import BudgetState
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.sampling.sampler import Sampler
@@ -21,14 +22,13 @@ from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.judging import EMBEDDED, LEXICAL, create_plan
 from rag_monitor.worker.leadership import Leadership
 from rag_monitor.worker.lifecycle import Worker
-from rag_monitor.worker.watching import Watched
 
 
 @dataclass(slots=True, kw_only=True)
 class Workshop:
     """What works in this process; without a worker it only answers questions."""
 
-    watched: Watched
+    estimates: RollupEstimates
     engine: AlertEngine
     plan: EvaluationPlan | None = None
     dispatcher: Dispatcher | None = None
@@ -53,6 +53,12 @@ class Workshop:
             await judge.close()
 
 
+def _budget(settings: Settings, store: Store) -> Callable[[str], BudgetState] | None:
+    if settings.judge in (EMBEDDED, LEXICAL):
+        return None  # they cost nothing that a budget limits
+    return lambda project: store.budgets.state(project, settings.judge)
+
+
 def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) -> Workshop:
     """Everything the role of this process works with.
 
@@ -60,15 +66,13 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         UnknownJudge: There is no judge of the configured name.
         ConfigurationError: A channel or a judge cannot be set up.
     """
-    estimates = Estimates(store.rollups)
-    costly = None if settings.judge in (EMBEDDED, LEXICAL) else settings.judge
-    watched = Watched(estimates, store, costly)
+    estimates = RollupEstimates(store.rollups, store.traces, budget=_budget(settings, store))
     channels = build_all(
         settings.notifiers, language=settings.language, public_url=settings.public_url
     )
     leadership = Leadership(store.leases, owner, settings.worker.leader_ttl_s)
     engine = AlertEngine(
-        watched,
+        estimates,
         store.rules,
         store.alerts,
         clock,
@@ -78,8 +82,8 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         before_save=leadership.require,
     )
     if settings.role not in ("all", "worker"):
-        return Workshop(watched=watched, engine=engine)
-    plan = create_plan(settings)
+        return Workshop(estimates=estimates, engine=engine)
+    plan = create_plan(settings, store)
     dispatcher = Dispatcher(store.outbox, channels, clock)
     jobs = Jobs(
         store,
@@ -92,7 +96,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         retention=settings.retention,
     )
     return Workshop(
-        watched=watched,
+        estimates=estimates,
         engine=engine,
         plan=plan,
         dispatcher=dispatcher,

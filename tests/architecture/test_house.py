@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -99,8 +100,14 @@ def test_the_public_names_are_these() -> None:
 
 def test_the_layers_hold() -> None:
     command = "from importlinter.cli import lint_imports_command; lint_imports_command()"
+    folders = [ROOT, *sorted(path for path in (ROOT / "integrations").iterdir() if path.is_dir())]
     done = subprocess.run(
-        [sys.executable, "-c", command], cwd=ROOT, capture_output=True, text=True, check=False
+        [sys.executable, "-c", command],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(map(str, folders))},
+        capture_output=True,
+        text=True,
+        check=False,
     )
 
     assert done.returncode == 0, done.stdout + done.stderr

@@ -8,6 +8,7 @@ rollups at the beginning of the rule's window, which can only make it slower, ne
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -29,6 +30,29 @@ _CAP: Final = 100.0
 
 
 @dataclass(slots=True)
+class _Evidence:
+    """Where a change began, if there is one: since then the evidence for it never ran out.
+
+    The detector itself hardly ever falls below 1, so its own onset says little.
+    """
+
+    log_e: float = 0.0
+    onset: datetime | None = None
+    judged: int = 0
+    bad: int = 0
+
+    def add(self, minute: datetime, count: BadCount, e_value: float) -> None:
+        """One minute."""
+        self.log_e += math.log(max(e_value, 1e-300))
+        if self.log_e <= 0.0:
+            self.log_e, self.onset, self.judged, self.bad = 0.0, None, 0, 0
+            return
+        self.onset = self.onset or minute
+        self.judged += count.judged
+        self.bad += count.bad
+
+
+@dataclass(slots=True)
 class _Stream:
     """One detector and what it has seen so far."""
 
@@ -42,10 +66,13 @@ class _Stream:
     judged: int = 0
     first: datetime | None = None
     """First minute with judged traces."""
-    onset: datetime | None = None
-    """Start of the minute in which the evidence began to gather."""
-    since: list[int] = field(default_factory=lambda: [0, 0])
-    """Judged and bad traces since the onset."""
+    evidence: list[_Evidence] = field(default_factory=list)
+    """Per bet."""
+
+    def since_onset(self) -> _Evidence:
+        """What the bet that answers best has gathered."""
+        place = self.detector.bets.index(self.detector.strongest(self.state))
+        return self.evidence[place]
 
     def interval(self) -> float | None:
         """A: judged traces between false alarms; None before anything was judged."""
@@ -78,17 +105,15 @@ class _Stream:
         elif self.alarmed and value < _CLEAR_SHARE * alarm_at:
             self.alarmed = False
             self.state = self.detector.start()
-            self.onset, self.since = None, [0, 0]
+            self.evidence = [_Evidence() for _ in self.detector.bets]
 
     def _advance(self, minute: datetime, count: BadCount, floor: float) -> None:
         classes: Mapping[float, tuple[int, int]] = count.classes
         self.state = self.detector.observe_batch(self.state, classes, pi_min=floor)
-        if self.state.onset == self.state.ticks:
-            self.onset, self.since = None, [0, 0]
-            return
-        self.onset = self.onset or minute
-        self.since[0] += count.judged
-        self.since[1] += count.bad
+        # From nothing and in one tick, the detector's values are the e-values themselves.
+        alone = self.detector.observe_batch(self.detector.start(), classes, pi_min=floor, ticks=1)
+        for gathered, e_value in zip(self.evidence, alone.values, strict=True):
+            gathered.add(minute, count, e_value)
 
 
 class ChangeDetectors:
@@ -125,7 +150,11 @@ class ChangeDetectors:
         if stream is None or stream.rule != sight.rule or not start <= stream.next <= end:
             detector = Detector(q=1.0 - required(sight.rule, "mu0"))
             stream = _Stream(
-                rule=sight.rule, next=min(start, end), detector=detector, state=detector.start()
+                rule=sight.rule,
+                next=min(start, end),
+                detector=detector,
+                state=detector.start(),
+                evidence=[_Evidence() for _ in detector.bets],
             )
             self._streams[key] = stream
         return stream
@@ -138,10 +167,10 @@ def _floor(moment: datetime) -> datetime:
 def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> Finding:
     rule = sight.rule
     value = stream.detector.value(stream.state)
-    judged, bad = stream.since
+    gathered = stream.since_onset()
+    judged, bad, onset = gathered.judged, gathered.bad, gathered.onset
     good = 1.0 - bad / judged if judged else None
     worst: tuple[str, ...] = ()
-    onset = stream.onset
     if stream.alarmed and onset is not None and onset < end:
         found = sight.estimates.worst(
             rule.project, sight.app, rule.metric or "", Window(onset, end), sight.worst

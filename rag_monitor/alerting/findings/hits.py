@@ -8,6 +8,7 @@ from datetime import timedelta
 
 from rag_monitor.aggregation.comparison import compare
 from rag_monitor.alerting.findings import wording
+from rag_monitor.alerting.findings.evidence import at_rule_level
 from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
@@ -73,12 +74,12 @@ def _look(sight: Sight, kind: HitKind, name: str) -> _Rate:
     now = rate(sight.window)
     limit = number(rule, "min_rate")
     if limit is not None:
-        told = now.judged >= rule.min_judged and now.upper is not None
-        return _Rate(kind, name, now, None, _below(now.upper, limit) if told else None)
+        upper = at_rule_level(now, rule).upper if now.judged >= rule.min_judged else None
+        return _Rate(kind, name, now, None, None if upper is None else upper < limit)
     before = rate(sight.earlier(word(rule, "baseline")))
     if min(now.judged, before.judged) < rule.min_judged:
         return _Rate(kind, name, now, before, None)
-    change = compare(now, before)
+    change = compare(at_rule_level(now, rule), at_rule_level(before, rule))
     if change.value is None or change.upper is None:
         return _Rate(kind, name, now, before, None)
     fell = round(change.value + required(rule, "min_drop"), 9) <= 0.0
@@ -115,7 +116,3 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
         ),
         notes=more if active is not None else ("few_traces",),
     )
-
-
-def _below(upper: float | None, limit: float) -> bool | None:
-    return None if upper is None else upper < limit

@@ -65,7 +65,7 @@ def _quantile(sight: Sight, window: Window, quantile: float) -> _Quantile | None
     )
     if summary.count < rule.min_judged:
         return None
-    bounds = wilson_interval(quantile * summary.count, summary.count)
+    bounds = wilson_interval(quantile * summary.count, summary.count, required(rule, "confidence"))
     value, lower, upper = (
         histogram_percentile(summary.histogram, LATENCY_BUCKETS_S, share)
         for share in (quantile, bounds.lower, bounds.upper)
@@ -87,6 +87,7 @@ def _finding(
     rule = sight.rule
     name = f"p{required(rule, 'quantile') * 100:g} of {rule.metric}"
     value, limit = wording.milliseconds(now.value), wording.milliseconds(baseline)
+    level = wording.percent(required(rule, "confidence"))
     shown = f"[{wording.milliseconds(now.lower)}, {wording.milliseconds(now.upper)}]"
     return Finding(
         active=active,
@@ -97,12 +98,12 @@ def _finding(
         judged=now.count,
         baseline_judged=baseline_count,
         summary=(
-            f"{name} in {sight.app} is {value}, {against[0]} {limit} (95% interval {shown}; "
+            f"{name} in {sight.app} is {value}, {against[0]} {limit} ({level} interval {shown}; "
             f"{now.count} traces in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
             f"{sight.app} 的 {rule.metric} p{required(rule, 'quantile') * 100:g} 为 {value},"
-            f"{against[1]} {limit}(95% 区间 {shown};"
+            f"{against[1]} {limit}({level} 区间 {shown};"
             f"{wording.span_zh(rule.window_s)}内 {now.count} 条追踪)"
         ),
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from rag_monitor.aggregation.comparison import Difference, compare
 from rag_monitor.alerting.findings import wording
+from rag_monitor.alerting.findings.evidence import at_rule_level
 from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
@@ -19,16 +20,17 @@ def threshold(sight: Sight) -> Finding:
     estimate = sight.estimates.estimate(sight.series(), sight.window, min_judged=rule.min_judged)
     if estimate.lower is None or estimate.upper is None or estimate.value is None:
         return _untold(sight, estimate)
+    wide = at_rule_level(estimate, rule)
     below, above = number(rule, "below"), number(rule, "above")
     limit = below if below is not None else above
-    active = (below is not None and estimate.upper < below) or (
-        above is not None and estimate.lower > above
+    active = (below is not None and wide.upper is not None and wide.upper < below) or (
+        above is not None and wide.lower is not None and wide.lower > above
     )
     side, side_zh = ("below", "低于") if below is not None else ("above", "高于")
     relation = side if active else f"not provably {side}"
     relation_zh = side_zh if active else f"不能断定{side_zh}"
-    level = wording.percent(estimate.confidence)
-    bounds = wording.interval(estimate.lower, estimate.upper)
+    level = wording.percent(wide.confidence)
+    bounds = wording.interval(wide.lower, wide.upper)
     return Finding(
         active=active,
         value=estimate.value,
@@ -75,7 +77,7 @@ def drop(sight: Sight) -> Finding:
         return _untold(sight, now, "no_baseline")
     if INCOMPLETE in now.notes or INCOMPLETE in before.notes:
         return _untold(sight, now, INCOMPLETE)
-    change = compare(now, before)
+    change = compare(at_rule_level(now, rule), at_rule_level(before, rule))
     if change.value is None or change.upper is None or change.lower is None:
         return _untold(sight, now, *change.notes, before=before)
     min_drop = required(rule, "min_drop")
@@ -105,7 +107,7 @@ def _drop_summary(
     if now.series.release is not None and before.series.release is not None:
         name = f"{name}, {before.series.release}, against {now.series.release}"
         name_zh = f"{name_zh} {before.series.release},当前 {now.series.release}"
-    level = wording.percent(now.confidence)
+    level = wording.percent(required(sight.rule, "confidence"))
     bounds = wording.interval(change.lower, change.upper)
     old, new, by = wording.share(before.value), wording.share(now.value), change.value
     english = (

@@ -77,8 +77,10 @@ def _share(sight: Sight, count: int, asked: int, what: tuple[str, str], *, worst
             notes=("few_judged",),
         )
     limit = required(rule, "max_share")
-    bounds = wilson_interval(count, asked)
+    level = required(rule, "confidence")
+    bounds = wilson_interval(count, asked, level)
     active = bounds.lower > limit
+    named = wording.percent(level)
     shown = wording.interval(bounds.lower, bounds.upper)
     value = wording.share(count / asked)
     return Finding(
@@ -90,11 +92,11 @@ def _share(sight: Sight, count: int, asked: int, what: tuple[str, str], *, worst
         judged=asked,
         summary=(
             f"{what[0]} of {sight.app}: {value}, limit {wording.share(limit)} "
-            f"(95% interval {shown}; {count} of {asked} in {wording.span(rule.window_s)})"
+            f"({named} interval {shown}; {count} of {asked} in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
             f"{sight.app} 的{what[1]}占比 {value},上限 {wording.share(limit)}"
-            f"(95% 区间 {shown};{wording.span_zh(rule.window_s)}内 {asked} 条中有 {count} 条)"
+            f"({named} 区间 {shown};{wording.span_zh(rule.window_s)}内 {asked} 条中有 {count} 条)"
         ),
         worst_traces=sight.worst_traces() if active and worst else (),
     )

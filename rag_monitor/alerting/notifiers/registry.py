@@ -10,9 +10,19 @@ from typing import Any, Final, NamedTuple, Protocol
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.alerting.messages import Language
+from rag_monitor.alerting.notifiers.alertmanager import (
+    AlertmanagerNotifier,
+    AlertmanagerOptions,
+)
+from rag_monitor.alerting.notifiers.dingtalk import DingTalkNotifier, DingTalkOptions
+from rag_monitor.alerting.notifiers.email import EmailNotifier, EmailOptions
+from rag_monitor.alerting.notifiers.feishu import FeishuNotifier, FeishuOptions
 from rag_monitor.alerting.notifiers.log import LogNotifier, LogOptions
 from rag_monitor.alerting.notifiers.notifier import Notifier
+from rag_monitor.alerting.notifiers.pagerduty import PagerDutyNotifier, PagerDutyOptions
+from rag_monitor.alerting.notifiers.slack import SlackNotifier, SlackOptions
 from rag_monitor.alerting.notifiers.webhook import WebhookNotifier, WebhookOptions
+from rag_monitor.alerting.notifiers.wecom import WeComNotifier, WeComOptions
 from rag_monitor.errors import ConfigurationError, OutboundRefused
 
 
@@ -28,6 +38,14 @@ class _Kind(NamedTuple):
 _KINDS: Final[Mapping[str, _Kind]] = {
     "log": _Kind(LogOptions, LogNotifier),
     "webhook": _Kind(WebhookOptions, WebhookNotifier),
+    "slack": _Kind(SlackOptions, SlackNotifier),
+    "feishu": _Kind(FeishuOptions, FeishuNotifier),
+    "lark": _Kind(FeishuOptions, FeishuNotifier),
+    "dingtalk": _Kind(DingTalkOptions, DingTalkNotifier),
+    "wecom": _Kind(WeComOptions, WeComNotifier),
+    "pagerduty": _Kind(PagerDutyOptions, PagerDutyNotifier),
+    "email": _Kind(EmailOptions, EmailNotifier),
+    "alertmanager": _Kind(AlertmanagerOptions, AlertmanagerNotifier),
 }
 KINDS: Final = tuple(_KINDS)
 """Every kind of channel there is."""
@@ -76,6 +94,8 @@ def build(
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "options"
         raise ConfigurationError(f"{where}.{place}: {first['msg']}") from None
+    except ConfigurationError as error:
+        raise ConfigurationError(f"{where}: {error}") from None
     except OutboundRefused as error:
         raise ConfigurationError(f"{where}.url: {error}") from None
 

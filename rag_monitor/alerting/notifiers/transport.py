@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rag_monitor.alerting.messages import plain
@@ -14,13 +14,16 @@ from rag_monitor.outbound.guard import OutboundPolicy, check_url
 from rag_monitor.outbound.http import OutboundFailed, Reply, request
 
 _MAX_RETRY_AFTER_S: Final = 3600.0
+_UNACCEPTABLE: Final = frozenset({400, 413, 422})
+"""What is wrong is this message, not the channel."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
     """Options of every channel that speaks HTTP."""
 
-    url: str
+    url: str = field(repr=False)
+    """Often holds the robot's token."""
     allow_private: bool = False
     """Private and loopback addresses may be reached."""
     allow_hosts: tuple[str, ...] = ()
@@ -59,7 +62,11 @@ def post(
         raise DeliveryError(str(error)) from error
     if 200 <= reply.status < 300:
         return reply
-    raise DeliveryError(f"HTTP {reply.status}: {excerpt(reply)}", retry_after_s=retry_after(reply))
+    raise DeliveryError(
+        f"HTTP {reply.status}: {excerpt(reply)}",
+        retry_after_s=retry_after(reply),
+        permanent=reply.status in _UNACCEPTABLE,
+    )
 
 
 def encode(payload: object) -> bytes:

@@ -12,23 +12,30 @@ from rag_monitor.language.numbers import Quantity, same_value
 
 _DOWN: Final = re.compile(
     r"下浮|下调|下降|降低|减少|优惠|折扣|打折|减免|扣除|减去|下跌|缩短|便宜|少了|降"
-    r"|\b(?:less|lower(?:ed)?|decreas\w+|reduc\w+|discount\w*|off|below|drop\w*|fell|cut|minus|down|cheaper|deduct\w*|declin\w+|shr[iu]nk)\b"
+    r"|\b(?:less|lower(?:ed)?|decreas\w+|reduc\w+|discount\w*|off|below|drop\w*|fell|cut|"
+    r"minus|down|cheaper|deduct\w*|declin\w+|shr[iu]nk)\b"
 )
 _UP: Final = re.compile(
     r"上浮|上调|上升|提高|增加|增长|加收|上涨|另加|加上|涨|附加"
-    r"|\b(?:increas\w+|rais\w+|higher|plus|more|surcharge|added|above|grew|grow\w*|rose|rise\w*|up|extra|additional|gain\w*)\b"
+    r"|\b(?:increas\w+|rais\w+|higher|plus|more|surcharge|added|above|grew|grow\w*|rose|"
+    r"rise\w*|up|extra|additional|gain\w*)\b"
 )
 _SUM: Final = re.compile(
-    r"合计|总共|共计|总计|一共|之和|总和|总额|共|\b(?:total\w*|sum|together|combined|altogether|overall|in all|plus)\b"
+    r"合计|总共|共计|总计|一共|之和|总和|总额|共|\b(?:total\w*|sum|together|combined|"
+    r"altogether|overall|in all|plus)\b"
 )
 _DIFFERENCE: Final = re.compile(
-    r"相差|差额|之差|剩余|还剩|剩下|多出|比|减|\b(?:differ\w*|more than|less than|fewer|remain\w*|left|minus|longer|shorter|older|younger|higher|lower|after|later|earlier|between|gap|lasted|span\w*)\b"
+    r"相差|差额|之差|剩余|还剩|剩下|多出|比|减|\b(?:differ\w*|more than|less than|fewer|"
+    r"remain\w*|left|minus|longer|shorter|older|younger|higher|lower|after|later|earlier|"
+    r"between|gap|lasted|span\w*)\b"
 )
 _PRODUCT: Final = re.compile(
-    r"每|乘|倍|\b(?:each|per|times|multipl\w+|every|twice|double|triple|apiece|a (?:day|week|month|year))\b|×|\*"
+    r"每|乘|倍|\b(?:each|per|times|multipl\w+|every|twice|double|triple|apiece|a (?:day|"
+    r"week|month|year))\b|×|\*"
 )
 _PARTS: Final = re.compile(
-    r"占|平均|人均|比例|比率|分之|除以|每|均|\b(?:average|mean|per|share|ratio|half|divided|fraction|percent\w*|proportion|rate|each)\b|%|÷|/"
+    r"占|平均|人均|比例|比率|分之|除以|每|均|\b(?:average|mean|per|share|ratio|half|divided|"
+    r"fraction|percent\w*|proportion|rate|each)\b|%|÷|/"
 )
 OPERATION_WORDS: Final = re.compile(
     "|".join(p.pattern for p in (_DOWN, _UP, _SUM, _DIFFERENCE, _PRODUCT, _PARTS))
@@ -42,6 +49,17 @@ _FACTORS: Final = {
     ("kg", "g"): 1000.0, ("g", "mg"): 1000.0, ("tonne", "kg"): 1000.0, ("l", "ml"): 1000.0,
     ("foot", "inch"): 12.0, ("lb", "oz"): 16.0, ("gb", "mb"): 1024.0, ("hour", "second"): 3600.0,
 }  # fmt: skip
+
+
+_CONSTANTS: Final = frozenset(
+    {(12.0, "month"), (7.0, "day"), (24.0, "hour"), (60.0, "minute"), (60.0, "second"),
+     (52.0, "week"), (365.0, "day")}
+)  # fmt: skip
+
+
+def is_constant(quantity: Quantity) -> bool:
+    """Whether everybody knows the number: twelve months, seven days, sixty minutes."""
+    return (quantity.value, quantity.unit) in _CONSTANTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +96,9 @@ def derives(stated: Quantity, operands: Sequence[Quantity], folded: str) -> bool
         return True
     candidates = [v for a, b in permutations(given, 2) for v in _results(a, b, stated, cues)]
     if len(given) > 2 and cues.total:
-        money = [q for q in given if q.kind == stated.kind]
-        candidates.append(sum(q.value for q in money))
+        candidates.append(
+            sum(q.value for q in given if q.kind == stated.kind and q.unit in {stated.unit, ""})
+        )
     if len(given) >= 2 and cues.parts:
         alike = [q.value for q in given if q.kind == stated.kind]
         candidates.append(sum(alike) / len(alike) if len(alike) > 1 else float("nan"))

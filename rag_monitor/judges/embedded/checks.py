@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rag_monitor.judges.embedded.arithmetic import derives
+from rag_monitor.judges.embedded.arithmetic import derives, is_constant
 from rag_monitor.judges.embedded.evidence import Evidence, Piece
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity
-from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES
+from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, absolutes
 from rag_monitor.language.tokens import is_han, stem
 
 
@@ -35,6 +35,10 @@ class Findings:
     negation: int = 0
     """1 when claim and best evidence differ in negation."""
     opposites: int = 0
+    absolutes: int = 0
+    """Words without exception (all, only, 所有, 一定) that no passage and no question holds."""
+    substituted: int = 0
+    """1 when the claim is its best sentence with something else in one place."""
     facts: int = 0
     """Numbers, dates and names the claim states."""
 
@@ -47,13 +51,15 @@ def check(claim: Piece, evidence: Evidence, best: Sequence[Piece], answer: Piece
     _check_numbers(findings, claim, evidence, near, answer)
     _check_names(findings, claim, evidence)
     if best:
-        _check_polarity(findings, claim, best)
+        _check_polarity(findings, claim, evidence, best)
     return findings
 
 
 def _check_dates(
     findings: Findings, claim: Piece, evidence: Evidence, near: frozenset[int]
 ) -> None:
+    if not claim.dates:
+        return
     known = [date for date, _ in evidence.dates]
     for date in claim.dates:
         findings.facts += 1
@@ -75,6 +81,7 @@ def _check_numbers(
         return
     known = evidence.quantities
     asked = evidence.question.quantities
+    constants = 0
     for quantity in claim.quantities:
         findings.facts += 1
         places = [piece for q, piece in known if quantity.equals(q)]
@@ -87,8 +94,12 @@ def _check_numbers(
             findings.numbers_derived += 1
         elif any(_same_amount(quantity, q) for q, _ in known):
             findings.units_changed += 1
-        else:
+        elif not is_constant(quantity):
             findings.numbers_missing += 1
+        else:
+            constants += 1
+    if not findings.numbers_derived:
+        findings.numbers_missing += constants
 
 
 def _as_year(quantity: Quantity, evidence: Evidence) -> bool:
@@ -111,6 +122,8 @@ def _operands(
     found: list[Quantity] = []
     for candidate in named:
         source = next((q for q in known if candidate.equals(q)), None)
+        if source is None and is_constant(candidate):
+            source = candidate
         if source is not None and not any(_alike(source, other) for other in found):
             found.append(source)
     return found
@@ -140,8 +153,14 @@ def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
             findings.quotes_missing += 1
 
 
-def _check_polarity(findings: Findings, claim: Piece, best: Sequence[Piece]) -> None:
+def _check_polarity(
+    findings: Findings, claim: Piece, evidence: Evidence, best: Sequence[Piece]
+) -> None:
     first = best[0]
+    findings.absolutes = sum(
+        word not in evidence.joined and word not in evidence.question.folded
+        for word in absolutes(claim.folded)
+    )
     denied, known = claim.denied, first.denied
     findings.negation = int(
         any(_states(first, head) for head in denied - known)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -33,6 +34,8 @@ class Piece:
     @cached_property
     def terms(self) -> frozenset[str]:
         """Content tokens and Han bigrams."""
+        if self.folded.isascii():
+            return frozenset(filter(is_content, self.tokens))
         return frozenset(terms(self.tokens))
 
     @cached_property
@@ -98,7 +101,7 @@ class Evidence:
         found: set[tuple[str, str]] = set()
         for piece in self.sentences:
             content = [token for token in piece.tokens if is_content(token)]
-            found.update(zip(content, content[1:], strict=False))
+            found.update(itertools.pairwise(content))
         return frozenset(found)
 
     @cached_property

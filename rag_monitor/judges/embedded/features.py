@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import log1p
@@ -38,6 +39,10 @@ CLAIM_FEATURES: Final = (
 )
 """Names of the claim features, in the order of the vector. All grow with doubt."""
 
+_SHORTEST: Final = 5
+_SAME_WORDING: Final = 0.75
+"""Share of both sentences that must be the same, in order, for the rest to be a substitution."""
+_TELLING: Final = 0.5
 _GIVEN: Final = 0.3
 """What a term of the question weighs when a claim repeats it: little, it was given."""
 
@@ -58,7 +63,7 @@ class ClaimEvidence:
     """Passage to the share of the claim's own weight found in it."""
     verbatim: bool
     own: dict[str, float]
-    """Weight of each term that the question did not give and no check has credited."""
+    """Weight of each term that the question did not give; derived numbers left out."""
 
 
 def look_up(span: Span, evidence: Evidence, answer: Piece) -> ClaimEvidence:
@@ -70,6 +75,8 @@ def look_up(span: Span, evidence: Evidence, answer: Piece) -> ClaimEvidence:
     findings = check(piece, evidence, best, answer)
     credited = _credited(piece, findings)
     gains = _passage_gains(own, evidence, credited)
+    if not findings.numbers_derived:
+        findings.substituted = _substituted(weights, piece, evidence, best)
     features = [
         *_coverage(weights, total, evidence, covered, gains, credited),
         *_sequence(piece, evidence, best),
@@ -86,13 +93,15 @@ def look_up(span: Span, evidence: Evidence, answer: Piece) -> ClaimEvidence:
         covered,
         gains,
         _verbatim(piece, evidence),
-        {term: weight for term, weight in own.items() if term not in credited},
+        {t: w for t, w in own.items() if t not in credited or t in evidence.terms},
     )
 
 
 def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
-    """Terms that count as covered though no passage spells them so: numbers that were checked,
-    and the words of the operation where one of them was derived."""
+    """Terms that count as covered though no passage spells them so.
+
+    Numbers that were checked, and the words of the operation where one of them was derived.
+    """
     if findings.numbers_missing or findings.units_changed or findings.dates_missing:
         return frozenset()
     credited = {term for term in piece.terms if term[0].isdigit()}
@@ -180,12 +189,31 @@ def _coverage(
 def _sequence(piece: Piece, evidence: Evidence, best: Sequence[Piece]) -> list[float]:
     tokens = piece.tokens
     content = [token for token in tokens if is_content(token)]
-    pairs = list(zip(content, content[1:], strict=False))
+    pairs = list(itertools.pairwise(content))
     triples = list(zip(tokens, tokens[1:], tokens[2:], strict=False))
     unseen_pairs = sum(pair not in evidence.bigrams for pair in pairs) / max(1, len(pairs))
     unseen_triples = sum(t not in evidence.trigrams for t in triples) / max(1, len(triples))
     order = lcs_length(tokens, best[0].tokens) / len(tokens) if best and tokens else 0.0
     return [unseen_pairs, unseen_triples, 1 - order]
+
+
+def _substituted(
+    weights: dict[str, float], piece: Piece, evidence: Evidence, best: Sequence[Piece]
+) -> int:
+    """Whether a claim repeats a sentence but for telling words that stand nowhere else."""
+    own = piece.tokens
+    if not best or len(own) < _SHORTEST:
+        return 0
+    seen, asked = evidence.terms, evidence.question.terms
+    novel = sum(
+        weights.get(token, 0.0) >= _TELLING and token not in seen and token not in asked
+        for token in own
+        if not token[0].isdigit()
+    )
+    if not novel:
+        return 0
+    other = best[0].tokens
+    return int(lcs_length(own, other) >= _SAME_WORDING * max(len(own), len(other)))
 
 
 def _novelty(

@@ -11,21 +11,28 @@ from rag_monitor.language.claims import AnswerParts
 from rag_monitor.language.tokens import is_content, is_han
 
 _NUMBER_ASKED: Final = re.compile(
-    r"\bhow (?:many|much|long|old|far|tall|big|fast|often|large|high|deep)\b|\bwhat (?:year|percentage|rate|price|cost|age|number|amount)\b"
+    r"\bhow (?:many|much|long|old|far|tall|big|fast|often|large|high|deep)\b|\bwhat (?:year|"
+    r"percentage|rate|price|cost|age|number|amount)\b"
     r"|多少|几(?!乎)|多大|多长|多久|多高|多远|比例|价格|费用|利率|金额"
 )
 _TIME_ASKED: Final = re.compile(
-    r"\bwhen\b|\bwhat (?:year|date|day|month|time)\b|什么时候|何时|哪年|哪一年|哪天|几月|几号|时间|日期"
+    r"\bwhen\b|\bwhat (?:year|date|day|month|time)\b|什么时候|何时|哪年|哪一年|哪天|几月|"
+    r"几号|时间|日期"
 )
 _WHO_ASKED: Final = re.compile(r"\bwho(?:se|m)?\b|谁|哪位|何人|什么人")
 _WEEKDAY: Final = re.compile(
-    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day|\b(?:yesterday|today|tomorrow|noon|midnight|century|spring|summer|autumn|winter|morning|evening|never|always)\b|周[一二三四五六日]|星期|今天|明天|昨天|世纪|春|夏|秋|冬"
+    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day|\b(?:yesterday|today|tomorrow|noon|"
+    r"midnight|century|spring|summer|autumn|winter|morning|evening|never|always)\b|"
+    r"周[一二三四五六日]|星期|今天|明天|昨天|世纪|春|夏|秋|冬"
 )
 _YES_NO: Final = re.compile(
-    r"^(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may)\b|吗[?？]?$|是否|能否|可否|能不能|是不是|会不会"
+    r"^(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may)\b|"
+    r"吗[?？]?$|是否|能否|可否|能不能|是不是|会不会"
 )
 _EVASIVE: Final = re.compile(
-    r"\bit depends\b|\bhard to say\b|\bnot sure\b|\buncertain\b|\bvaries\b|\bmay or may not\b|\bconsult\b|看情况|视情况|不好说|说不准|不确定|因人而异|建议(?:您|你)?咨询"
+    r"\bit depends\b|\bhard to say\b|\bnot sure\b|\buncertain\b|\bvaries\b|"
+    r"\bmay or may not\b|\bconsult\b|看情况|视情况|不好说|说不准|不确定|因人而异|建议(?:您|"
+    r"你)?咨询"
 )
 _SHORT: Final = 12
 """Answers of at most so many tokens need not repeat the question."""

@@ -1,4 +1,4 @@
-"""The embedded judge: one `Judgement` per request, from evidence alone, in the monitor's process."""
+"""The embedded judge: one `Judgement` per request, from evidence alone, in this process."""
 
 from __future__ import annotations
 
@@ -121,7 +121,7 @@ class EmbeddedJudge:
         for request in requests:
             try:
                 results.append(self.judge_one(request))
-            except Exception as error:  # noqa: BLE001, PERF203 - failures are values here, one must not spoil the batch
+            except Exception as error:  # noqa: BLE001 - failures are values here, one must not spoil the batch
                 results.append(error)
         return results
 
@@ -179,7 +179,9 @@ class EmbeddedJudge:
         case.claims = look_up_all(spans, case.evidence, case.answer)
         empty = not any(passage.sentences for passage in case.evidence.passages)
         case.settled = [
-            ClaimVerdict(_HOPELESS, 0.0, "no_contexts") if empty else self._model.claim(claim)
+            ClaimVerdict(_HOPELESS, _HOPELESS, 0.0, "no_contexts")
+            if empty
+            else self._model.claim(claim)
             for claim in case.claims
         ]
         for index, (claim, verdict) in enumerate(zip(case.claims, case.settled, strict=True)):
@@ -196,7 +198,7 @@ class EmbeddedJudge:
                     reason=verdict.reason,
                 )
             )
-        probability, raw = self._model.answer([v.doubt for v in case.settled], case.answer)
+        probability, raw = self._model.answer([v.for_answer for v in case.settled], case.answer)
         worst = min(range(len(spans)), key=lambda i: case.settled[i].probability)
         case.verdicts.append(
             Verdict(
@@ -220,10 +222,9 @@ class EmbeddedJudge:
             return
         relevant = passages.relevance(case.evidence, case.request.passage_query)
         probabilities = [p for p, _ in relevant]
-        used = passages.use(
-            case.evidence, case.claims, [verdict.probability for verdict in case.settled]
-        )
-        useful = passages.usefulness(probabilities, used)
+        supported = [verdict.probability for verdict in case.settled]
+        used = passages.use(case.evidence, case.claims, supported)
+        useful = passages.usefulness(case.evidence, case.claims, supported, probabilities, used)
         for aspect, values in zip(_PASSAGE_ASPECTS, (probabilities, useful, used), strict=True):
             for index, value in enumerate(values):
                 conflict = relevant[index][1] if aspect is Aspect.RELEVANCE else None

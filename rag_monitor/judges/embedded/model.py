@@ -19,6 +19,18 @@ from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
 from rag_monitor.language.script import has_han
 
 _LIMIT: Final = 30.0
+_NOTHING_FOUND: Final = 0.8
+"""A claim of which so much stands neither in the passages nor in the question rests on nothing,
+however short it is."""
+_NOTHING_ADDS: Final = (4.0, 2.0)
+"""What that adds to the doubt of the claim, and of the answer."""
+_ABSOLUTE_ADDS: Final = 0.5
+"""What each word without exception adds: such a claim needs more than the passages gave."""
+_FULL_CLAIM: Final = 6
+"""Tokens of a claim long enough to be sure that nothing of it was found."""
+COUNTED: Final = 3
+"""Up to so many claims, their number is held against the total doubt; longer answers run a
+real risk with every claim."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +46,7 @@ class Weights:
     """Calibration of the answer's log total doubt: slope and shift."""
     answer_shift: float
     count_slope: float
-    """What the log number of claims adds to the total doubt; not positive."""
+    """What the log number of claims, `COUNTED` at most, adds to the total doubt; not positive."""
     threshold: float
     """`answer_supported` below this is flagged."""
 
@@ -45,6 +57,8 @@ class ClaimVerdict:
 
     doubt: float
     """Log-odds that the passages do not support it, before calibration."""
+    for_answer: float
+    """What it contributes to the doubt of the whole answer."""
     probability: float
     """Calibrated probability that they do."""
     reason: str
@@ -79,8 +93,9 @@ class Model:
         doubt = weights.bias
         for value, weight in zip(found.features, weights.claim, strict=True):
             doubt += value * weight
-        doubt, reason = settle(found, doubt)
-        return ClaimVerdict(doubt, 1 - sigmoid(weights.slope * doubt + weights.shift), reason)
+        doubt, for_answer, reason = settle(found, doubt)
+        probability = 1 - sigmoid(weights.slope * doubt + weights.shift)
+        return ClaimVerdict(doubt, for_answer, probability, reason)
 
     def answer(self, doubts: Sequence[float], text: str) -> tuple[float, float]:
         """Probability that no claim is unsupported, and the raw number behind it.
@@ -89,7 +104,7 @@ class Model:
         it: one bad claim is enough, and many slightly doubtful ones add up.
         """
         weights = self.weights(text)
-        raw = total_doubt(doubts) + weights.count_slope * log(len(doubts))
+        raw = total_doubt(doubts) + weights.count_slope * log(min(COUNTED, len(doubts)))
         return 1 - sigmoid(weights.answer_slope * raw + weights.answer_shift), raw
 
 
@@ -99,36 +114,47 @@ def total_doubt(doubts: Sequence[float]) -> float:
 
 
 _FLOORS: Final = (
-    ("numbers_missing", 1.3, 0.5, "number_mismatch"),
-    ("units_changed", 1.2, 0.5, "unit_mismatch"),
-    ("dates_missing", 1.3, 0.5, "date_mismatch"),
-    ("names_missing", 0.9, 0.5, "name_not_found"),
-    ("negation", 1.0, 0.6, "negation"),
-    ("opposites", 1.0, 0.6, "opposite"),
+    ("numbers_missing", 1.8, 1.3, 0.4, "number_mismatch"),
+    ("units_changed", 1.7, 1.2, 0.4, "unit_mismatch"),
+    ("dates_missing", 1.8, 1.3, 0.4, "date_mismatch"),
+    ("names_missing", 1.6, 0.9, 0.5, "name_not_found"),
+    ("negation", 1.7, 0.7, 0.6, "negation"),
+    ("opposites", 1.7, 1.0, 0.6, "opposite"),
+    ("substituted", 1.6, -9.0, 0.0, "changed_word"),
 )
-"""Finding, least doubt it leaves, coverage it needs, reason code."""
+"""Finding, least doubt it leaves for the claim, and for the answer, coverage it needs, reason.
+
+The answer's is less: over many claims a check is sometimes wrong, and one claim decides."""
 
 
-def settle(found: ClaimEvidence, doubt: float) -> tuple[float, str]:
-    """Lift the doubt to the floor of every contradiction found; lower it where facts were
-    derived or quoted."""
-    reason = "supported" if doubt < 0 else "not_covered"
-    contradicted = False
-    highest = doubt
-    for finding, floor, needed, name in _FLOORS:
+def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
+    """Lift the doubt to the floor of every contradiction; lower it for derived and quoted facts.
+
+    Returns:
+        The settled log-odds of doubt of the claim, what it contributes to the answer's, and the
+        reason code.
+    """
+    doubt += _ABSOLUTE_ADDS * min(2, found.findings.absolutes)
+    for_claim = for_answer = doubt
+    reason, highest = "", -_LIMIT
+    for finding, claim_floor, answer_floor, needed, name in _FLOORS:
         if getattr(found.findings, finding) and found.covered >= needed:
-            if floor > highest or not contradicted:
-                reason = name
-            contradicted = True
-            highest = max(highest, floor)
-            doubt = softplus_max(doubt, floor)
-    if contradicted:
-        return doubt, reason
+            for_claim = softplus_max(for_claim, claim_floor)
+            for_answer = softplus_max(for_answer, answer_floor)
+            if claim_floor > highest:
+                reason, highest = name, claim_floor
+    if reason:
+        return for_claim, for_answer, reason
     if found.verbatim:
-        return min(doubt, -3.6), "verbatim"
+        return min(doubt, -3.6), min(doubt, -3.6), "verbatim"
     if found.findings.numbers_derived and found.features[0] < 0.5:
-        return min(doubt, -3.4), "derived_number"
-    return doubt, reason
+        return min(doubt, -3.4), min(doubt, -3.4), "derived_number"
+    if found.features[0] >= _NOTHING_FOUND:
+        nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
+        size = min(1.0, len(found.piece.tokens) / _FULL_CLAIM)
+        for_claim += _NOTHING_ADDS[0] * nothing * size
+        return for_claim, for_answer + _NOTHING_ADDS[1] * nothing, "not_covered"
+    return doubt, doubt, "supported" if doubt < 0 else "not_covered"
 
 
 def softplus(value: float) -> float:

@@ -13,10 +13,11 @@ from rag_monitor.judges.embedded.model import sigmoid
 from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES
 from rag_monitor.language.tokens import is_content, is_han
 
-_ASKING: Final = frozenset(
-    """best way name list tell explain describe define mean meaning difference type kind number
-    amount purpose role long old big far often time place person reason thing""".split()
-)
+_ASKING_TEXT: Final = """
+best way name list tell explain describe define mean meaning difference type kind number
+amount purpose role long old big far often time place person reason thing
+"""
+_ASKING: Final = frozenset(_ASKING_TEXT.split())
 """Words that shape a question rather than name its subject."""
 _ORDINALS: Final = tuple(
     frozenset(group.split())
@@ -34,10 +35,13 @@ _HAN_SERIES: Final = (
     re.compile(r"第([一二三四五六七八九十百\d]+)(个?[季届章条款期次代批集名号])"),
 )
 _SAME: Final = {"首": "一", "两": "二"}
+_NARROW: Final = 2.0
+_NO_WORD: Final = 0.3
 _CONFLICT_CAP: Final = 0.3
 _RELEVANT_AT: Final = 0.5
 _STEEPNESS: Final = 8.0
 _USED_GAIN: Final = 0.2
+_HELD: Final = 0.55
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,8 @@ class Qualifier:
 
     kind: str
     value: str
+    text: str = ""
+    """As the question spells it."""
 
 
 def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
@@ -55,12 +61,12 @@ def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
     member of a series or the opposite of what was asked is not relevant.
     """
     asked = Piece(query)
-    weights = _query_weights(asked, evidence)
-    total = sum(weights.values())
     qualifiers = _qualifiers(asked)
+    weights = _query_weights(asked, evidence, qualifiers)
+    total = sum(weights.values())
     found: list[tuple[float, str | None]] = []
     for passage in evidence.passages:
-        covered = _covered(weights, passage, evidence) / total if total else 0.0
+        covered = _covered(weights, passage) / total if total else 0.0
         probability = sigmoid(_STEEPNESS * (covered - _RELEVANT_AT))
         conflict = _conflict(qualifiers, passage)
         if conflict:
@@ -69,17 +75,26 @@ def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
     return found
 
 
-def _query_weights(asked: Piece, evidence: Evidence) -> dict[str, float]:
-    """Weight of each query term: rare words and names tell more, question words nothing."""
+def _query_weights(
+    asked: Piece, evidence: Evidence, qualifiers: Sequence[Qualifier]
+) -> dict[str, float]:
+    """Weight of each query term: rare words and names tell more, question words nothing.
+
+    Years and places in a series narrow the question most. A Han pair that no passage holds is
+    often no word at all but two halves of neighbours, so it counts little.
+    """
     background = evidence.weights
-    return {
-        term: background.get(term, 1.0) ** 1.5 * (0.5 if len(term) == 1 and is_han(term) else 1.0)
-        for term in asked.terms
-        if term not in _ASKING
-    }
+    narrow = {value for q in qualifiers for value in (q.value, q.text)}
+    weights = {}
+    for term in asked.terms - _ASKING:
+        weight = background.get(term, 1.0) ** 1.5
+        if is_han(term[0]):
+            weight *= 0.5 if len(term) == 1 else (1.0 if term in evidence.terms else _NO_WORD)
+        weights[term] = _NARROW if term in narrow else weight
+    return weights
 
 
-def _covered(weights: Mapping[str, float], passage: Passage, evidence: Evidence) -> float:
+def _covered(weights: Mapping[str, float], passage: Passage) -> float:
     """Query weight held by the passage, its best sentence counting half."""
     if not passage.sentences:
         return 0.0
@@ -96,7 +111,7 @@ def _qualifiers(asked: Piece) -> list[Qualifier]:
         found.extend(Qualifier("series", t) for t in _words(asked.folded) if t in series)
     for pattern in _HAN_SERIES:
         found.extend(
-            Qualifier(match[2], _SAME.get(match[1], match[1]))
+            Qualifier(match[2], _SAME.get(match[1], match[1]), match[0][:2])
             for match in pattern.finditer(asked.folded)
         )
     return found
@@ -232,6 +247,33 @@ def _facts_agree(piece: Piece, passage: Passage) -> float:
     return 0.5 if opposed else 1.0
 
 
-def usefulness(relevant: Sequence[float], used: Sequence[float]) -> list[float]:
-    """Per passage: probability that it helped in arriving at the answer: used, and on topic."""
-    return [min(1.0, u * (0.4 + 0.6 * r) + 0.1 * r) for r, u in zip(relevant, used, strict=True)]
+def usefulness(
+    evidence: Evidence,
+    claims: Sequence[ClaimEvidence],
+    supported: Sequence[float],
+    relevant: Sequence[float],
+    used: Sequence[float],
+) -> list[float]:
+    """Per passage: probability that it helped in arriving at the answer.
+
+    It was drawn on, or holds most of what a claim says just as well as the passage that was (a
+    second source is useful too), and it is on the subject.
+    """
+    found = []
+    for passage, on_subject, drawn_on in zip(evidence.passages, relevant, used, strict=True):
+        held = max(
+            (
+                _held(claim, passage) * (0.5 + 0.5 * probability)
+                for claim, probability in zip(claims, supported, strict=True)
+            ),
+            default=0.0,
+        )
+        helped = max(drawn_on, sigmoid(14 * (held - _HELD)))
+        found.append(min(1.0, helped * (0.4 + 0.6 * on_subject) + 0.1 * on_subject))
+    return found
+
+
+def _held(claim: ClaimEvidence, passage: Passage) -> float:
+    """Share of a claim's own weight that one passage holds."""
+    total = sum(claim.own.values())
+    return sum(w for t, w in claim.own.items() if t in passage.terms) / total if total else 0.0

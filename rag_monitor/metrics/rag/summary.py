@@ -30,6 +30,12 @@ def summary_score(trace: Trace, judgement: Judgement) -> Outcome:
     if isinstance(verdicts, Outcome):
         return verdicts
     answered = sum(verdict.holds for verdict in verdicts) / len(verdicts)
-    length = len("\n".join(texts))
-    conciseness = 1.0 - min(len(answer), length) / (length + 1e-10)
-    return scored(answered * (1.0 - CONCISENESS_SHARE) + conciseness * CONCISENESS_SHARE, verdicts)
+    return scored(summary_value(answered, len(answer), len("\n".join(texts))), verdicts)
+
+
+def summary_value(
+    answered: float, summary_length: int, text_length: int, share: float = CONCISENESS_SHARE
+) -> float:
+    """QA * (1 - c) + conciseness * c, from the share of answered questions and two lengths."""
+    conciseness = 1.0 - min(summary_length, text_length) / (text_length + 1e-10)
+    return answered * (1.0 - share) + conciseness * share

@@ -72,6 +72,11 @@ def meteor(
     return Meteor(min(1.0, float(value)), stages)
 
 
+def meteor_stages() -> tuple[str, ...]:
+    """The stages that run on this machine; a report names them because they change the number."""
+    return _synonyms()[1]
+
+
 class _Stemmer:
     """Porter's stemmer; Chinese tokens come back as they are."""
 

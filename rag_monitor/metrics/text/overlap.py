@@ -56,7 +56,8 @@ def _overlap(found: Sequence[str], wanted: Sequence[str]) -> PrecisionRecallF1:
         return PrecisionRecallF1(1.0, 1.0, 1.0)
     if not found or not wanted:
         return PrecisionRecallF1(0.0, 0.0, 0.0)
-    common = (Counter(found) & Counter(wanted)).total()
+    left, right = Counter(found), Counter(wanted)
+    common = sum(min(left[token], right[token]) for token in left.keys() & right.keys())
     return f1_of(common / len(found), common / len(wanted))
 
 

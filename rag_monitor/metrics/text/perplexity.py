@@ -7,6 +7,7 @@ once with as much left context as the window allows.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,11 @@ class TextPerplexity:
     """exp(-mean log p); 1 and up."""
     tokens: int
     """Predicted tokens behind it."""
+
+    @property
+    def log_loss(self) -> float:
+        """Sum of -log p over the tokens: what a corpus figure adds up."""
+        return self.tokens * math.log(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +102,7 @@ class PerplexityModel:
         """
         losses = self._losses(texts)
         parts: list[TextPerplexity | NotApplicable] = [
-            TextPerplexity(math.exp(total / count), count)
+            TextPerplexity(_exp(total / count), count)
             if count
             else NotApplicable("fewer than two tokens")
             for total, count in losses
@@ -106,7 +112,7 @@ class PerplexityModel:
             raise NotApplicable("no text has two tokens or more")
         tokens = sum(part.tokens for part in scored)
         return CorpusPerplexity(
-            corpus=math.exp(sum(total for total, _ in losses) / tokens),
+            corpus=_exp(sum(total for total, _ in losses) / tokens),
             mean=sum(part.value for part in scored) / len(scored),
             texts=tuple(parts),
         )
@@ -158,3 +164,8 @@ class PerplexityModel:
             (float(losses[row, len(ids) - 1 - new : len(ids) - 1].double().sum()), new)
             for row, (_, ids, new) in enumerate(chunk)
         ]
+
+
+def _exp(loss: float) -> float:
+    """exp, and the largest float where a text is so unlikely that it would overflow."""
+    return math.exp(min(loss, math.log(sys.float_info.max)))

@@ -101,8 +101,8 @@ def longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> int
         masks[token] = masks.get(token, 0) | (1 << place)
     full = (1 << len(left)) - 1
     row = full
-    for token in right:
-        matches = row & masks.get(token, 0)
+    for mask in filter(None, map(masks.get, right)):
+        matches = row & mask
         row = ((row + matches) | (row - matches)) & full
     return len(left) - row.bit_count()
 

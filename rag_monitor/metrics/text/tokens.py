@@ -20,6 +20,9 @@ _PIECE = re.compile(
     r"|[^\s]"
 )
 
+_ASCII_PIECE = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+(?:[.,]\d+)*|[$+<=>^`|~]")
+"""What `_PIECE` keeps of folded ASCII text, in one step: half the time on English rows."""
+
 
 class Unit(StrEnum):
     """What one token is."""
@@ -50,6 +53,8 @@ class Tokenizer:
         return _cut(text, self)
 
     def _tokens(self, text: str) -> tuple[str, ...]:
+        if text.isascii() and not self.keep_punctuation:
+            return tuple(_ASCII_PIECE.findall(text.lower()))
         folded = unicodedata.normalize("NFKC", text).casefold()
         tokens: list[str] = []
         for piece in _PIECE.findall(folded):

@@ -10,8 +10,6 @@ from typing import Any
 from rag_monitor.aggregation.combine import BadCount
 from rag_monitor.aggregation.estimates import Outcomes
 from rag_monitor.aggregation.latencies import LatencySummary
-from rag_monitor.statistics.wilson import wilson_interval
-
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,
@@ -25,6 +23,7 @@ from rag_monitor.domain.alert import (
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.statistics.wilson import wilson_interval
 from rag_monitor.testing import EPOCH
 
 APP = "bank-faq"
@@ -60,6 +59,7 @@ def estimate(
         upper=None if bounds is None else bounds.upper,
         traces=judged,
         judged=judged,
+        effective=float(judged),
         notes=notes,
     )
 

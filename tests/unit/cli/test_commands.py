@@ -75,6 +75,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     "command",
     [
         "demo", "serve", "migrate", "import", "export", "evaluate", "agreement",
+        "compare", "golden",
         "rules export", "rules check", "keys list", "keys create", "keys revoke", "doctor",
     ],
 )  # fmt: skip

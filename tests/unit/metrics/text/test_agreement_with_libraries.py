@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import random
 import warnings
+from collections import Counter
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Any, Literal
 
 import pytest
 
 from rag_monitor.errors import NotApplicable
-from rag_monitor.metrics.text.bleu import bleu
+from rag_monitor.metrics.text.bleu import bleu, corpus_bleu
 from rag_monitor.metrics.text.meteor import meteor
 from rag_monitor.metrics.text.overlap import token_f1
 from rag_monitor.metrics.text.rouge import longest_common_subsequence, rouge
@@ -173,3 +174,61 @@ def test_corner_inputs_give_a_number_or_a_reason(text: str, reference: str) -> N
     for measure in measures:
         outcome = _outcome(measure)
         assert outcome == "reason" or 0 <= outcome <= 1
+
+
+@pytest.mark.parametrize("order", [1, 2, 4])
+@pytest.mark.parametrize("smoothing", ["none", "floor", "add-k", "exp"])
+def test_bleu_equals_sacrebleu_for_every_order_and_smoothing(order: int, smoothing: Any) -> None:
+    """Tolerance 1e-9: sentence and corpus, one to three references."""
+    from sacrebleu.metrics.bleu import BLEU
+
+    sentence, corpus = (
+        BLEU(
+            tokenize="none",
+            force=True,
+            smooth_method=smoothing,
+            max_ngram_order=order,
+            effective_order=effective,
+        )
+        for effective in (True, False)
+    )
+    rows = [(CHARACTERS(t), [CHARACTERS(r) for r in refs]) for t, refs in _pairs(seed=11)]
+    for (text, references), (tokens, targets) in zip(_pairs(seed=11), rows, strict=True):
+        theirs = sentence.sentence_score(" ".join(tokens), [" ".join(r) for r in targets]).score
+        ours = bleu(text, references, order, smoothing=smoothing, tokenizer=CHARACTERS)
+        assert ours == pytest.approx(min(1.0, theirs / 100), abs=1e-9)
+    streams = [[" ".join(r[i]) if i < len(r) else None for _, r in rows] for i in range(3)]
+    pooled = corpus.corpus_score([" ".join(t) for t, _ in rows], streams).score
+    ours = corpus_bleu(_pairs(seed=11), order, smoothing=smoothing, tokenizer=CHARACTERS)
+    assert ours == pytest.approx(pooled / 100, abs=1e-9)
+
+
+def test_token_f1_equals_the_squad_script_on_words() -> None:
+    """Tolerance 1e-9, written out from the published evaluation script."""
+    for text, references in _pairs(seed=12):
+        found, best = CHARACTERS(text), 0.0
+        for reference in references:
+            wanted = CHARACTERS(reference)
+            same = sum((Counter(found) & Counter(wanted)).values())
+            if same:
+                precision, recall = same / len(found), same / len(wanted)
+                best = max(best, 2 * precision * recall / (precision + recall))
+        assert token_f1(text, references, CHARACTERS).f1 == pytest.approx(best, abs=1e-9)
+
+
+def test_ascii_text_is_cut_as_any_other() -> None:
+    """The short cut for ASCII gives the same tokens as the general way."""
+    draw = random.Random(5)
+    for _ in range(2_000):
+        text = "".join(draw.choices([chr(n) for n in range(128)], k=draw.randint(0, 30)))
+        # A trailing ideographic space is no token and takes the general way.
+        assert WORDS(text) == WORDS(text + "\u3000")
+
+
+def test_a_hundred_thousand_characters_take_a_moment_and_give_a_number() -> None:
+    english, chinese = "word other " * 9_100, "企业利润同比增长" * 12_500
+
+    for text in (english, chinese):
+        assert bleu(text, [text]) == pytest.approx(1.0)
+        assert rouge(text, [text], "L").f1 == 1.0
+        assert token_f1(text, [text]).f1 == 1.0

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
+from rag_monitor.domain.judgement import Aspect, Judgement, Verdict
 from rag_monitor.errors import NotApplicable
 from rag_monitor.metrics.classification import BinaryCounts, confusion_matrix
+from rag_monitor.metrics.rag import score_trace
 from rag_monitor.metrics.ranking import average_precision, dcg, ndcg_at, precision_at, recall_at
 from rag_monitor.metrics.text.bleu import bleu, corpus_bleu
 from rag_monitor.metrics.text.overlap import exact_match, f1_of, token_f1
 from rag_monitor.metrics.text.rouge import longest_common_subsequence, rouge
 from rag_monitor.metrics.text.tokens import CHARACTERS, WORDS, Tokenizer
+from rag_monitor.testing import ScriptedJudge, make_trace
 
 
 def test_average_precision_of_the_ranking_lecture() -> None:
@@ -128,3 +131,43 @@ def test_nothing_but_punctuation_has_no_bleu(text: str) -> None:
 
 def test_mixed_scripts_keep_both_languages() -> None:
     assert WORDS("GPU 训练 costs 3.5万") == ("gpu", "训练", "costs", "3.5", "万")
+
+
+ANNOUNCEMENT = (
+    "A company is launching a new product, a smartphone app designed to help users track their"
+    " fitness goals. The app allows users to set daily exercise targets, log their meals, and track"
+    " their water intake. It also provides personalized workout recommendations and sends"
+    " motivational reminders throughout the day."
+)
+SUMMARY = (
+    "A company is launching a fitness tracking app that helps users set exercise goals, log meals,"
+    " and track water intake, with personalized workout suggestions and motivational reminders."
+)
+
+
+@pytest.mark.parametrize(("answered", "of"), [(8, 8), (6, 8), (0, 8)])
+def test_summary_score_of_the_smart_phone_app(answered: int, of: int) -> None:
+    """The fitness app announcement and its one-sentence summary (summary metric's own sample)."""
+    conciseness = 1 - len(SUMMARY) / (len(ANNOUNCEMENT) + 1e-10)
+    verdicts = tuple(
+        Verdict(aspect=Aspect.SUMMARY_QUESTION, probability=float(n < answered), index=n)
+        for n in range(of)
+    )
+    judgement = Judgement(identity=ScriptedJudge().identity, verdicts=verdicts)
+    trace = make_trace(question=None, answer=SUMMARY, contexts=[ANNOUNCEMENT])  # type: ignore[arg-type]
+
+    (score,) = score_trace(trace, judgement, ["summary_score"])
+
+    assert score.value == pytest.approx(0.5 * answered / of + 0.5 * conciseness)
+
+
+def test_faithfulness_of_the_einstein_example() -> None:
+    """Born 14 March 1879 in Germany; the answer says 20 March: one of two statements is held."""
+    verdicts = tuple(
+        Verdict(aspect=Aspect.SUPPORT, probability=p, index=n) for n, p in enumerate((1.0, 0.0))
+    )
+    judgement = Judgement(identity=ScriptedJudge().identity, verdicts=verdicts)
+
+    (score,) = score_trace(make_trace(), judgement, ["faithfulness"])
+
+    assert score.value == pytest.approx(0.5)

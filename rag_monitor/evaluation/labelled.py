@@ -9,14 +9,17 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
-from rag_monitor.domain.ports import BlobFormat
-from rag_monitor.domain.trace import DEFAULT_PROJECT
+from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import IngestError
 from rag_monitor.evaluation.dataset import DatasetRow
 from rag_monitor.evaluation.rows import BadRow, read_rows
-from rag_monitor.ingest.derive import derive
+from rag_monitor.ingest.trace_json import decode_trace
+from rag_monitor.language.script import detect_script
 
 _GROUP_KEYS: Final = ("source_id", "group", "cluster")
+_FACETS: Final = ("app", "dataset", "lang", "model", "release", "knowledge_base")
+"""Columns a report compares groups by."""
+_UNNAMED_APP: Final = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,13 +32,17 @@ class LabelledRow:
     """Rows of one group are not independent: same question or source."""
 
 
-def read_labelled(path: Path) -> Iterator[LabelledRow]:
+def read_labelled(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[LabelledRow]:
     """Every row of a file, in order; one that is not a trace becomes a row with an error.
+
+    Args:
+        path: See `rows.read_rows`.
+        columns: The file's column to the Trace JSON name.
 
     Raises:
         ConfigurationError: The file is missing, of an unknown kind, or cannot be unpacked.
     """
-    for row in read_rows(path):
+    for row in read_rows(path, columns):
         name = str(row.number + 1)
         if isinstance(row, BadRow):
             yield _broken(name, f"row {name}: {row.reason}")
@@ -46,22 +53,49 @@ def read_labelled(path: Path) -> Iterator[LabelledRow]:
 def _read(place: str, content: Mapping[str, Any]) -> LabelledRow:
     name = str(content.get("id") or place)
     try:
-        payload = json.dumps(content, ensure_ascii=False, default=str).encode()
-        trace = derive(DEFAULT_PROJECT, [(BlobFormat.TRACE_JSON, payload)], datetime.now(UTC))
+        trace = decode_trace(_plain(content), received_at=datetime.now(UTC))
     except (ValueError, IngestError) as error:
         return _broken(name, f"row {place}: {error}")
-    if trace is None:
-        return _broken(name, f"row {place}: neither a question nor an answer")
     label = content.get("label_faithful")
     return LabelledRow(
-        row=DatasetRow(id=name, trace=trace),
+        row=DatasetRow(id=name, trace=trace, facets=_facets(content, trace)),
         faithful=None if label is None else bool(label),
         group=_group(content, trace.question or name),
     )
 
 
+def _plain(content: Mapping[str, Any]) -> dict[str, Any]:
+    """Moments as Parquet and Arrow files hold them, and references that are a list in a string."""
+    plain = {
+        name: value.isoformat() if isinstance(value, datetime) else value
+        for name, value in content.items()
+    }
+    reference = plain.get("reference")
+    if isinstance(reference, str) and reference.startswith('["'):
+        plain["reference"] = _listed(reference)
+    return plain
+
+
+def _listed(text: str) -> list[str] | str:
+    """Several data sets write alternatives as `["a", "b"]` into a text column."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return text
+    known = isinstance(value, list) and value and all(isinstance(v, str) for v in value)
+    return value if known else text
+
+
 def _broken(name: str, reason: str) -> LabelledRow:
     return LabelledRow(row=DatasetRow(id=name, error=reason), faithful=None, group=name)
+
+
+def _facets(content: Mapping[str, Any], trace: Trace) -> dict[str, str]:
+    found = {name: str(content[name]) for name in _FACETS if content.get(name) is not None}
+    found.setdefault("lang", detect_script(trace.question or trace.answer or "").value)
+    if found.get("app") == _UNNAMED_APP:
+        del found["app"]
+    return found
 
 
 def _group(content: Mapping[str, Any], fallback: str) -> str:

@@ -1,0 +1,15 @@
+"""Coze into rag-monitor: a client of its v3 chat API that records every answer."""
+
+try:
+    import httpx as _  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "httpx":
+        raise
+    raise ModuleNotFoundError(
+        'rag_monitor_coze needs httpx: pip install "rag-monitor[coze]"', name="httpx"
+    ) from None
+
+from rag_monitor_coze.answer import CozeAnswer, CozeError
+from rag_monitor_coze.client import CozeClient
+
+__all__ = ["CozeAnswer", "CozeClient", "CozeError"]

@@ -1,0 +1,48 @@
+"""What is known of the LlamaIndex methods that have begun and not ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import count
+from typing import Any
+
+from rag_monitor.sdk.events import EventTrace, OpenStep
+
+
+@dataclass(slots=True, eq=False)
+class Root:
+    """The query the user started."""
+
+    trace: EventTrace
+    steps: dict[str, OpenStep[Any]] = field(default_factory=dict)
+    """Open steps by the id of their span; what is left is closed with the trace."""
+    halves: Iterator[int] = field(default_factory=count)
+    """A streamed chat is over when it has returned and its answer is written, in any order."""
+
+    def halves_done(self) -> bool:
+        """Say that one of the two happened; True for the second. Atomic."""
+        return next(self.halves) == 1
+
+    def close(self, span_id: str | None, error: BaseException | None = None) -> None:
+        """End the step of a span, if it has one."""
+        step = self.steps.pop(span_id, None) if span_id is not None else None
+        if step is not None:
+            step.close(error)
+
+    def end(self, answer: str | None = None, error: BaseException | None = None) -> None:
+        """End the trace and what of it is open."""
+        for span_id in list(self.steps):
+            self.close(span_id)
+        self.trace.end(answer, error=error)
+
+
+@dataclass(slots=True, eq=False)
+class Span:
+    """One method call of LlamaIndex."""
+
+    root: Root
+    is_root: bool
+    in_retriever: bool = False
+    in_tool: bool = False
+    in_generation: bool = False

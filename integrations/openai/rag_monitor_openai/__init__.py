@@ -1,0 +1,14 @@
+"""The OpenAI client into rag-monitor: model calls become the generation of the current trace."""
+
+try:
+    import openai as _  # noqa: F401
+except ModuleNotFoundError as error:
+    if error.name != "openai":
+        raise
+    raise ModuleNotFoundError(
+        'rag_monitor_openai needs openai: pip install "rag-monitor[openai]"', name="openai"
+    ) from None
+
+from rag_monitor_openai.instrument import instrument, uninstrument
+
+__all__ = ["instrument", "uninstrument"]

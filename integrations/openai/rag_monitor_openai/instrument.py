@@ -1,0 +1,76 @@
+"""Wraps `create` of chat completions and responses, and gives the originals back."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any, Final
+
+from openai.resources.chat.completions import AsyncCompletions, Completions
+from openai.resources.responses import AsyncResponses, Responses
+
+import rag_monitor as rm
+from rag_monitor_openai.calls import Call, watch_reply
+
+_LOCK: Final = threading.Lock()
+_ORIGINALS: Final[dict[type, Any]] = {}
+
+
+def instrument() -> None:
+    """Record the model calls of every OpenAI client, sync and async; again changes nothing.
+
+    A call counts where a trace is current (`@rm.trace`, a middleware, another integration);
+    elsewhere it passes untouched. Do not use it together with an integration that records the
+    same calls, as LangChain's and LlamaIndex's do: they would count twice.
+    """
+    with _LOCK:
+        if _ORIGINALS:
+            return
+        for kind in (Completions, Responses):
+            _ORIGINALS[kind] = kind.create
+            kind.create = _sync(kind.create)  # type: ignore[method-assign]
+        for kind_async in (AsyncCompletions, AsyncResponses):
+            _ORIGINALS[kind_async] = kind_async.create
+            kind_async.create = _async(kind_async.create)  # type: ignore[method-assign]
+
+
+def uninstrument() -> None:
+    """Put the originals back; streams that are being read finish as they began."""
+    with _LOCK:
+        for kind, original in _ORIGINALS.items():
+            kind.create = original  # type: ignore[attr-defined]
+        _ORIGINALS.clear()
+
+
+def _sync(original: Any) -> Any:
+    @functools.wraps(original)
+    def create(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not rm.current():
+            return original(self, *args, **kwargs)
+        call = Call(kwargs)
+        try:
+            reply = original(self, *args, **kwargs)
+        except BaseException as error:
+            call.ends(error)
+            raise
+        watch_reply(call, reply)
+        return reply
+
+    return create
+
+
+def _async(original: Any) -> Any:
+    @functools.wraps(original)
+    async def create(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not rm.current():
+            return await original(self, *args, **kwargs)
+        call = Call(kwargs)
+        try:
+            reply = await original(self, *args, **kwargs)
+        except BaseException as error:
+            call.ends(error)
+            raise
+        watch_reply(call, reply)
+        return reply
+
+    return create

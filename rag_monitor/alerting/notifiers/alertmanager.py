@@ -1,0 +1,77 @@
+"""Alertmanager API v2: hands alerts to an Alertmanager that routes, groups and silences itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from rag_monitor.alerting.messages import Language, alerts_url, compose, plain, summary_of
+from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options, encode, post
+from rag_monitor.domain.alert import Notification
+
+_PATH = "/api/v2/alerts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AlertmanagerOptions(HttpOptions):
+    """Its base URL, such as `http://alertmanager:9093`."""
+
+    valid_for_s: float = 604_800.0
+    """How long an alert stands there unless it is resolved; must be above every rule's repeat."""
+
+
+class AlertmanagerNotifier:
+    """Posts the alerts; Alertmanager answers with an empty 200 or says what it refused."""
+
+    max_batch = 100
+
+    def __init__(
+        self,
+        options: AlertmanagerOptions,
+        *,
+        language: Language = "en",
+        public_url: str | None = None,
+    ) -> None:
+        check_options(options)
+        self._options = options
+        self._language = language
+        self._public_url = public_url
+        base = options.url.rstrip("/")
+        self._url = base if base.endswith(_PATH) else base + _PATH
+
+    def send(self, batch: Sequence[Notification]) -> None:
+        """Post the batch; raises DeliveryError unless Alertmanager took it."""
+        # The last word about an alert counts: a firing and a resolved one may be sent together.
+        newest = {notification.alert.id: notification for notification in batch}
+        post(self._options, encode([self._alert(item) for item in newest.values()]), url=self._url)
+
+    def _alert(self, notification: Notification) -> dict[str, Any]:
+        alert = notification.alert
+        message = compose([notification], self._language, self._public_url)
+        fired_at = alert.fired_at or alert.started_at
+        if notification.event == "resolved":
+            ends_at = alert.resolved_at or notification.created_at
+        else:
+            ends_at = notification.created_at + timedelta(seconds=self._options.valid_for_s)
+        content: dict[str, Any] = {
+            "labels": {
+                "alertname": "RagMonitor",
+                "rule": plain(alert.rule, 200),
+                "app": plain(alert.app, 200),
+                "project": plain(alert.project, 200),
+                "severity": alert.severity.value,
+                "alert_id": alert.id,
+            },
+            "annotations": {
+                "summary": message.title,
+                "description": summary_of(alert, self._language),
+                "traces": " ".join(link.url for item in message.items for link in item.links[:-1]),
+            },
+            "startsAt": fired_at.isoformat(),
+            "endsAt": ends_at.isoformat(),
+        }
+        if self._public_url:
+            content["generatorURL"] = alerts_url(self._public_url)
+        return content

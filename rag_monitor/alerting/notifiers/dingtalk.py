@@ -1,0 +1,73 @@
+"""DingTalk custom robots, signed in the query. They answer HTTP 200 with `errcode` inside."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Final
+from urllib.parse import urlencode
+
+from rag_monitor.alerting.messages import Language, compose
+from rag_monitor.alerting.notifiers.markup import inert
+from rag_monitor.alerting.notifiers.robot import as_markdown, check_code
+from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options, encode, post
+from rag_monitor.domain.alert import Notification
+from rag_monitor.domain.clock import Clock, SystemClock
+
+_MAX_BYTES: Final = 18_000
+_BUSY: Final = frozenset({130101, 410100})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DingTalkOptions(HttpOptions):
+    """The robot's URL with its access token, and its signing secret (`SEC…`)."""
+
+    secret: str = field(default="", repr=False)
+
+
+class DingTalkNotifier:
+    """Posts markdown and asks to mention nobody."""
+
+    max_batch = 30
+
+    def __init__(
+        self,
+        options: DingTalkOptions,
+        *,
+        language: Language = "en",
+        public_url: str | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        check_options(options)
+        self._options = options
+        self._language = language
+        self._public_url = public_url
+        self._clock = clock or SystemClock()
+
+    def send(self, batch: Sequence[Notification]) -> None:
+        """Post the batch; raises DeliveryError unless the code is 0."""
+        message = compose(batch, self._language, self._public_url)
+        payload = {
+            "msgtype": "markdown",
+            "markdown": {"title": inert(message.title), "text": as_markdown(message, _MAX_BYTES)},
+            "at": {"isAtAll": False, "atMobiles": [], "atUserIds": []},
+        }
+        reply = post(self._options, encode(payload), url=self._signed_url())
+        check_code(reply, ("errcode",), ("errmsg",), _BUSY)
+
+    def _signed_url(self) -> str:
+        url = self._options.url
+        if not self._options.secret:
+            return url
+        moment = str(int(self._clock.now().timestamp() * 1000))
+        query = urlencode({"timestamp": moment, "sign": sign(self._options.secret, moment)})
+        return f"{url}{'&' if '?' in url else '?'}{query}"
+
+
+def sign(secret: str, moment: str) -> str:
+    """DingTalk's signature at a Unix time in milliseconds."""
+    digest = hmac.new(secret.encode(), f"{moment}\n{secret}".encode(), hashlib.sha256).digest()
+    return base64.b64encode(digest).decode()

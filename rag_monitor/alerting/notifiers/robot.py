@@ -1,0 +1,51 @@
+"""What chat robots share: markdown from a message, and an error code inside HTTP 200."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from rag_monitor.alerting.messages import Message, plain
+from rag_monitor.alerting.notifiers.markup import inert, markdown
+from rag_monitor.alerting.notifiers.notifier import DeliveryError
+from rag_monitor.alerting.notifiers.transport import decode
+from rag_monitor.outbound.http import Reply
+
+RATE_LIMIT_REST_S: Final = 60.0
+"""Robots count messages by the minute."""
+
+
+def as_markdown(message: Message, limit: int) -> str:
+    """Title, alerts and links as markdown of at most `limit` bytes."""
+    blocks: list[list[str]] = []
+    for item in message.items:
+        lines = [] if len(message.items) == 1 else [inert(item.title)]
+        lines += [inert(line) for line in item.lines]
+        if item.links:
+            lines.append(" ".join(f"[{inert(link.label)}]({link.url})" for link in item.links))
+        blocks.append(lines)
+    return markdown(inert(message.title), blocks, limit)
+
+
+def check_code(
+    reply: Reply, code_keys: tuple[str, ...], text_keys: tuple[str, ...], busy: frozenset[int]
+) -> None:
+    """Raise unless the body says that the message was taken.
+
+    Args:
+        reply: An answer of HTTP 200, which says nothing yet.
+        code_keys: Names under which the code may stand; 0 is success.
+        text_keys: Names under which the reason may stand.
+        busy: Codes that mean "too many messages".
+
+    Raises:
+        DeliveryError: The code is not 0, or there is none.
+    """
+    content = decode(reply)
+    code = next((content[key] for key in code_keys if key in content), None)
+    if code == 0 and not isinstance(code, bool):
+        return
+    reason = next((content[key] for key in text_keys if content.get(key)), "no reason given")
+    raise DeliveryError(
+        f"the robot refused with code {plain(repr(code), 40)}: {plain(str(reason), 200)}",
+        retry_after_s=RATE_LIMIT_REST_S if code in busy else None,
+    )

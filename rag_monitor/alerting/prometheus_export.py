@@ -1,0 +1,268 @@
+"""Our rules as Prometheus rules, for teams whose alerts all go through Alertmanager.
+
+What Prometheus can compute from `/metrics` becomes an expression of its own; anything else (other
+windows than the exported hour, sequential detectors, releases) becomes `rag_monitor_alerts == 1`.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from rag_monitor.alerting.params import number, required, word
+from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.statistics.wilson import z_two_sided
+
+_EXPOSED_WINDOW_S: Final = 3600.0
+_LATENCIES: Final = {
+    "first_byte_ms": "rag_monitor_first_byte_seconds",
+    "generation_ms": "rag_monitor_generation_seconds",
+    "end_to_end_ms": "rag_monitor_end_to_end_seconds",
+}
+_OFFSETS: Final = {"previous_window": ("1h", "hour"), "last_week": ("1w", "week")}
+
+
+def export_rules(rules: Sequence[AlertRule]) -> str:
+    """A rule file for Prometheus, as YAML.
+
+    Args:
+        rules: Of one project; disabled ones are left out.
+    """
+    groups = [
+        {"name": "rag_monitor_recording", "interval": "1m", "rules": _recording()},
+        {
+            "name": "rag_monitor_rules",
+            "interval": "1m",
+            "rules": [_alerting(rule) for rule in rules if rule.enabled],
+        },
+        {"name": "rag_monitor_self", "interval": "30s", "rules": _own()},
+    ]
+    head = "# Written by `rag-monitor rules export`. Edit the rules there, not here.\n"
+    return head + _yaml({"groups": [group for group in groups if group["rules"]]})
+
+
+def _recording() -> list[dict[str, Any]]:
+    """Changes with the upper end of their interval (MOVER), against an hour and a week ago."""
+    found: list[dict[str, Any]] = []
+    for offset, name in _OFFSETS.values():
+        before = f"offset {offset}"
+        found.append(
+            {
+                "record": f"rag_monitor:score_change:{name}",
+                "expr": f"rag_monitor_score - rag_monitor_score {before}",
+            }
+        )
+        found.append(
+            {
+                "record": f"rag_monitor:score_change_upper:{name}",
+                "expr": (
+                    f"rag_monitor:score_change:{name} + sqrt((rag_monitor_score_upper - "
+                    f"rag_monitor_score) ^ 2 + (rag_monitor_score {before} - "
+                    f"rag_monitor_score_lower {before}) ^ 2)"
+                ),
+            }
+        )
+    for quantile in (0.5, 0.9, 0.99):
+        found.extend(
+            {
+                "record": f"{metric}:p{quantile * 100:g}",
+                "expr": f"histogram_quantile({quantile:g}, sum by (app, le) ({metric}_bucket))",
+            }
+            for metric in _LATENCIES.values()
+        )
+    return found
+
+
+def _own() -> list[dict[str, Any]]:
+    """About the monitor itself, and the dead man's switch."""
+    return [
+        _rule(
+            "RagMonitorWatchdog",
+            "vector(1)",
+            {"severity": "none"},
+            "Always firing: when it stops arriving, the alert path is broken.",
+        ),
+        _rule(
+            "RagMonitorDown",
+            "absent(rag_monitor_store_up)",
+            {"severity": "page"},
+            "No rag-monitor is scraped: nothing is watched.",
+            hold="5m",
+        ),
+        _rule(
+            "RagMonitorStoreDown",
+            "rag_monitor_store_up == 0",
+            {"severity": "page"},
+            "rag-monitor cannot read its database.",
+            hold="5m",
+        ),
+        _rule(
+            "RagMonitorNotificationsFail",
+            'sum by (channel) (increase(rag_monitor_notifications_total{outcome="dead"}[1h])) > 0'
+            " or sum by (channel) (increase("
+            'rag_monitor_notifications_total{outcome="failed"}[15m])) > 5',
+            {"severity": "ticket"},
+            "Channel {{ $labels.channel }} does not take notifications.",
+        ),
+        _rule(
+            "RagMonitorRulesFail",
+            'sum(increase(rag_monitor_job_failures_total{job="rule"}[15m])) > 0',
+            {"severity": "ticket"},
+            "An alert rule cannot be evaluated; the log says which.",
+        ),
+    ]
+
+
+def _alerting(rule: AlertRule) -> dict[str, Any]:
+    native = _NATIVE.get(rule.kind)
+    expr = native(rule) if native is not None else None
+    hold = _duration(rule.hold_for_s)
+    if expr is None:
+        selector = _selector(rule, rule=rule.name, state="firing")
+        expr, hold = f"rag_monitor_alerts{selector} == 1", ""
+    found = _rule(
+        _alert_name(rule),
+        expr,
+        {"severity": rule.severity.value, "rule": _untemplated(rule.name)},
+        f"{_untemplated(rule.name)}: {{{{ $labels.app }}}} is at {{{{ printf `%.3g` $value }}}}.",
+        hold=hold,
+    )
+    if rule.keep_firing_s > 0:
+        found["keep_firing_for"] = _duration(rule.keep_firing_s)
+    return found
+
+
+def _rule(
+    name: str, expr: str, labels: Mapping[str, str], summary: str, *, hold: str = ""
+) -> dict[str, Any]:
+    found: dict[str, Any] = {"alert": name, "expr": expr}
+    if hold:
+        found["for"] = hold
+    found["labels"] = dict(labels)
+    found["annotations"] = {"summary": summary}
+    return found
+
+
+def _threshold(rule: AlertRule) -> str | None:
+    if rule.window_s != _EXPOSED_WINDOW_S:
+        return None
+    at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
+    enough = f"rag_monitor_score_samples{at} >= {rule.min_judged}"
+    widening = _widening(rule)
+
+    def end(side: str) -> str:
+        score = f"rag_monitor_score{at}"
+        return f"{score} + {widening} * (rag_monitor_score_{side}{at} - {score})"
+
+    below = number(rule, "below")
+    if below is not None:
+        return f"{end('upper')} < {below:g} and {enough}"
+    return f"{end('lower')} > {required(rule, 'above'):g} and {enough}"
+
+
+def _drop(rule: AlertRule) -> str | None:
+    found = _OFFSETS.get(word(rule, "baseline"))
+    if rule.window_s != _EXPOSED_WINDOW_S or found is None:
+        return None
+    offset, name = found
+    at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
+    change = f"rag_monitor:score_change:{name}{at}"
+    upper = f"rag_monitor:score_change_upper:{name}{at}"
+    return (
+        f"{change} <= -{required(rule, 'min_drop'):g}"
+        f" and {change} + {_widening(rule)} * ({upper} - {change}) < 0"
+        f" and rag_monitor_score_samples{at} >= {rule.min_judged}"
+        f" and rag_monitor_score_samples{at} offset {offset} >= {rule.min_judged}"
+    )
+
+
+def _widening(rule: AlertRule) -> str:
+    """How much wider the rule's interval is than the 95% interval that `/metrics` shows."""
+    return f"{z_two_sided(required(rule, 'confidence')) / z_two_sided(0.95):.3g}"
+
+
+def _no_data(rule: AlertRule) -> str | None:
+    window = _duration(rule.window_s)
+    traces = f"rag_monitor_traces_total{_selector(rule)}"
+    return f"sum by (app) (increase({traces}[{window}])) < {required(rule, 'min_traces'):g}"
+
+
+def _latency(rule: AlertRule) -> str | None:
+    limit = number(rule, "max_ms")
+    metric = _LATENCIES.get(rule.metric or "")
+    quantile = required(rule, "quantile")
+    if metric is None or quantile not in (0.5, 0.9, 0.99) or rule.window_s != _EXPOSED_WINDOW_S:
+        return None
+    at = _selector(rule)
+    series = f"{metric}:p{quantile * 100:g}{at}"
+    enough = f"sum by (app) ({metric}_count{at}) >= {rule.min_judged}"
+    if limit is not None:
+        return f"{series} > {limit / 1000:g} and {enough}"
+    offset, _ = _OFFSETS[word(rule, "baseline")]
+    rise = 1.0 + required(rule, "min_rise")
+    return f"{series} > {rise:g} * ({series} offset {offset}) and {enough}"
+
+
+def _hit_rate(rule: AlertRule) -> str | None:
+    limit = number(rule, "min_rate")
+    if limit is None or rule.window_s != _EXPOSED_WINDOW_S:
+        return None
+    at = _selector(
+        rule, kind=rule.metric, name=word(rule, "name") or None, basis=word(rule, "basis")
+    )
+    return f"rag_monitor_hit_ratio{at} < {limit:g}"
+
+
+_NATIVE: Final[Mapping[RuleKind, Callable[[AlertRule], str | None]]] = {
+    RuleKind.THRESHOLD: _threshold,
+    RuleKind.DROP: _drop,
+    RuleKind.NO_DATA: _no_data,
+    RuleKind.LATENCY: _latency,
+    RuleKind.HIT_RATE: _hit_rate,
+}
+
+
+def _selector(rule: AlertRule, /, **labels: str | None) -> str:
+    named = {"app": None if rule.app == "*" else rule.app, **labels}
+    parts = [
+        f"{name}={json.dumps(value, ensure_ascii=False)}"
+        for name, value in named.items()
+        if value is not None
+    ]
+    return f"{{{','.join(parts)}}}" if parts else ""
+
+
+def _alert_name(rule: AlertRule) -> str:
+    words = re.findall(r"[A-Za-z0-9]+", rule.name)
+    return "RagMonitor" + ("".join(w[:1].upper() + w[1:] for w in words) or "Rule")
+
+
+def _untemplated(text: str) -> str:
+    """A name in a place that Prometheus reads as a template."""
+    return text.replace("{{", '{{ "{{" }}')
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole <= 0:
+        return ""
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "m")):
+        if whole % size == 0:
+            return f"{whole // size}{unit}"
+    return f"{whole}s"
+
+
+def _yaml(value: Any, indent: int = 0) -> str:
+    """Block YAML of mappings, lists and strings; strings are quoted as JSON, which YAML reads."""
+    pad = "  " * indent
+    if isinstance(value, Mapping):
+        lines = []
+        for key, item in value.items():
+            if isinstance(item, str):
+                lines.append(f"{pad}{key}: {json.dumps(item, ensure_ascii=False)}\n")
+            else:
+                lines.append(f"{pad}{key}:\n{_yaml(item, indent + 1)}")
+        return "".join(lines)
+    return "".join(f"{pad}- {_yaml(item, indent + 1).lstrip()}" for item in value)

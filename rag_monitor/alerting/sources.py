@@ -1,0 +1,70 @@
+"""The estimates of the aggregation stage, with what rules ask besides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from rag_monitor.aggregation.baselines import BaselineKind
+from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
+from rag_monitor.aggregation.totals import RollupSource
+from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.stored import AppSummary
+from rag_monitor.domain.window import Estimate, Series, Window
+
+
+class TraceReads(Protocol):
+    """What alerting asks of the traces; the store's `traces` is one."""
+
+    def apps(self, project: str) -> Sequence[AppSummary]:
+        """The applications with traces."""
+        ...
+
+    def worst(
+        self, project: str, app: str, metric: str, window: Window, limit: int = 5
+    ) -> Sequence[str]:
+        """Ids of the traces with the lowest scores, the lowest first."""
+        ...
+
+
+class RollupEstimates(Estimates):
+    """An `EstimateSource` for the engine.
+
+    Args:
+        source: Loads rollups.
+        traces: Lists apps and finds the worst traces.
+        budget: What is left of a project's judging budget; None: there is no limit.
+        options: Levels and limits.
+    """
+
+    def __init__(
+        self,
+        source: RollupSource,
+        traces: TraceReads,
+        *,
+        budget: Callable[[str], BudgetState] | None = None,
+        options: EstimateOptions | None = None,
+    ) -> None:
+        super().__init__(source, options)
+        self._traces = traces
+        self._budget = budget
+
+    def apps(self, project: str) -> Sequence[str]:
+        """The applications whose traces are still kept."""
+        return [summary.app for summary in self._traces.apps(project)]
+
+    def worst(
+        self, project: str, app: str, metric: str, window: Window, limit: int
+    ) -> Sequence[str]:
+        """Ids of the traces with the lowest scores, the lowest first."""
+        return self._traces.worst(project, app, metric, window, limit)
+
+    def budget(self, project: str) -> BudgetState:
+        """What is left of today's judging budget."""
+        return BudgetState(remaining=1.0) if self._budget is None else self._budget(project)
+
+    def release_baseline(
+        self, series: Series, window: Window, *, min_judged: int | None = None
+    ) -> Estimate | None:
+        """The last stretch, as long as `window`, of the release before `series.release`."""
+        return self.baseline(series, window, BaselineKind.PREVIOUS_RELEASE, min_judged=min_judged)

@@ -1,0 +1,54 @@
+"""`rag-monitor backfill`: judge stored traces again, after showing what that costs."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from rag_monitor.cli.output import AsJson, print_fields, print_json
+from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+
+_PATH = "/api/v1/evaluations"
+
+
+def backfill(
+    app: Annotated[str | None, typer.Option(help="Only this application.")] = None,
+    release: Annotated[str | None, typer.Option(help="Only this release.")] = None,
+    since: Annotated[
+        str | None, typer.Option("--from", help="ISO 8601 time; default: 24 hours ago.")
+    ] = None,
+    until: Annotated[str | None, typer.Option("--to", help="ISO 8601 time; default: now.")] = None,
+    judge: Annotated[str | None, typer.Option(help="Default: the configured judge.")] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="At most so many.")] = 1000,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Start without asking.")] = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    as_json: AsJson = False,
+) -> None:
+    """Show how many traces would be judged again and at what cost, then start if told so.
+
+    With --json nothing is asked: without --yes it only previews.
+    """
+    wanted = {
+        "app": app,
+        "release": release,
+        "from": since,
+        "to": until,
+        "judge": judge,
+        "limit": limit,
+    }
+    given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
+    with Remote(url, api_key) as monitor:
+        outcome = monitor.call("POST", _PATH, json=given)
+        if not as_json:
+            print_fields(outcome)
+        start = yes or (
+            not as_json and outcome["traces"] > 0 and typer.confirm("Judge these traces again?")
+        )
+        if start:
+            outcome = monitor.call("POST", _PATH, json=given | {"preview": False})
+    if as_json:
+        print_json(outcome)
+    elif start:
+        print_fields({"queued": outcome["queued"]})

@@ -1,0 +1,24 @@
+"""The option `--columns`: what a file calls its columns, and what we call them."""
+
+from __future__ import annotations
+
+from rag_monitor.errors import ConfigurationError
+
+
+def parse_columns(text: str | None) -> dict[str, str]:
+    """`frage=question,antwort=answer` as a mapping.
+
+    Raises:
+        ConfigurationError: A part is not a pair.
+    """
+    columns = {}
+    for pair in (part.strip() for part in (text or "").split(",")):
+        if not pair:
+            continue
+        theirs, sign, ours = pair.partition("=")
+        if not sign or not theirs.strip() or not ours.strip():
+            raise ConfigurationError(
+                f"--columns {pair!r}: write it as theirs=ours, e.g. frage=question"
+            )
+        columns[theirs.strip()] = ours.strip()
+    return columns

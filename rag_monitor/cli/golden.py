@@ -1,0 +1,153 @@
+"""`rag-monitor golden`: ask a live application labelled questions, once or on a schedule."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from rag_monitor.cli.columns import parse_columns
+from rag_monitor.cli.judging import RowsFile
+from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
+from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.errors import ConfigurationError, RagMonitorError
+
+
+def golden(
+    file: RowsFile,
+    endpoint: Annotated[str, typer.Option(help="Where the application answers questions.")],
+    app: Annotated[str, typer.Option(help="Application name the answers are stored under.")],
+    every: Annotated[float, typer.Option(min=0, help="Minutes between runs; 0: run once.")] = 0.0,
+    runs: Annotated[int, typer.Option(min=0, help="Stop after so many; 0: never.")] = 0,
+    question_field: Annotated[
+        str, typer.Option(help="Field of the request; dots reach into objects.")
+    ] = "question",
+    answer_field: Annotated[
+        str | None, typer.Option(help="Field of the reply, or of each event of a stream.")
+    ] = None,
+    contexts_field: Annotated[
+        str | None, typer.Option(help="Field with the retrieved passages.")
+    ] = None,
+    body: Annotated[str | None, typer.Option(help="Further request fields, as JSON.")] = None,
+    header: Annotated[
+        list[str] | None, typer.Option(help="Request header `Name: value`; may be repeated.")
+    ] = None,
+    columns: Annotated[
+        str | None, typer.Option(help="Columns of the file: theirs=ours, comma-separated.")
+    ] = None,
+    timeout: Annotated[float, typer.Option(min=0.1, help="Seconds per question.")] = 60.0,
+    release: Annotated[str | None, typer.Option(help="Release of the application.")] = None,
+    environment: Annotated[str | None, typer.Option(help="Environment it runs in.")] = None,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    as_json: AsJson = False,
+) -> None:
+    """Answers become traces with the tag `golden`: judged and alerted on like live ones."""
+    from rag_monitor.evaluation.golden import Endpoint, EndpointOptions
+
+    options = EndpointOptions(
+        url=endpoint,
+        question_field=question_field,
+        answer_field=answer_field,
+        contexts_field=contexts_field,
+        body=_body(body),
+        headers=_headers(header or []),
+        timeout_s=timeout,
+    )
+    named = {"app": app, "release": release, "environment": environment}
+    application = Endpoint(options)
+    done = 0
+    outcome: dict[str, Any] = {}
+    try:
+        with Remote(url, api_key) as monitor:
+            while True:
+                began = time.monotonic()
+                outcome = _once(
+                    file, parse_columns(columns), application, monitor, named, quiet=as_json
+                )
+                print_json(outcome) if as_json else print_fields(outcome)
+                done += 1
+                if not every or done == runs:
+                    break
+                time.sleep(max(0.0, every * 60 - (time.monotonic() - began)))
+    finally:
+        application.close()
+    if outcome["failed"] or outcome["rejected"]:
+        raise typer.Exit(1)
+
+
+def _once(
+    file: Path,
+    columns: Mapping[str, str],
+    application: Any,
+    monitor: Remote,
+    named: Mapping[str, Any],
+    *,
+    quiet: bool,
+) -> dict[str, Any]:
+    """One pass over the set; every answer is sent as soon as it is there."""
+    from rag_monitor.evaluation.golden import as_trace, golden_rows
+    from rag_monitor.evaluation.rows import BadRow, count_rows
+
+    outcome = {"questions": 0, "answered": 0, "failed": 0, "stored": 0, "rejected": 0}
+    began = time.monotonic()
+    with Progress(console=progress_console(quiet), transient=True) as bar:
+        task = bar.add_task(file.name, total=count_rows(file))
+        for row in golden_rows(file, columns):
+            outcome["questions"] += 1
+            bar.advance(task)
+            if isinstance(row, BadRow):
+                outcome["failed"] += 1
+                print_remark(f"row {row.number + 1}: {row.reason}")
+                continue
+            started_at = datetime.now(UTC)
+            answer = application.ask(row["question"])
+            if answer.error:
+                outcome["failed"] += 1
+                print_remark(f"{row.get('id') or row['question'][:60]}: {answer.error}")
+            else:
+                outcome["answered"] += 1
+            _store(monitor, as_trace(row, answer, started_at=started_at, **named), outcome)
+    if not outcome["questions"]:
+        raise RagMonitorError(f"{file} holds no questions")
+    return {**outcome, "seconds": round(time.monotonic() - began, 2)}
+
+
+def _store(monitor: Remote, trace: Mapping[str, Any], outcome: dict[str, int]) -> None:
+    try:
+        reply = monitor.call("POST", "/api/v1/traces", json=dict(trace))
+    except ConfigurationError:
+        raise
+    except RagMonitorError as error:
+        outcome["rejected"] += 1
+        print_remark(f"not stored: {error}")
+        return
+    outcome["stored" if reply.get("accepted") else "rejected"] += 1
+    for problem in reply.get("errors", ()):
+        print_remark(f"not stored: {problem}")
+
+
+def _body(text: str | None) -> dict[str, Any]:
+    try:
+        value = json.loads(text) if text else {}
+    except ValueError as error:
+        raise ConfigurationError(f"--body is not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise ConfigurationError('--body is a JSON object, e.g. {"stream": false}')
+    return value
+
+
+def _headers(lines: list[str]) -> dict[str, str]:
+    headers = {}
+    for line in lines:
+        name, sign, value = line.partition(":")
+        if not sign or not name.strip():
+            raise ConfigurationError(f"--header {line!r}: write it as Name: value")
+        headers[name.strip()] = value.strip()
+    return headers

@@ -1,0 +1,246 @@
+"""One evaluation of one file: all metrics in one pass, resumable, in constant memory."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import Final
+
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.dataset import (
+    DatasetRow,
+    JudgeScorer,
+    RowResult,
+    Scorer,
+    as_line,
+    metrics_of,
+    run_rows,
+)
+from rag_monitor.evaluation.labelled import read_labelled
+from rag_monitor.evaluation.lines import (
+    Line,
+    LineWriter,
+    check_kind,
+    drop_broken_end,
+    open_lines,
+    read_lines,
+    scores_of,
+)
+from rag_monitor.evaluation.model_scores import (
+    EncoderScorer,
+    PerplexityScorer,
+)
+from rag_monitor.evaluation.reference_judging import CORRECTNESS_METRIC, ReferenceJudgeScorer
+from rag_monitor.evaluation.reference_scores import (
+    EntityScorer,
+    RankingScorer,
+    TextScorer,
+    counts_of,
+    pair_of,
+)
+from rag_monitor.evaluation.selection import choose, features_of
+from rag_monitor.evaluation.tally import Tally
+from rag_monitor.judges.judge import Judge
+from rag_monitor.metrics.rag.correctness import SIMILARITY_SHARE
+from rag_monitor.metrics.text.encoder import Encoder
+from rag_monitor.metrics.text.meteor import meteor_stages
+from rag_monitor.metrics.text.perplexity import PerplexityModel
+from rag_monitor.metrics.text.similarity import SimilarityScorer
+from rag_monitor.metrics.text.suite import TextOptions
+
+_PEEK: Final = 200
+"""Rows looked at to see which labels a file carries."""
+_BATCH_JUDGED: Final = 32
+_BATCH_TEXT: Final = 200
+_FEW_ROWS: Final = 500
+"""Below this, starting worker processes takes longer than the work."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FileOptions:
+    """How a file is evaluated."""
+
+    metrics: tuple[str, ...] | None = None
+    """None: everything the rows have labels for and the judge can answer."""
+    columns: Mapping[str, str] = field(default_factory=dict)
+    output: Path | None = None
+    resume: bool = False
+    text: TextOptions = field(default_factory=TextOptions)
+    processes: int = 2
+    k: int | None = None
+    """Cut-off of ranking metrics; None: the whole list."""
+    encoder: str | None = None
+    perplexity: str | None = None
+    similarity_share: float = SIMILARITY_SHARE
+    worst: int = 10
+
+
+class FileEvaluation:
+    """Scores the rows of a file and adds them up.
+
+    Args:
+        path: The rows.
+        options: What to compute.
+        judge: Who answers; None: metrics that need no judge.
+        rows: How many there are, if known.
+
+    Raises:
+        ConfigurationError: The file, a metric, a model or the file to go on with is not usable.
+    """
+
+    def __init__(
+        self, path: Path, options: FileOptions, judge: Judge | None, rows: int | None = None
+    ) -> None:
+        if options.output is not None:
+            check_kind(options.output)
+        self._options = options
+        self._judge = judge
+        self._total = rows
+        source = (labelled.row for labelled in read_labelled(path, options.columns))
+        head = list(islice(source, _PEEK))
+        self._rows: Iterator[DatasetRow] = chain(head, source)
+        self.selection = choose(
+            options.metrics,
+            features_of(head),
+            metrics_of(judge) if judge else (),
+            encoder=options.encoder is not None,
+            perplexity=options.perplexity is not None,
+        )
+        self._check()
+        self.tally = Tally(self.selection, options.worst)
+        self.resumed = 0
+        """Rows taken over from an interrupted run."""
+
+    def _check(self) -> None:
+        chosen = self.selection
+        if not chosen.names:
+            raise ConfigurationError(
+                "there is nothing to compute: the rows carry no reference and no labels, and there"
+                " is no judge; name one with --judge"
+            )
+        if chosen.needs_judge and self._judge is None:
+            name = (*chosen.judge, *chosen.reference_judge)[0]
+            raise ConfigurationError(f"{name} needs a judge: name one with --judge")
+        blends = CORRECTNESS_METRIC in chosen.reference_judge and self._options.similarity_share
+        if blends and self._options.encoder is None:
+            raise ConfigurationError(
+                f"{CORRECTNESS_METRIC} blends in semantic similarity: add --bertscore-model, or"
+                " --similarity-weight 0 to judge statements alone"
+            )
+
+    async def run(self, on_row: Callable[[], None] = lambda: None) -> None:
+        """Score every row that has no line yet; a row that fails is counted, not fatal."""
+        options = self._options
+        with ExitStack() as stack:
+            rows = self._rows
+            if options.resume and options.output is not None and options.output.exists():
+                rows = self._finished(options.output, rows, on_row)
+            scorers = self._scorers(stack)
+            writer = self._writer(stack)
+            batch = _BATCH_JUDGED if self.selection.needs_judge else _BATCH_TEXT
+            async for result in run_rows(rows, scorers, batch=batch, ahead=options.processes + 2):
+                self.tally.add(result)
+                if writer is not None:
+                    writer.write(as_line(result, self.selection.names))
+                on_row()
+
+    def notes(self) -> list[str]:
+        """What a reader must know about how it was measured, as `key` or `key=value`."""
+        found = []
+        options, chosen = self._options, self.selection
+        if "meteor" in chosen.text:
+            found.append(f"meteor={'+'.join(meteor_stages())}")
+        if options.text.tokenizer.terms:
+            found.append(f"terms={len(options.text.tokenizer.terms)}")
+        if options.k is not None and chosen.ranking:
+            found.append(f"k={options.k}")
+        if options.encoder:
+            found.append(f"encoder={Path(options.encoder).name}")
+        if options.perplexity:
+            found.append(f"perplexity_model={Path(options.perplexity).name}")
+        if CORRECTNESS_METRIC in chosen.reference_judge:
+            found.append(f"similarity_share={options.similarity_share:g}")
+        if self.resumed:
+            found.append(f"resumed={self.resumed}")
+        return found
+
+    def _writer(self, stack: ExitStack) -> LineWriter | None:
+        output = self._options.output
+        if output is None:
+            return None
+        append = self._options.resume and output.exists()
+        writer = open_lines(output, self.selection.names, append=append)
+        stack.callback(writer.close)
+        return writer
+
+    def _scorers(self, stack: ExitStack) -> list[Scorer]:
+        options, chosen = self._options, self.selection
+        scorers: list[Scorer] = []
+        encoder = Encoder(options.encoder) if options.encoder else None
+        if self._judge is not None and chosen.judge:
+            scorers.append(JudgeScorer(self._judge, chosen.judge))
+        if self._judge is not None and chosen.reference_judge:
+            similarity = SimilarityScorer(encoder).score if encoder else None
+            scorers.append(
+                ReferenceJudgeScorer(
+                    self._judge, chosen.reference_judge, similarity, options.similarity_share
+                )
+            )
+        if chosen.text:
+            few = self._total is not None and self._total < _FEW_ROWS
+            text = TextScorer(
+                chosen.text, options.text, 0 if few else options.processes, self.tally.add_counts
+            )
+            scorers.append(stack.enter_context(text))
+        if encoder is not None and chosen.encoder:
+            scorers.append(EncoderScorer(encoder, chosen.encoder))
+        if options.perplexity and chosen.perplexity:
+            scorers.append(
+                PerplexityScorer(PerplexityModel(options.perplexity), self.tally.add_tokens)
+            )
+        if chosen.entities:
+            scorers.append(EntityScorer())
+        if chosen.ranking:
+            scorers.append(RankingScorer(chosen.ranking, options.k))
+        return scorers
+
+    def _finished(
+        self, output: Path, rows: Iterator[DatasetRow], on_row: Callable[[], None]
+    ) -> Iterator[DatasetRow]:
+        """Count the lines that are there, and return the rows that have none."""
+        drop_broken_end(output)
+        if not output.stat().st_size:
+            return rows
+        for place, line in enumerate(read_lines(output), start=1):
+            row = next(rows, None)
+            self._match(output, place, line, row)
+            if row is not None:
+                self._take_over(line, row)
+            self.resumed += 1
+            on_row()
+        return rows
+
+    def _match(self, output: Path, place: int, line: Line, row: DatasetRow | None) -> None:
+        if row is None or str(line["id"]) != str(row.id):
+            there = "no row" if row is None else f"row {row.id}"
+            raise ConfigurationError(
+                f"{output.name}, line {place} is row {line['id']}, but the input has {there} there:"
+                " --resume goes on with the same input only"
+            )
+        if set(line["scores"]) != set(self.selection.names):
+            raise ConfigurationError(
+                f"{output.name} was written with other metrics; name the same ones with --metrics,"
+                " or write another file"
+            )
+
+    def _take_over(self, line: Line, row: DatasetRow) -> None:
+        error = row.error
+        scores = () if row.trace is None else scores_of(line)
+        self.tally.add(RowResult(id=row.id, scores=scores, error=error, row=row))
+        if row.trace is not None and any(n.startswith("bleu_") for n in self.selection.text):
+            counts = counts_of(pair_of(row.trace), self._options.text)
+            if counts is not None:
+                self.tally.add_counts(row.trace, counts)

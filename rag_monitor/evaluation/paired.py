@@ -1,0 +1,182 @@
+"""Two evaluations of the same rows, compared row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from rag_monitor.errors import RagMonitorError
+from rag_monitor.evaluation.lines import read_lines
+from rag_monitor.evaluation.selection import SMALLER_IS_BETTER
+from rag_monitor.statistics.agreement import clustered_bootstrap
+from rag_monitor.statistics.moments import mean_from_sums
+from rag_monitor.statistics.wilson import Interval, z_two_sided
+
+_BOOTSTRAP_UP_TO: Final = 200
+_RUNS: Final = 1_000
+_NOISE: Final = 1e-12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricDifference:
+    """One metric, B minus A, over the rows that both scored."""
+
+    metric: str
+    rows: int
+    a: float
+    b: float
+    difference: float
+    lower: float | None
+    """95 % interval of the mean difference; None for a single row."""
+    upper: float | None
+    better: int
+    """Rows where B is better."""
+    worse: int
+    verdict: str
+    """`better`, `worse` or `same`: what the whole interval says."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regression:
+    """One row that lost."""
+
+    id: str
+    metric: str
+    a: float
+    b: float
+    loss: float
+    """How much worse B is; above 0."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """B against A."""
+
+    rows: int
+    """Ids in both files."""
+    only_a: int
+    only_b: int
+    repeated: int
+    """Lines left out because their id had occurred before."""
+    metrics: tuple[MetricDifference, ...]
+    regressions: tuple[Regression, ...]
+    """Worst first."""
+
+    def as_dict(self) -> dict[str, Any]:
+        """For JSON."""
+        return asdict(self)
+
+
+def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
+    """Paired differences of two outputs of `evaluate`.
+
+    Args:
+        a: Before.
+        b: After.
+        worst: Regressions to list.
+
+    Raises:
+        ConfigurationError: A file is not an output of `evaluate`.
+        RagMonitorError: No row, or no metric, is in both files.
+    """
+    before, repeated_a = _by_id(a)
+    after, repeated_b = _by_id(b)
+    shared = [id_ for id_ in before if id_ in after]
+    if not shared:
+        raise RagMonitorError(f"{a.name} and {b.name} have no row id in common")
+    names = list(dict.fromkeys(name for id_ in shared for name in before[id_] if after[id_]))
+    pairs = {name: _pairs(name, shared, before, after) for name in names}
+    metrics = [_difference(name, rows) for name, rows in pairs.items() if rows]
+    if not metrics:
+        raise RagMonitorError(f"{a.name} and {b.name} have no scored metric in common")
+    losses = [
+        Regression(id=id_, metric=name, a=x, b=y, loss=-_gain(name, x, y))
+        for name, rows in pairs.items()
+        for id_, x, y in rows
+        if _gain(name, x, y) < -_NOISE and name != "perplexity"
+    ]
+    losses.sort(key=lambda row: (-row.loss, row.id))
+    return Comparison(
+        rows=len(shared),
+        only_a=len(before) - len(shared),
+        only_b=len(after) - len(shared),
+        repeated=repeated_a + repeated_b,
+        metrics=tuple(metrics),
+        regressions=tuple(losses[:worst]),
+    )
+
+
+def _by_id(path: Path) -> tuple[dict[str, dict[str, float]], int]:
+    rows: dict[str, dict[str, float]] = {}
+    repeated = 0
+    for line in read_lines(path):
+        id_ = str(line.get("id"))
+        repeated += id_ in rows
+        scores = line["scores"].items()
+        rows.setdefault(
+            id_,
+            {
+                name: float(value)
+                for name, value in scores
+                if isinstance(value, int | float) and not isinstance(value, bool)
+            },
+        )
+    return rows, repeated
+
+
+def _pairs(
+    name: str,
+    shared: Sequence[str],
+    before: dict[str, dict[str, float]],
+    after: dict[str, dict[str, float]],
+) -> list[tuple[str, float, float]]:
+    return [
+        (id_, before[id_][name], after[id_][name])
+        for id_ in shared
+        if name in before[id_] and name in after[id_]
+    ]
+
+
+def _gain(name: str, a: float, b: float) -> float:
+    return a - b if name in SMALLER_IS_BETTER else b - a
+
+
+def _difference(name: str, rows: Sequence[tuple[str, float, float]]) -> MetricDifference:
+    changes = [b - a for _, a, b in rows]
+    gains = [_gain(name, a, b) for _, a, b in rows]
+    n = len(rows)
+    mean = sum(changes) / n
+    interval = _interval(changes)
+    return MetricDifference(
+        metric=name,
+        rows=n,
+        a=sum(a for _, a, _ in rows) / n,
+        b=sum(b for _, _, b in rows) / n,
+        difference=mean,
+        lower=interval.lower if interval else None,
+        upper=interval.upper if interval else None,
+        better=sum(gain > _NOISE for gain in gains),
+        worse=sum(gain < -_NOISE for gain in gains),
+        verdict=_verdict(name, interval),
+    )
+
+
+def _interval(changes: Sequence[float]) -> Interval | None:
+    """Bootstrap of the pairs while there are few, the normal interval beyond."""
+    n = len(changes)
+    if n < 2:
+        return None
+    if n <= _BOOTSTRAP_UP_TO:
+        return clustered_bootstrap(changes, range(n), lambda xs: sum(xs) / len(xs), runs=_RUNS)
+    mean = mean_from_sums(n, sum(changes), sum(x * x for x in changes))
+    reach = z_two_sided(0.95) * mean.se
+    return Interval(mean.value - reach, mean.value + reach)
+
+
+def _verdict(name: str, interval: Interval | None) -> str:
+    if interval is None or interval.lower <= 0 <= interval.upper:
+        return "same"
+    up = interval.lower > 0
+    return "better" if up != (name in SMALLER_IS_BETTER) else "worse"

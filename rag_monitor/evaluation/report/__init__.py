@@ -1,0 +1,1 @@
+"""What an evaluation found, for people and for programs: terminal, JSON, Markdown, HTML."""

@@ -1,0 +1,162 @@
+"""Which metrics an evaluation computes: those named, else all that the rows have labels for."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rag_monitor.errors import ConfigurationError, UnknownMetric
+from rag_monitor.evaluation.dataset import DatasetRow
+from rag_monitor.evaluation.model_scores import ENCODER_METRICS, PERPLEXITY_METRIC
+from rag_monitor.evaluation.reference_judging import REFERENCE_JUDGED
+from rag_monitor.evaluation.reference_scores import ENTITY_METRIC, RANKING_METRICS
+from rag_monitor.metrics.rag import METRICS
+from rag_monitor.metrics.text.suite import TEXT_METRICS
+
+DEFAULT_TEXT: Final = (
+    "bleu_1",
+    "bleu_4",
+    "rouge_1",
+    "rouge_2",
+    "rouge_l",
+    "meteor",
+    "exact_match",
+    "token_f1",
+    "character_f1",
+)
+"""Text metrics of rows with a reference when none are named."""
+
+SMALLER_IS_BETTER: Final = frozenset(
+    {"perplexity", "refusal_rate", "noise_sensitivity", "noise_sensitivity_irrelevant"}
+)
+"""Metrics whose rise is a loss."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Features:
+    """What the first rows of a file carry."""
+
+    reference: bool = False
+    ranking: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Selection:
+    """The metrics of one evaluation, by who computes them."""
+
+    judge: tuple[str, ...] = ()
+    reference_judge: tuple[str, ...] = ()
+    text: tuple[str, ...] = ()
+    ranking: tuple[str, ...] = ()
+    encoder: tuple[str, ...] = ()
+    perplexity: bool = False
+    entities: bool = False
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """All of them, in the order of columns."""
+        return (
+            *self.judge,
+            *self.reference_judge,
+            *self.text,
+            *self.encoder,
+            *((PERPLEXITY_METRIC,) if self.perplexity else ()),
+            *((ENTITY_METRIC,) if self.entities else ()),
+            *self.ranking,
+        )
+
+    @property
+    def needs_judge(self) -> bool:
+        """Whether any of them asks a judge."""
+        return bool(self.judge or self.reference_judge)
+
+
+ALL_METRICS: Final = Selection(
+    judge=METRICS,
+    reference_judge=REFERENCE_JUDGED,
+    text=TEXT_METRICS,
+    ranking=tuple(RANKING_METRICS),
+    encoder=ENCODER_METRICS,
+    perplexity=True,
+    entities=True,
+).names
+"""Every name that can be asked for."""
+
+
+def features_of(rows: Iterable[DatasetRow]) -> Features:
+    """What any of `rows` carries."""
+    reference = ranking = False
+    for row in rows:
+        expected = row.trace.expected if row.trace else None
+        if expected is not None:
+            reference = reference or bool(expected.references and row.trace and row.trace.answer)
+            ranking = ranking or bool(expected.relevant_ids or expected.context_labels)
+    return Features(reference=reference, ranking=ranking)
+
+
+def choose(
+    names: Sequence[str] | None,
+    features: Features,
+    judge_metrics: Sequence[str],
+    *,
+    encoder: bool = False,
+    perplexity: bool = False,
+) -> Selection:
+    """The metrics to compute.
+
+    Args:
+        names: What was asked for; None: everything the rows, the judge and the models allow.
+        features: What the rows carry.
+        judge_metrics: What the judge can answer; empty without a judge.
+        encoder: An encoder was given.
+        perplexity: A language model was given.
+
+    Raises:
+        UnknownMetric: A name is none of ours.
+        ConfigurationError: A name needs a model that was not given.
+    """
+    if names is None:
+        return Selection(
+            judge=tuple(judge_metrics),
+            text=DEFAULT_TEXT if features.reference else (),
+            ranking=tuple(RANKING_METRICS) if features.ranking else (),
+            encoder=ENCODER_METRICS if encoder and features.reference else (),
+            perplexity=perplexity,
+        )
+    for name in names:
+        _check(name, encoder=encoder, perplexity=perplexity)
+    return Selection(
+        judge=_of(names, METRICS),
+        reference_judge=_of(names, REFERENCE_JUDGED),
+        text=_of(names, TEXT_METRICS),
+        ranking=_of(names, RANKING_METRICS),
+        encoder=_of(names, ENCODER_METRICS),
+        perplexity=PERPLEXITY_METRIC in names,
+        entities=ENTITY_METRIC in names,
+    )
+
+
+def _of(names: Sequence[str], family: Collection[str]) -> tuple[str, ...]:
+    return tuple(name for name in dict.fromkeys(names) if name in family)
+
+
+def _check(name: str, *, encoder: bool, perplexity: bool) -> None:
+    if name not in ALL_METRICS:
+        near = difflib.get_close_matches(name, ALL_METRICS, n=1)
+        hint = f" (did you mean {near[0]}?)" if near else ""
+        raise UnknownMetric(
+            f"there is no metric {name!r}{hint}; there are {', '.join(ALL_METRICS)}"
+        )
+    if name in ENCODER_METRICS and not encoder:
+        raise ConfigurationError(f"{name} needs an encoder: add --bertscore-model NAME-OR-FOLDER")
+    if name == PERPLEXITY_METRIC and not perplexity:
+        raise ConfigurationError(
+            "perplexity needs a language model: add --perplexity-model NAME-OR-FOLDER"
+        )
+
+
+def needs_judge(names: Sequence[str] | None) -> bool:
+    """Whether any of the names, or the default, asks a judge."""
+    return names is None or any(name in METRICS or name in REFERENCE_JUDGED for name in names)

@@ -1,0 +1,96 @@
+"""Reads fields out of a JSON object and says what is wrong in words that help to mend it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_monitor.errors import MalformedPayload
+from rag_monitor.ingest.text import clean_text
+
+
+@dataclass(slots=True)
+class Reader:
+    """Reads fields of one object.
+
+    Every method returns None for a field that is absent or null, and raises `MalformedPayload` for
+    one of the wrong form: the message names the field and says what it must be.
+    """
+
+    values: Mapping[str, Any]
+    where: str = ""
+
+    def fail(self, name: str, wanted: str) -> MalformedPayload:
+        """The error for a field that is not `wanted`; shows a little of what came."""
+        shown = repr(self.values.get(name))
+        shown = clean_text(shown if len(shown) <= 40 else shown[:37] + "...")
+        return MalformedPayload(f"`{self.where}{name}` must be {wanted}, not {shown}")
+
+    def text(self, name: str) -> str | None:
+        """A string; numbers are spelled out."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, str):
+            return clean_text(value)
+        if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**64:
+            return str(value)
+        raise self.fail(name, "a string")
+
+    def number(self, name: str, low: float | None = None) -> float | None:
+        """A finite number, at least `low`."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        wanted = "a finite number" if low is None else f"a finite number of at least {low:g}"
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            raise self.fail(name, wanted)
+        if not -1e308 < value < 1e308 or (low is not None and value < low):
+            raise self.fail(name, wanted)
+        return float(value)
+
+    def whole(self, name: str, low: int = 0) -> int | None:
+        """An integer from `low` to 2^63 - 1."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, float) and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
+            raise self.fail(name, f"a whole number of at least {low}")
+        return value
+
+    def flag(self, name: str) -> bool | None:
+        """true, false, 1 or 0."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int) and value in (0, 1):
+            return bool(value)
+        raise self.fail(name, "true or false")
+
+    def mapping(self, name: str) -> Mapping[str, Any] | None:
+        """An object."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, Mapping):
+            return value
+        raise self.fail(name, "an object")
+
+    def items(self, name: str) -> Sequence[Any] | None:
+        """A list."""
+        value = self.values.get(name)
+        if value is None or isinstance(value, list | tuple):
+            return value
+        raise self.fail(name, "a list")
+
+    def texts(self, name: str) -> tuple[str, ...] | None:
+        """A list of strings; one string counts as a list of one."""
+        value = self.values.get(name)
+        if value is None:
+            return None
+        if isinstance(value, str):
+            return (clean_text(value),)
+        if isinstance(value, list | tuple) and all(isinstance(item, str) for item in value):
+            return tuple(clean_text(item) for item in value)
+        raise self.fail(name, "a list of strings")

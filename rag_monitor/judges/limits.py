@@ -1,0 +1,194 @@
+"""The one owner of retries: attempts with jitter, a deadline, concurrency and a circuit breaker.
+
+Clients below it must not retry by themselves, or the tries multiply.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Final, TypeVar
+
+from rag_monitor import telemetry
+from rag_monitor.errors import ConfigurationError, JudgeTimeout, JudgeUnavailable
+
+T = TypeVar("T")
+
+_MAX_RETRY_AFTER_S: Final = 300.0
+
+
+class Overloaded(JudgeUnavailable):
+    """The judge asked us to come back later."""
+
+    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
+        """What the server said, in seconds; None when it said nothing."""
+
+
+class NotNow(JudgeUnavailable):
+    """The judge refuses us until somebody mends something (key, model name, credit)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LimitOptions:
+    """How patient to be with a judge that is reached over a network."""
+
+    attempt_timeout_s: float = 30.0
+    """One try, from sending to the last byte."""
+    deadline_s: float = 120.0
+    """One judgement with all its calls, tries and waits."""
+    attempts: int = 12
+    """Tries per call, the first included."""
+    backoff_s: float = 0.5
+    """Wait before the second try; doubles, with full jitter."""
+    backoff_cap_s: float = 15.0
+    concurrency: int = 16
+    """Calls in flight at once."""
+    breaker_failures: int = 10
+    """So many failed tries in a row open the breaker."""
+    breaker_open_s: float = 5.0
+    """So long nothing is sent; then one call tries."""
+
+    def __post_init__(self) -> None:
+        for name in ("attempt_timeout_s", "deadline_s", "backoff_s", "backoff_cap_s"):
+            if getattr(self, name) <= 0:
+                raise ConfigurationError(f"{name} must be above 0, not {getattr(self, name)}")
+        for name in ("attempts", "concurrency", "breaker_failures"):
+            if getattr(self, name) < 1:
+                raise ConfigurationError(f"{name} must be at least 1, not {getattr(self, name)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Deadline:
+    """The moment, on a monotonic clock, when a judgement must be there."""
+
+    at: float
+
+
+class Limits:
+    """Runs calls within the limits. One per judge; all its calls share the breaker.
+
+    Args:
+        options: How patient to be.
+        now: Monotonic seconds.
+        sleep: Waits for seconds.
+        draw: Uniform number in 0 to 1, for the jitter.
+    """
+
+    def __init__(
+        self,
+        options: LimitOptions,
+        *,
+        now: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+        draw: Callable[[], float] = random.random,
+    ) -> None:
+        self.options = options
+        self._now = now
+        self._sleep = sleep
+        self._draw = draw
+        self._slots = asyncio.Semaphore(options.concurrency)
+        self._breaker = _Breaker(options, now)
+        self.attempts = 0
+        """Tries so far, for figures."""
+
+    def deadline(self) -> Deadline:
+        """The deadline of a judgement that starts now."""
+        return Deadline(self._now() + self.options.deadline_s)
+
+    async def call(self, attempt: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
+        """Run `attempt` until it answers.
+
+        Tries again after `JudgeUnavailable` and `JudgeTimeout`; everything else is passed on.
+
+        Raises:
+            JudgeUnavailable: Every try failed, or the breaker stays open beyond the deadline.
+            JudgeTimeout: The deadline passed, or the last try took too long.
+        """
+        for number in range(1, self.options.attempts + 1):
+            await self._wait_for_breaker(deadline)
+            try:
+                result = await self._once(attempt, deadline)
+            except (JudgeUnavailable, JudgeTimeout) as error:
+                self._breaker.failed()
+                pause = self._pause(number, error)
+                last = number == self.options.attempts or isinstance(error, NotNow)
+                if last or self._now() + pause >= deadline.at:
+                    raise
+                telemetry.dropped("judges", error.reason)
+                await self._sleep(pause)
+            except Exception:
+                self._breaker.answered()
+                raise
+            else:
+                self._breaker.answered()
+                return result
+        raise JudgeUnavailable  # pragma: no cover - the last round returns or raises
+
+    async def _once(self, attempt: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
+        left = deadline.at - self._now()
+        if left <= 0:
+            raise JudgeTimeout
+        try:
+            async with asyncio.timeout(left):
+                await self._slots.acquire()
+        except TimeoutError:
+            raise JudgeTimeout("no free slot for a call before the deadline") from None
+        try:
+            self.attempts += 1
+            limit = min(self.options.attempt_timeout_s, deadline.at - self._now())
+            async with asyncio.timeout(max(0.0, limit)):
+                return await attempt()
+        except TimeoutError:
+            raise JudgeTimeout(f"the judge did not answer within {limit:.1f} s") from None
+        finally:
+            self._slots.release()
+
+    async def _wait_for_breaker(self, deadline: Deadline) -> None:
+        while (pause := self._breaker.closed_in()) > 0:
+            if self._now() + pause >= deadline.at:
+                raise JudgeUnavailable(
+                    f"the judge failed {self.options.breaker_failures} times in a row; "
+                    f"nothing is sent for another {pause:.1f} s"
+                )
+            await self._sleep(pause)
+
+    def _pause(self, number: int, error: Exception) -> float:
+        asked = error.retry_after_s if isinstance(error, Overloaded) else None
+        ceiling = min(self.options.backoff_cap_s, self.options.backoff_s * 2 ** (number - 1))
+        jitter: float = ceiling * (0.5 + 0.5 * self._draw())
+        if asked is None:
+            return jitter
+        return min(max(0.0, asked), _MAX_RETRY_AFTER_S) + self._draw() * self.options.backoff_s
+
+
+class _Breaker:
+    """Opens after failures in a row; then lets one call through per interval until one answers."""
+
+    def __init__(self, options: LimitOptions, now: Callable[[], float]) -> None:
+        self._options = options
+        self._now = now
+        self._failures = 0
+        self._open_until = 0.0
+
+    def closed_in(self) -> float:
+        """Seconds until the caller may try; 0 gives it leave."""
+        if self._failures < self._options.breaker_failures:
+            return 0.0
+        left = self._open_until - self._now()
+        if left > 0:
+            return left
+        self._open_until = self._now() + self._options.breaker_open_s
+        return 0.0
+
+    def failed(self) -> None:
+        self._failures += 1
+        if self._failures >= self._options.breaker_failures:
+            self._open_until = self._now() + self._options.breaker_open_s
+
+    def answered(self) -> None:
+        self._failures = 0

@@ -1,0 +1,280 @@
+"""From a plan to a judgement: which calls are made, and what their answers mean."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rag_monitor.domain.judgement import (
+    Aspect,
+    JudgeIdentity,
+    Judgement,
+    KeyPoint,
+    KeyPointSource,
+    Statement,
+    Verdict,
+)
+from rag_monitor.domain.ports import Embedder
+from rag_monitor.errors import JudgeOutputInvalid
+from rag_monitor.judges.evidence import gather
+from rag_monitor.judges.hardening import clean, suspicion
+from rag_monitor.judges.limits import Deadline, Limits
+from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
+from rag_monitor.judges.openai_compatible.form import MAX_INFERRED, Answers
+from rag_monitor.judges.openai_compatible.lists import ListWriter
+from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
+from rag_monitor.judges.openai_compatible.structured import Sight, StructuredAsker
+from rag_monitor.judges.openai_compatible.tokens import TokenAsker
+from rag_monitor.judges.openai_compatible.transport import ChatTransport, Meter
+from rag_monitor.judges.prompts import PromptSet, prompts_for
+from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of
+from rag_monitor.judges.similarity import cosines
+
+VERDICT_MISSING = "verdict_missing"
+_MAX_STATEMENTS = 40
+_LISTED = {
+    "inferred_key_points": Aspect.COVERAGE,
+    "summary_questions": Aspect.SUMMARY_QUESTION,
+}
+
+
+@dataclass(slots=True)
+class _Inquiry:
+    """One judgement under way."""
+
+    plan: Plan
+    prompts: PromptSet
+    deadline: Deadline
+    meter: Meter
+    sight: Sight
+
+
+class Inquirer:
+    """Makes the calls a plan needs."""
+
+    def __init__(
+        self,
+        options: OpenAICompatibleOptions,
+        chat: AdaptiveChat,
+        transport: ChatTransport,
+        limits: Limits,
+        embedder: Embedder | None,
+        canary: str,
+    ) -> None:
+        self._options = options
+        self._transport = transport
+        self._limits = limits
+        self._embedder = embedder
+        self._structured = StructuredAsker(options, chat, canary)
+        self._tokens = TokenAsker(options, chat)
+        self._lists = ListWriter(chat, options.reasks)
+
+    async def inquire(self, plan: Plan, identity: JudgeIdentity, meter: Meter) -> Judgement:
+        """Ask everything the plan needs, verdicts and regenerated questions side by side.
+
+        Raises:
+            JudgeError: No judgement came about.
+        """
+        inquiry = _Inquiry(
+            plan=plan,
+            prompts=prompts_for(plan.request),
+            deadline=self._limits.deadline(),
+            meter=meter,
+            sight=Sight(self._options.max_input_chars),
+        )
+        try:
+            async with asyncio.TaskGroup() as group:
+                asked = group.create_task(self._verdicts(inquiry))
+                similar = group.create_task(self._similarities(inquiry))
+        except BaseExceptionGroup as failures:
+            raise failures.exceptions[0] from None
+        return _conclude(inquiry, identity, asked.result(), similar.result())
+
+    async def _verdicts(self, inquiry: _Inquiry) -> Answers:
+        plan = inquiry.plan
+        if self._options.verdicts is VerdictMode.STRUCTURED:
+            return await self._form(inquiry, plan.questions, _wanted_lists(plan))
+        await self._write_items(inquiry)
+        if self._options.verdicts is VerdictMode.LOGPROBS:
+            if not plan.questions:
+                return Answers()
+            return await self._tokens.ask(
+                plan,
+                plan.questions,
+                inquiry.prompts,
+                inquiry.sight,
+                inquiry.deadline,
+                inquiry.meter,
+            )
+        answers = Answers()
+        for group in _single_steps(plan.questions):
+            found = await self._form(inquiry, group, ())
+            answers.probabilities |= found.probabilities
+            answers.evidence |= found.evidence
+        return answers
+
+    async def _form(
+        self, inquiry: _Inquiry, questions: Sequence[Question], lists: Sequence[str]
+    ) -> Answers:
+        return await self._structured.ask(
+            inquiry.plan,
+            questions,
+            lists,
+            inquiry.prompts,
+            inquiry.sight,
+            inquiry.deadline,
+            inquiry.meter,
+        )
+
+    async def _write_items(self, inquiry: _Inquiry) -> None:
+        """Let the model write what is to be asked about, where the one call cannot do it."""
+        plan = inquiry.plan
+        shown = gather(plan.request, inquiry.sight.max_chars).data
+        exact = self._options.verdicts is VerdictMode.EXACT
+        supports = [q for q in plan.questions if q.aspect is Aspect.SUPPORT]
+        if exact and supports and plan.request.statements is None:
+            texts = await self._write(inquiry, "statements", _MAX_STATEMENTS, shown)
+            plan.statements = tuple(_placed(text, plan.request.answer) for text in texts)
+            rest = [q for q in plan.questions if q.aspect is not Aspect.SUPPORT]
+            plan.questions = [*questions_of(plan, Aspect.SUPPORT), *rest]
+        if plan.infer_key_points:
+            only_question = {"question": shown["question"]}
+            texts = await self._write(inquiry, "key_points", MAX_INFERRED, only_question)
+            plan.key_points = tuple(
+                KeyPoint(text=text, source=KeyPointSource.INFERRED) for text in texts
+            )
+            plan.questions += questions_of(plan, Aspect.COVERAGE)
+        if plan.summary_questions:
+            passages = {"passages": shown.get("passages", {})}
+            texts = await self._write(inquiry, "summary_questions", MAX_INFERRED, passages)
+            plan.questions += [
+                Question(aspect=Aspect.SUMMARY_QUESTION, index=i, text=text)
+                for i, text in enumerate(texts)
+            ]
+
+    async def _write(
+        self,
+        inquiry: _Inquiry,
+        kind: str,
+        count: int,
+        evidence: dict[str, Any],
+        *,
+        exactly: bool = False,
+    ) -> list[str]:
+        return await self._lists.write(
+            kind,
+            count,
+            evidence,
+            inquiry.prompts,
+            inquiry.deadline,
+            inquiry.meter,
+            exactly=exactly,
+        )
+
+    async def _similarities(self, inquiry: _Inquiry) -> tuple[Verdict, ...] | str:
+        """One verdict per regenerated question, or why there is none."""
+        plan = inquiry.plan
+        if not plan.regenerate:
+            return ()
+        answer = {"answer": clean(plan.request.answer)[: inquiry.sight.max_chars]}
+        try:
+            questions = await self._write(
+                inquiry, "questions", self._options.questions, answer, exactly=True
+            )
+            values = cosines(await self._embed([plan.request.question, *questions], inquiry))
+        except JudgeOutputInvalid:
+            return VERDICT_MISSING
+        return tuple(
+            Verdict(
+                aspect=Aspect.QUESTION_SIMILARITY, probability=value, raw=value, index=i, text=text
+            )
+            for i, (text, value) in enumerate(zip(questions, values, strict=True))
+        )
+
+    async def _embed(self, texts: Sequence[str], inquiry: _Inquiry) -> Sequence[Sequence[float]]:
+        if self._embedder is not None:
+            return await asyncio.to_thread(self._embedder.embed, texts)
+        return await self._limits.call(
+            lambda: self._transport.embed(texts, inquiry.meter), inquiry.deadline
+        )
+
+
+def _wanted_lists(plan: Plan) -> list[str]:
+    wanted = ["inferred_key_points"] if plan.infer_key_points else []
+    return [*wanted, "summary_questions"] if plan.summary_questions else wanted
+
+
+def _single_steps(questions: Sequence[Question]) -> list[list[Question]]:
+    """Questions as separate steps: one per passage, one per other aspect."""
+    steps: dict[tuple[Aspect, int], list[Question]] = {}
+    for question in questions:
+        place = question.index if question.aspect in PER_PASSAGE else -1
+        steps.setdefault((question.aspect, place), []).append(question)
+    return list(steps.values())
+
+
+def _placed(text: str, answer: str) -> Statement:
+    start = answer.find(text)
+    return (
+        Statement(text=text, start=0, end=len(answer))
+        if start < 0
+        else Statement(text=text, start=start, end=start + len(text))
+    )
+
+
+def _conclude(
+    inquiry: _Inquiry,
+    identity: JudgeIdentity,
+    answers: Answers,
+    similar: tuple[Verdict, ...] | str,
+) -> Judgement:
+    plan = inquiry.plan
+    missing = dict(plan.missing) | answers.refused
+    verdicts = list(plan.settled)
+    for question in plan.questions:
+        value = answers.probabilities.get(question)
+        if value is None:
+            missing.setdefault(question.aspect, VERDICT_MISSING)
+            continue
+        place = answers.evidence.get(question.index) if question.aspect is Aspect.SUPPORT else None
+        verdicts.append(question.verdict(value, evidence=place, reason=answers.notes.get(question)))
+    _add_lists(plan, answers, verdicts, missing)
+    if isinstance(similar, str):
+        missing[Aspect.QUESTION_SIMILARITY] = similar
+    else:
+        verdicts += similar
+    declines = any(v.aspect is Aspect.NONCOMMITTAL and v.holds for v in verdicts)
+    return Judgement(
+        identity=identity,
+        verdicts=tuple(verdicts),
+        missing=missing,
+        refusal=plan.refusal or declines,
+        suspect=_suspect(inquiry),
+        coverage=inquiry.sight.coverage,
+    )
+
+
+def _add_lists(
+    plan: Plan, answers: Answers, verdicts: list[Verdict], missing: dict[Aspect, str]
+) -> None:
+    asked_by_name = {q.aspect for q in plan.questions}
+    for name in _wanted_lists(plan):
+        aspect = _LISTED[name]
+        if aspect in asked_by_name:
+            continue
+        rows = answers.lists.get(name)
+        if rows is None:
+            missing[aspect] = VERDICT_MISSING
+            continue
+        for index, (text, value) in enumerate(rows):
+            question = Question(aspect=aspect, index=index, text=text)
+            verdicts.append(question.verdict(value, reason="inferred"))
+
+
+def _suspect(inquiry: _Inquiry) -> str | None:
+    if inquiry.meter.notes:
+        return sorted(inquiry.meter.notes)[0]
+    request = inquiry.plan.request
+    return suspicion([request.question, request.answer, *(request.contexts or ())])

@@ -1,0 +1,240 @@
+"""The judge behind any OpenAI-compatible server."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+from rag_monitor import telemetry
+from rag_monitor.domain.judgement import (
+    Aspect,
+    JudgeIdentity,
+    Judgement,
+    JudgeRequest,
+    JudgeUsage,
+)
+from rag_monitor.domain.ports import BudgetLedger, Embedder, ReplyCache
+from rag_monitor.errors import JudgeError
+from rag_monitor.judges import known_answers, remembered
+from rag_monitor.judges.accounting import Account, estimate_usage
+from rag_monitor.judges.limits import Limits
+from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
+from rag_monitor.judges.openai_compatible.inquiry import Inquirer
+from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
+from rag_monitor.judges.openai_compatible.probe import probe_server
+from rag_monitor.judges.openai_compatible.transport import ChatTransport, Meter
+from rag_monitor.judges.prompts import prompts_hash
+from rag_monitor.judges.questions import Plan, Splitter, make_plan
+
+_log = logging.getLogger(__name__)
+
+NAME: Final = "openai_compatible"
+
+
+class OpenAICompatibleJudge:
+    """Asks a model over HTTP. One instance per event loop.
+
+    Args:
+        options: Server, model and how to ask.
+        ledger: Keeps the budget; None: no budget.
+        cache: Remembers judgements; None: nothing is remembered.
+        embedder: For answer_relevancy; None: the server's `embedding_model`, if one is set.
+        splitter: Takes answers apart; None: the rules of `language.claims`.
+        limits: Retries and deadlines; None: made from the options.
+    """
+
+    def __init__(
+        self,
+        options: OpenAICompatibleOptions,
+        *,
+        ledger: BudgetLedger | None = None,
+        cache: ReplyCache | None = None,
+        embedder: Embedder | None = None,
+        splitter: Splitter | None = None,
+        limits: Limits | None = None,
+    ) -> None:
+        self._options = options
+        self._cache = cache
+        self._splitter = splitter
+        self._account = Account(ledger, NAME)
+        self._transport = ChatTransport(options)
+        self._limits = limits or Limits(options.limits)
+        self._chat = AdaptiveChat(options, self._transport, self._limits)
+        canary = secrets.token_hex(8)
+        self._inquirer = Inquirer(
+            options, self._chat, self._transport, self._limits, embedder, canary
+        )
+        self._embeds = embedder is not None or options.embedding_model is not None
+        self._identity = JudgeIdentity(
+            name=NAME, model=_model_name(options, embedder), prompts=prompts_hash()
+        )
+        self._judged = 0
+        self._probes = 0
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        """Name, model and how it is asked, hash of all prompts."""
+        return self._identity
+
+    @property
+    def aspects(self) -> frozenset[Aspect]:
+        """All; QUESTION_SIMILARITY needs an embedder."""
+        return frozenset(Aspect) - (set() if self._embeds else {Aspect.QUESTION_SIMILARITY})
+
+    async def judge(self, request: JudgeRequest) -> Judgement:
+        """Judge one trace within the deadline.
+
+        Raises:
+            JudgeUnavailable: Not reachable, overloaded, or it refuses our key.
+            JudgeTimeout: No answer within the deadline.
+            JudgeOutputInvalid: No usable reply, however often it was asked.
+            BudgetExhausted: The budget does not allow another judgement.
+        """
+        key = ""
+        if self._cache is not None:
+            key = remembered.cache_key(request, self._identity, self._parameters())
+            stored = await asyncio.to_thread(self._cache.get, key)
+            known = None if stored is None else remembered.load(stored, self._identity)
+            if known is not None:
+                return known
+        judgement = await self._judge_fresh(request)
+        if self._cache is not None and remembered.worth_keeping(judgement):
+            await asyncio.to_thread(
+                lambda cache: cache.put(
+                    key, remembered.dump(judgement), project=request.project, trace_id=request.key
+                ),
+                self._cache,
+            )
+        return judgement
+
+    async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
+        """Judge several traces at once; `limits.concurrency` calls are in flight.
+
+        A known-answer probe joins every `probe_every` traces. When one fails, the batch's
+        judgements are marked suspect.
+        """
+        probe = self._due_probe(len(requests))
+        everything = [*requests, probe] if probe is not None else list(requests)
+        results = await asyncio.gather(*(self._outcome(request) for request in everything))
+        if probe is None:
+            return results
+        *real, check = results
+        if isinstance(check, Judgement) and known_answers.passed(check):
+            return real
+        telemetry.dropped("judges", known_answers.WRONG)
+        if not isinstance(check, Judgement):
+            _log.info("a known-answer probe got no judgement: %s", check)
+            return real
+        _log.warning("judge %s got a known answer wrong; its batch is suspect", self._identity)
+        return [_mark(result) for result in real]
+
+    async def probe(self) -> Capabilities:
+        """Find out what the server can do; cached per URL and model, shown by `doctor`.
+
+        Raises:
+            JudgeError: The server cannot be used at all.
+        """
+        return await probe_server(self._chat, self._limits.deadline())
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self._transport.close()
+
+    async def _outcome(self, request: JudgeRequest) -> Judgement | Exception:
+        try:
+            return await self.judge(request)
+        except JudgeError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - one trace must not spoil its neighbours
+            _log.exception("judging %s failed", request.key)
+            return error
+
+    async def _judge_fresh(self, request: JudgeRequest) -> Judgement:
+        began = time.perf_counter()
+        plan = make_plan(request, frozenset(Aspect), self._splitter)
+        if plan.regenerate and not self._embeds:
+            plan.regenerate = False
+            plan.missing[Aspect.QUESTION_SIMILARITY] = "no_embedder"
+        if not _has_work(plan):
+            return _finished(plan, self._identity)
+        estimate = estimate_usage(request, self._price, _calls(plan, self._options))
+        await self._account.reserve(request.project, estimate)
+        meter = Meter()
+        try:
+            judgement = await self._inquirer.inquire(plan, self._identity, meter)
+        finally:
+            usage = self._usage(meter, time.perf_counter() - began)
+            await self._account.settle(request.project, estimate, usage)
+        return replace(judgement, usage=usage)
+
+    def _usage(self, meter: Meter, seconds: float) -> JudgeUsage:
+        return JudgeUsage(
+            calls=meter.calls,
+            input_tokens=meter.input_tokens,
+            output_tokens=meter.output_tokens,
+            seconds=seconds,
+            cost=self._price(meter.input_tokens, meter.output_tokens),
+        )
+
+    def _price(self, input_tokens: int, output_tokens: int) -> float:
+        price = self._options.price
+        return (
+            input_tokens * price.input_per_million + output_tokens * price.output_per_million
+        ) / 1_000_000
+
+    def _parameters(self) -> dict[str, object]:
+        options = self._options
+        return {
+            "base_url": options.base_url,
+            "verdicts": options.verdicts.value,
+            "questions": options.questions,
+            "max_input_chars": options.max_input_chars,
+            "extra_body": dict(options.extra_body),
+        }
+
+    def _due_probe(self, count: int) -> JudgeRequest | None:
+        every = self._options.probe_every
+        before, self._judged = self._judged, self._judged + count
+        if not every or self._judged // every == before // every:
+            return None
+        self._probes += 1
+        return known_answers.probe_request(self._probes)
+
+
+def _model_name(options: OpenAICompatibleOptions, embedder: Embedder | None) -> str:
+    parts = [options.model]
+    if options.verdicts is not VerdictMode.STRUCTURED:
+        parts.append(options.verdicts.value)
+    embeds = embedder.name if embedder is not None else options.embedding_model
+    return "+".join([*parts, embeds] if embeds else parts)
+
+
+def _has_work(plan: Plan) -> bool:
+    return bool(
+        plan.questions or plan.regenerate or plan.infer_key_points or plan.summary_questions
+    )
+
+
+def _finished(plan: Plan, identity: JudgeIdentity) -> Judgement:
+    return Judgement(
+        identity=identity,
+        verdicts=tuple(plan.settled),
+        missing=plan.missing,
+        refusal=plan.refusal,
+    )
+
+
+def _calls(plan: Plan, options: OpenAICompatibleOptions) -> int:
+    asked = 1 if options.verdicts is VerdictMode.STRUCTURED else max(1, len(plan.questions))
+    return asked + plan.regenerate
+
+
+def _mark(result: Judgement | Exception) -> Judgement | Exception:
+    if isinstance(result, Judgement) and result.suspect is None:
+        return replace(result, suspect=known_answers.WRONG)
+    return result

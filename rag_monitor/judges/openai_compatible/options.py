@@ -1,0 +1,106 @@
+"""Settings of the judge behind an OpenAI-compatible server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from enum import StrEnum
+from typing import Any, Final
+
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.judges.limits import LimitOptions
+
+
+class VerdictMode(StrEnum):
+    """How verdicts are asked for."""
+
+    STRUCTURED = "structured"
+    """One call a trace; the model writes probabilities as JSON."""
+    LOGPROBS = "logprobs"
+    """One token per verdict over a shared prefix; probabilities are read from logprobs."""
+    EXACT = "exact"
+    """The multi-step way of Ragas, with our prompts: statements by the model, one call per
+    metric, one per passage. For comparisons; costs several times more."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Price:
+    """Money per million tokens, in any one currency."""
+
+    input_per_million: float = 0.0
+    output_per_million: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OpenAICompatibleOptions:
+    """What `[judges.openai_compatible]` may say."""
+
+    base_url: str
+    """Up to and including `/v1`."""
+    model: str
+    api_key: str = field(default="none", repr=False)
+    verdicts: VerdictMode = VerdictMode.STRUCTURED
+    questions: int = 3
+    """Questions regenerated from the answer for answer_relevancy."""
+    embedding_model: str | None = None
+    """Served at the same URL; needed for answer_relevancy unless an embedder is given."""
+    max_input_chars: int = 200_000
+    """Passages beyond it are cut and `coverage` says so."""
+    reasks: int = 3
+    """Further calls when a reply is unusable or leaves verdicts out."""
+    probe_every: int = 100
+    """Known-answer probes: one per so many traces; 0: none."""
+    warm_prefix: bool = True
+    """With logprobs: wait for the first verdict, so that the others find the prefix cached."""
+    extra_body: Mapping[str, Any] = field(default_factory=dict)
+    """Sent with every chat request, e.g. `chat_template_kwargs = {enable_thinking = false}`."""
+    limits: LimitOptions = field(default_factory=LimitOptions)
+    price: Price = field(default_factory=Price)
+
+    def __post_init__(self) -> None:
+        if not self.base_url.startswith(("http://", "https://")):
+            raise ConfigurationError(
+                "judges.openai_compatible.base_url must start with http:// or https://"
+            )
+        if not self.model:
+            raise ConfigurationError("judges.openai_compatible.model must name a model")
+        if self.questions < 1 or self.reasks < 0 or self.max_input_chars < 1_000:
+            raise ConfigurationError(
+                "judges.openai_compatible: questions must be at least 1, reasks at least 0, "
+                "max_input_chars at least 1000"
+            )
+
+
+_NESTED: Final[Mapping[str, type[Any]]] = {"limits": LimitOptions, "price": Price}
+
+
+def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
+    """Options from a table of settings.
+
+    Raises:
+        ConfigurationError: A setting is missing, unknown or has an unusable value.
+    """
+    where = "judges.openai_compatible"
+    values = dict(raw)
+    _check(values, OpenAICompatibleOptions, where)
+    for name in ("base_url", "model"):
+        if not values.get(name):
+            raise ConfigurationError(f"{where}.{name} is missing")
+    for name, kind in _NESTED.items():
+        if isinstance(values.get(name), Mapping):
+            _check(values[name], kind, f"{where}.{name}")
+            values[name] = kind(**values[name])
+    try:
+        values["verdicts"] = VerdictMode(values.get("verdicts", VerdictMode.STRUCTURED))
+        return OpenAICompatibleOptions(**values)
+    except (TypeError, ValueError) as error:
+        raise ConfigurationError(f"{where}: {error}") from None
+
+
+def _check(values: Mapping[str, Any], kind: type[Any], where: str) -> None:
+    known = {f.name for f in fields(kind)}
+    for name in values:
+        if name not in known:
+            raise ConfigurationError(
+                f"{where} has no setting {name!r}; known are {', '.join(sorted(known))}"
+            )

@@ -1,0 +1,126 @@
+"""One-token verdicts: every question is a call of one token over a prefix all calls share."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Sequence
+
+from rag_monitor.judges.evidence import gather
+from rag_monitor.judges.hardening import draw_boundary, fenced
+from rag_monitor.judges.labels import LOW_LABEL_MASS, MIN_LABEL_MASS, LabelVerdict, verdict_of
+from rag_monitor.judges.limits import Deadline
+from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, TooLong
+from rag_monitor.judges.openai_compatible.form import Answers
+from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
+from rag_monitor.judges.openai_compatible.structured import Sight
+from rag_monitor.judges.openai_compatible.transport import ChatReply, Meter
+from rag_monitor.judges.prompts import PromptSet
+from rag_monitor.judges.questions import Plan, Question, question_text
+
+
+def read_labels(
+    top: Sequence[tuple[str, float]], yes: Sequence[str], no: Sequence[str]
+) -> LabelVerdict:
+    """Read P = mass(yes) / (mass(yes) + mass(no)); never renormalised over a small label mass."""
+    yes_labels = {label.strip().casefold() for label in yes}
+    no_labels = {label.strip().casefold() for label in no}
+    masses = [0.0, 0.0]
+    for token, logprob in top:
+        label = token.strip().casefold()
+        if label in yes_labels:
+            masses[0] += math.exp(logprob)
+        elif label in no_labels:
+            masses[1] += math.exp(logprob)
+    total = sum(masses)
+    bounded = 0.0 in masses
+    if bounded and total >= MIN_LABEL_MASS:
+        smallest = math.exp(min(logprob for _, logprob in top)) if len(top) > 1 else 1.0 - total
+        masses[masses.index(0.0)] = min(max(smallest, 0.0), max(masses))
+        return LabelVerdict(masses[0] / sum(masses), min(total, 1.0), bounded=True)
+    return verdict_of(*masses)
+
+
+class TokenAsker:
+    """Puts each question as one call of one token."""
+
+    def __init__(self, options: OpenAICompatibleOptions, chat: AdaptiveChat) -> None:
+        self._options = options
+        self._chat = chat
+
+    async def ask(
+        self,
+        plan: Plan,
+        questions: Sequence[Question],
+        prompts: PromptSet,
+        sight: Sight,
+        deadline: Deadline,
+        meter: Meter,
+    ) -> Answers:
+        """Answers to all questions, or an error.
+
+        Raises:
+            JudgeError: One of the calls failed; half a trace is no judgement.
+        """
+        while True:
+            try:
+                return await self._ask(plan, questions, prompts, sight, deadline, meter)
+            except TooLong:
+                sight.narrow()
+
+    async def _ask(
+        self,
+        plan: Plan,
+        questions: Sequence[Question],
+        prompts: PromptSet,
+        sight: Sight,
+        deadline: Deadline,
+        meter: Meter,
+    ) -> Answers:
+        evidence = gather(plan.request, sight.max_chars)
+        sight.coverage = min(sight.coverage, evidence.coverage)
+        prefix = fenced(draw_boundary(), evidence.data) + "\n" + prompts.verdict["closing"] + " "
+
+        async def put(question: Question) -> ChatReply:
+            text = question_text(question, prompts, has_query=bool(plan.request.query))
+            messages = [
+                {"role": "system", "content": prompts.verdict["system"]},
+                {"role": "user", "content": prefix + text},
+            ]
+            return await self._chat.one_token(messages, deadline, meter)
+
+        first = 1 if self._options.warm_prefix else 0
+        replies = [await put(question) for question in questions[:first]]
+        replies += await _all([put(question) for question in questions[first:]])
+        answers = Answers()
+        for question, reply in zip(questions, replies, strict=True):
+            _read(question, reply, prompts, answers)
+        return answers
+
+
+async def _all(calls: Sequence[object]) -> list[ChatReply]:
+    """Run calls together; the first failure cancels the rest."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(call) for call in calls]  # type: ignore[arg-type,var-annotated]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def _read(question: Question, reply: ChatReply, prompts: PromptSet, answers: Answers) -> None:
+    if reply.top_logprobs:
+        verdict = read_labels(reply.top_logprobs, prompts.yes, prompts.no)
+        if verdict.bounded:
+            answers.notes[question] = "bounded"
+    else:
+        verdict = _read_text(reply.content or "", prompts)
+        answers.notes[question] = "text_verdict"
+    if verdict.probability is None:
+        answers.refused[question.aspect] = LOW_LABEL_MASS
+    else:
+        answers.probabilities[question] = verdict.probability
+
+
+def _read_text(text: str, prompts: PromptSet) -> LabelVerdict:
+    return read_labels([(text.strip().rstrip(".。"), 0.0)], prompts.yes, prompts.no)

@@ -1,0 +1,45 @@
+"""The judge on your own GPU (or, slower, CPU): every verdict of a trace in one forward pass.
+
+Imports torch and transformers only when a judge is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.judges.packed.options import PackedOptions, read_options
+
+if TYPE_CHECKING:
+    from rag_monitor.judges.packed.judge import PackedJudge
+
+__all__ = ["PackedJudge", "PackedOptions", "create"]
+
+
+def create(options: Mapping[str, Any], **services: Any) -> PackedJudge:
+    """Load the model named in `[judges.packed]`, test it and make the judge.
+
+    Args:
+        options: The settings, see `PackedOptions`.
+        services: `embedder`, `splitter`, `ledger`, as the class takes them.
+
+    Raises:
+        ConfigurationError: A setting is wrong, a library is missing, or the model cannot be used.
+    """
+    settings = read_options(options)
+    try:
+        from rag_monitor.judges.packed import loading
+    except ModuleNotFoundError as error:
+        raise ConfigurationError(
+            "the packed judge needs torch and transformers: pip install 'rag-monitor[gpu]'"
+        ) from error
+    return loading.load_judge(settings, **services)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "PackedJudge":
+        from rag_monitor.judges.packed.judge import PackedJudge
+
+        return PackedJudge
+    raise AttributeError(name)

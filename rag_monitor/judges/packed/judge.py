@@ -1,0 +1,370 @@
+"""The packed judge: all verdicts of a trace in one forward pass of a local model."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from rag_monitor.domain.judgement import (
+    Aspect,
+    JudgeIdentity,
+    Judgement,
+    JudgeRequest,
+    JudgeUsage,
+    KeyPoint,
+    KeyPointSource,
+    Statement,
+    Verdict,
+)
+from rag_monitor.domain.ports import BudgetLedger, Embedder
+from rag_monitor.errors import BudgetExhausted, JudgeError, JudgeOutputInvalid
+from rag_monitor.judges.accounting import Account, estimate_usage
+from rag_monitor.judges.evidence import gather
+from rag_monitor.judges.hardening import draw_boundary, fenced, suspicion
+from rag_monitor.judges.labels import LOW_LABEL_MASS, verdict_of
+from rag_monitor.judges.packed.engine import PackedEngine
+from rag_monitor.judges.packed.generation import Writer
+from rag_monitor.judges.packed.options import PackedOptions
+from rag_monitor.judges.packed.template import ChatTemplate
+from rag_monitor.judges.packed.tree import Tree
+from rag_monitor.judges.prompts import PromptSet, prompts_for, prompts_hash
+from rag_monitor.judges.questions import (
+    Plan,
+    Question,
+    Splitter,
+    make_plan,
+    question_text,
+    questions_of,
+)
+from rag_monitor.judges.similarity import cosines
+
+NAME: Final = "packed"
+_LOGITS: Final = frozenset(Aspect) - {Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION}
+_MAX_WRITTEN: Final = 6
+_MAX_STATEMENTS: Final = 40
+_CHARS_PER_TOKEN: Final = 6
+
+
+@dataclass(slots=True)
+class _Case:
+    """One trace under way."""
+
+    plan: Plan
+    prompts: PromptSet
+    tree: Tree | None = None
+    coverage: float = 1.0
+    similarities: tuple[Verdict, ...] = ()
+
+
+class PackedJudge:
+    """Judges on this machine's GPU or CPU. Everything runs on one thread of its own.
+
+    Args:
+        options: Model and limits.
+        engine: The loaded model.
+        template: Its chat template.
+        writer: Writes texts, when `generate` is on.
+        embedder: For answer_relevancy.
+        splitter: Takes answers apart; None: the rules of `language.claims`.
+        ledger: Keeps the budget; None: no budget.
+    """
+
+    def __init__(
+        self,
+        options: PackedOptions,
+        engine: PackedEngine,
+        template: ChatTemplate,
+        *,
+        writer: Writer | None = None,
+        embedder: Embedder | None = None,
+        splitter: Splitter | None = None,
+        ledger: BudgetLedger | None = None,
+    ) -> None:
+        self._options = options
+        self._engine = engine
+        self._template = template
+        self._writer = writer
+        self._embedder = embedder
+        self._splitter = splitter
+        self._account = Account(ledger, NAME)
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="packed-judge")
+        dtype = str(engine.model.dtype).removeprefix("torch.")
+        parts = [options.model.rstrip("/").rpartition("/")[2], dtype]
+        if embedder is not None:
+            parts.append(embedder.name)
+        self._identity = JudgeIdentity(name=NAME, model="+".join(parts), prompts=prompts_hash())
+
+    @property
+    def identity(self) -> JudgeIdentity:
+        """Name, model with its number format, hash of all prompts."""
+        return self._identity
+
+    @property
+    def aspects(self) -> frozenset[Aspect]:
+        """All that logits answer; with `generate` also what needs written questions."""
+        if self._writer is None:
+            return _LOGITS
+        written = {Aspect.SUMMARY_QUESTION}
+        return _LOGITS | (written | {Aspect.QUESTION_SIMILARITY} if self._embedder else written)
+
+    async def judge(self, request: JudgeRequest) -> Judgement:
+        """Judge one trace; several at once are much cheaper, see `judge_many`.
+
+        Raises:
+            JudgeUnavailable: Memory does not suffice for even one trace.
+            BudgetExhausted: The budget does not allow it.
+        """
+        (result,) = await self.judge_many([request])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
+        """Judge several traces in as few forward passes as they fit into."""
+        if not requests:
+            return []
+        estimates = [estimate_usage(request, _free) for request in requests]
+        allowed = [
+            await self._allowed(request, estimate)
+            for request, estimate in zip(requests, estimates, strict=True)
+        ]
+        asked = [request for request, yes in zip(requests, allowed, strict=True) if yes]
+        loop = asyncio.get_running_loop()
+        found = iter(await loop.run_in_executor(self._thread, self._judge_all, asked))
+        results: list[Judgement | Exception] = [
+            next(found) if yes else BudgetExhausted() for yes in allowed
+        ]
+        for request, estimate, yes, result in zip(
+            requests, estimates, allowed, results, strict=True
+        ):
+            if yes:
+                used = result.usage if isinstance(result, Judgement) else JudgeUsage()
+                await self._account.settle(request.project, estimate, used)
+        return results
+
+    async def close(self) -> None:
+        """Stop the thread; the model's memory goes with the last reference to the judge."""
+        self._thread.shutdown(wait=True)
+
+    async def _allowed(self, request: JudgeRequest, estimate: JudgeUsage) -> bool:
+        try:
+            await self._account.reserve(request.project, estimate)
+        except BudgetExhausted:
+            return False
+        return True
+
+    def _judge_all(self, requests: Sequence[JudgeRequest]) -> list[Judgement | Exception]:
+        began = time.perf_counter()
+        try:
+            cases = [self._open(request) for request in requests]
+            self._write_items(cases)
+            for case in cases:
+                self._plant(case)
+            trees = [case.tree for case in cases if case.tree is not None]
+            masses = iter(self._engine.masses(trees))
+            done: list[Judgement | Exception] = [
+                self._conclude(case, next(masses) if case.tree is not None else [])
+                for case in cases
+            ]
+        except JudgeError as error:
+            if len(requests) == 1:
+                return [error]
+            return [outcome for request in requests for outcome in self._judge_all([request])]
+        return self._with_usage(done, cases, time.perf_counter() - began)
+
+    def _open(self, request: JudgeRequest) -> _Case:
+        able = _LOGITS if self._writer is None else frozenset(Aspect)
+        plan = make_plan(request, able, self._splitter)
+        if self._writer is None:
+            for aspect in (Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION):
+                if aspect in request.aspects:
+                    plan.missing[aspect] = "no_generator"
+            if plan.infer_key_points:
+                plan.infer_key_points = False
+                plan.missing[Aspect.COVERAGE] = "no_key_points"
+        elif plan.regenerate and self._embedder is None:
+            plan.regenerate = False
+            plan.missing[Aspect.QUESTION_SIMILARITY] = "no_embedder"
+        return _Case(plan, prompts_for(request))
+
+    def _plant(self, case: _Case) -> None:
+        """Make the tree, with passages cut until it fits."""
+        plan, prompts = case.plan, case.prompts
+        if not plan.questions:
+            return
+        system = prompts.verdict["system"]
+        has_query = bool(plan.request.query)
+        branches = tuple(
+            self._template.branch(system, question_text(q, prompts, has_query=has_query))
+            for q in plan.questions
+        )
+        room = self._options.max_tokens - sum(map(len, branches))
+        chars = self._options.max_tokens * _CHARS_PER_TOKEN
+        while True:
+            evidence = gather(plan.request, chars)
+            text = fenced(draw_boundary(), evidence.data)
+            prefix = self._template.prefix(system, text)
+            if len(prefix) <= room:
+                break
+            if chars <= _CHARS_PER_TOKEN:
+                raise JudgeOutputInvalid(
+                    "the questions alone exceed judges.packed.max_tokens; raise it"
+                )
+            chars = min(chars - 1, chars * max(room, 1) * 9 // (len(prefix) * 10))
+            chars = max(chars, _CHARS_PER_TOKEN)
+        case.tree = Tree(prefix, branches)
+        case.coverage = evidence.coverage
+
+    def _write_items(self, cases: Sequence[_Case]) -> None:
+        if self._writer is None:
+            return
+        if self._options.model_statements:
+            self._write_statements(cases)
+        self._each(
+            [case for case in cases if case.plan.infer_key_points],
+            "key_points",
+            _MAX_WRITTEN,
+            lambda shown: {"question": shown["question"]},
+            _take_key_points,
+        )
+        self._each(
+            [case for case in cases if case.plan.summary_questions],
+            "summary_questions",
+            _MAX_WRITTEN,
+            lambda shown: {"passages": shown.get("passages", {})},
+            _take_summary_questions,
+        )
+        self._each(
+            [case for case in cases if case.plan.regenerate],
+            "questions",
+            self._options.questions,
+            lambda shown: {"answer": shown["answer"]},
+            self._take_questions,
+        )
+
+    def _write_statements(self, cases: Sequence[_Case]) -> None:
+        wanted = [
+            case
+            for case in cases
+            if case.plan.request.statements is None
+            and any(q.aspect is Aspect.SUPPORT for q in case.plan.questions)
+        ]
+        self._each(wanted, "statements", _MAX_STATEMENTS, dict, _take_statements)
+
+    def _each(
+        self,
+        cases: Sequence[_Case],
+        kind: str,
+        count: int,
+        show: Callable[[dict[str, Any]], Mapping[str, Any]],
+        take: Callable[[_Case, list[str] | None], None],
+    ) -> None:
+        if not cases or self._writer is None:
+            return
+        chars = self._options.max_tokens * 2
+        tasks = [(show(gather(case.plan.request, chars).data), case.prompts) for case in cases]
+        for case, texts in zip(cases, self._writer.write(kind, count, tasks), strict=True):
+            take(case, texts)
+
+    def _take_questions(self, case: _Case, texts: list[str] | None) -> None:
+        aspect = Aspect.QUESTION_SIMILARITY
+        if texts is None or len(texts) != self._options.questions or self._embedder is None:
+            case.plan.missing[aspect] = "verdict_missing"
+            return
+        try:
+            values = cosines(self._embedder.embed([case.plan.request.question, *texts]))
+        except JudgeOutputInvalid:
+            case.plan.missing[aspect] = "verdict_missing"
+            return
+        case.similarities = tuple(
+            Verdict(aspect=aspect, probability=value, raw=value, index=i, text=text)
+            for i, (text, value) in enumerate(zip(texts, values, strict=True))
+        )
+
+    def _conclude(self, case: _Case, masses: Sequence[tuple[float, float]]) -> Judgement:
+        plan = case.plan
+        verdicts = [*plan.settled, *case.similarities]
+        missing = dict(plan.missing)
+        for question, mass in zip(plan.questions if masses else (), masses, strict=True):
+            found = verdict_of(*mass)
+            if found.probability is None:
+                missing[question.aspect] = LOW_LABEL_MASS
+            else:
+                verdicts.append(question.verdict(found.probability))
+        declines = any(v.aspect is Aspect.NONCOMMITTAL and v.holds for v in verdicts)
+        request = plan.request
+        return Judgement(
+            identity=self._identity,
+            verdicts=tuple(verdicts),
+            missing=missing,
+            refusal=plan.refusal or declines,
+            suspect=suspicion([request.question, request.answer, *(request.contexts or ())]),
+            coverage=case.coverage,
+        )
+
+    def _with_usage(
+        self, done: Sequence[Judgement | Exception], cases: Sequence[_Case], seconds: float
+    ) -> list[Judgement | Exception]:
+        on_gpu = self._engine.model.device.type == "cuda"
+        tokens = [case.tree.tokens if case.tree is not None else 0 for case in cases]
+        total = sum(tokens) or 1
+        return [
+            replace(
+                outcome,
+                usage=JudgeUsage(
+                    calls=1 if own else 0,
+                    input_tokens=own,
+                    seconds=seconds * own / total,
+                    gpu_seconds=seconds * own / total if on_gpu else 0.0,
+                ),
+            )
+            if isinstance(outcome, Judgement)
+            else outcome
+            for outcome, own in zip(done, tokens, strict=True)
+        ]
+
+
+def _free(_input_tokens: int, _output_tokens: int) -> float:
+    return 0.0
+
+
+def _take_statements(case: _Case, texts: list[str] | None) -> None:
+    plan = case.plan
+    rest = [q for q in plan.questions if q.aspect is not Aspect.SUPPORT]
+    if texts is None:
+        plan.missing[Aspect.SUPPORT] = "verdict_missing"
+        plan.questions = rest
+        return
+    answer = plan.request.answer
+    plan.statements = tuple(_placed(text, answer) for text in texts)
+    plan.questions = [*questions_of(plan, Aspect.SUPPORT), *rest]
+
+
+def _placed(text: str, answer: str) -> Statement:
+    start = answer.find(text)
+    if start < 0:
+        return Statement(text=text, start=0, end=len(answer))
+    return Statement(text=text, start=start, end=start + len(text))
+
+
+def _take_key_points(case: _Case, texts: list[str] | None) -> None:
+    if texts is None:
+        case.plan.missing[Aspect.COVERAGE] = "verdict_missing"
+        return
+    case.plan.key_points = tuple(
+        KeyPoint(text=text, source=KeyPointSource.INFERRED) for text in texts
+    )
+    case.plan.questions += questions_of(case.plan, Aspect.COVERAGE)
+
+
+def _take_summary_questions(case: _Case, texts: list[str] | None) -> None:
+    if texts is None:
+        case.plan.missing[Aspect.SUMMARY_QUESTION] = "verdict_missing"
+        return
+    case.plan.questions += [
+        Question(aspect=Aspect.SUMMARY_QUESTION, index=i, text=text) for i, text in enumerate(texts)
+    ]

@@ -1,0 +1,224 @@
+"""What a judge that reads text must ask about one trace, and what is settled without asking.
+
+Shared by the judges that put questions to a language model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from rag_monitor.domain.judgement import (
+    Aspect,
+    JudgeRequest,
+    KeyPoint,
+    KeyPointSource,
+    Statement,
+    Verdict,
+)
+from rag_monitor.judges.hardening import quoted
+from rag_monitor.judges.prompts import PromptSet
+from rag_monitor.language.claims import AnswerParts, take_apart
+
+Splitter = Callable[[str], Sequence[Statement]]
+"""From an answer to its statements."""
+
+PER_PASSAGE: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
+ONCE: Final = (Aspect.ANSWER_SUPPORTED, Aspect.GRADE, Aspect.NONCOMMITTAL)
+NEEDS_ANSWER: Final = frozenset(Aspect) - {Aspect.RELEVANCE, Aspect.COVERAGE}
+NEEDS_CONTEXTS: Final = frozenset(
+    {
+        Aspect.SUPPORT,
+        Aspect.ANSWER_SUPPORTED,
+        Aspect.COVERAGE,
+        Aspect.SUMMARY_QUESTION,
+        *PER_PASSAGE,
+    }
+)
+_NOT_OF_REFUSALS: Final = (Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED, Aspect.USE)
+_OF_STATEMENTS: Final = (Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """One yes/no question; for GRADE the probability of yes is the grade."""
+
+    aspect: Aspect
+    index: int = 0
+    """Which statement, passage, key point or summary question: 0-based."""
+    text: str = ""
+    """What is asked about, as the trace has it; empty where the question names a number only."""
+    start: int | None = None
+    end: int | None = None
+
+    def verdict(
+        self, raw: float, *, evidence: int | None = None, reason: str | None = None
+    ) -> Verdict:
+        """The answer to this question; `raw` is the uncalibrated probability of yes."""
+        return Verdict(
+            aspect=self.aspect,
+            probability=raw,
+            raw=raw,
+            index=self.index,
+            text=self.text,
+            start=self.start,
+            end=self.end,
+            evidence=evidence,
+            reason=reason,
+        )
+
+
+@dataclass(slots=True, kw_only=True)
+class Plan:
+    """One request, sorted into questions, known answers and what cannot be asked."""
+
+    request: JudgeRequest
+    statements: tuple[Statement, ...] = ()
+    key_points: tuple[KeyPoint, ...] = ()
+    questions: list[Question] = field(default_factory=list)
+    settled: list[Verdict] = field(default_factory=list)
+    missing: dict[Aspect, str] = field(default_factory=dict)
+    refusal: bool = False
+    infer_key_points: bool = False
+    """COVERAGE was asked and nobody said what must be covered."""
+    regenerate: bool = False
+    """QUESTION_SIMILARITY was asked."""
+    summary_questions: bool = False
+
+
+def split_answer(answer: str) -> tuple[Statement, ...]:
+    """The statements of an answer by the rules of `language.claims`."""
+    return _statements(take_apart(answer))
+
+
+def make_plan(
+    request: JudgeRequest, able: frozenset[Aspect], splitter: Splitter | None = None
+) -> Plan:
+    """Sort what `request` asks.
+
+    Args:
+        request: The trace and the aspects wanted.
+        able: What the judge can answer; others are missing as `unsupported_aspect`.
+        splitter: Takes the answer apart; None: `split_answer`.
+    """
+    plan = Plan(request=request)
+    parts = take_apart(request.answer)
+    plan.refusal = parts.declines
+    plan.statements = _choose_statements(request, parts, splitter)
+    plan.key_points = _choose_key_points(request, splitter or split_answer)
+    for aspect in sorted(request.aspects):
+        reason = _why_not(plan, aspect, able)
+        if reason is not None:
+            plan.missing[aspect] = reason
+        else:
+            _ask(plan, aspect)
+    return plan
+
+
+def _why_not(plan: Plan, aspect: Aspect, able: frozenset[Aspect]) -> str | None:
+    request = plan.request
+    if aspect not in able:
+        return "unsupported_aspect"
+    if aspect in NEEDS_ANSWER and not request.answer.strip():
+        return "empty_answer"
+    if aspect in NEEDS_CONTEXTS and request.contexts is None:
+        return "contexts_unknown"
+    if plan.refusal and aspect in _NOT_OF_REFUSALS:
+        return "refusal"
+    if aspect in _OF_STATEMENTS and not plan.statements:
+        return "no_statements"
+    if aspect in (*PER_PASSAGE, Aspect.SUMMARY_QUESTION) and not request.contexts:
+        return "no_contexts"
+    return _no_key_points(plan) if aspect is Aspect.COVERAGE else None
+
+
+def _no_key_points(plan: Plan) -> str | None:
+    labelled = plan.request.key_points is not None
+    if plan.key_points or (not labelled and not plan.request.references):
+        return None if plan.key_points or plan.request.contexts else "no_contexts"
+    return "no_key_points"
+
+
+def _ask(plan: Plan, aspect: Aspect) -> None:
+    if aspect is Aspect.QUESTION_SIMILARITY:
+        plan.regenerate = True
+    elif aspect is Aspect.SUMMARY_QUESTION:
+        plan.summary_questions = True
+    elif aspect is Aspect.COVERAGE and not plan.key_points:
+        plan.infer_key_points = True
+    else:
+        for question in questions_of(plan, aspect):
+            known = _known(plan, question)
+            if known is None:
+                plan.questions.append(question)
+            else:
+                plan.settled.append(known)
+
+
+def questions_of(plan: Plan, aspect: Aspect) -> list[Question]:
+    """The yes/no questions of one aspect."""
+    if aspect is Aspect.SUPPORT:
+        return [
+            Question(aspect=aspect, index=i, text=s.text, start=s.start, end=s.end)
+            for i, s in enumerate(plan.statements)
+        ]
+    if aspect is Aspect.COVERAGE:
+        return [
+            Question(aspect=aspect, index=i, text=point.text)
+            for i, point in enumerate(plan.key_points)
+        ]
+    if aspect in PER_PASSAGE:
+        return [Question(aspect=aspect, index=i) for i in range(len(plan.request.contexts or ()))]
+    return [Question(aspect=aspect)]
+
+
+def question_text(question: Question, prompts: PromptSet, *, has_query: bool) -> str:
+    """The question in words; text of the trace stands in it as one JSON string."""
+    kind = question.aspect.value
+    if question.aspect is Aspect.RELEVANCE and has_query:
+        kind = "relevance_to_query"
+    before, after = prompts.ask[kind]
+    if question.aspect in PER_PASSAGE:
+        return f"{before}{question.index + 1}{after}"
+    return before + (quoted(question.text) if question.text else "") + after
+
+
+def _known(plan: Plan, question: Question) -> Verdict | None:
+    """Answers that follow from the rules: nothing recalled, a refusal, an answer of no words."""
+    aspect = question.aspect
+    if aspect in (*_OF_STATEMENTS, Aspect.COVERAGE) and not plan.request.contexts:
+        return question.verdict(0.0, reason="no_contexts")
+    if aspect is Aspect.NONCOMMITTAL and plan.refusal:
+        return question.verdict(1.0, reason="refusal_rule")
+    if aspect is Aspect.GRADE and _says_nothing(plan.request):
+        return question.verdict(0.0, reason="says_nothing")
+    return None
+
+
+def _says_nothing(request: JudgeRequest) -> bool:
+    said = "".join(c for c in request.answer.casefold() if c.isalnum())
+    asked = "".join(c for c in request.question.casefold() if c.isalnum())
+    return not said or said == asked
+
+
+def _choose_statements(
+    request: JudgeRequest, parts: AnswerParts, splitter: Splitter | None
+) -> tuple[Statement, ...]:
+    if request.statements is not None:
+        return request.statements
+    return _statements(parts) if splitter is None else tuple(splitter(request.answer))
+
+
+def _statements(parts: AnswerParts) -> tuple[Statement, ...]:
+    return tuple(Statement(text=c.text, start=c.start, end=c.end) for c in parts.claims)
+
+
+def _choose_key_points(request: JudgeRequest, splitter: Splitter) -> tuple[KeyPoint, ...]:
+    if request.key_points is not None:
+        return request.key_points
+    return tuple(
+        KeyPoint(text=statement.text, source=KeyPointSource.REFERENCE)
+        for reference in request.references
+        for statement in splitter(reference)
+    )

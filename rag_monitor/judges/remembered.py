@@ -1,0 +1,62 @@
+"""Judgements in the reply cache: keyed by everything that could change them."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from rag_monitor.domain.judgement import (
+    Aspect,
+    JudgeIdentity,
+    Judgement,
+    JudgeRequest,
+    JudgeUsage,
+    Verdict,
+)
+
+
+def cache_key(request: JudgeRequest, identity: JudgeIdentity, parameters: Mapping[str, Any]) -> str:
+    """SHA-256 over project, judge, parameters, prompts and the whole content of the request."""
+    content = asdict(request)
+    content["key"] = ""
+    content["aspects"] = sorted(request.aspects)
+    whole = {"judge": str(identity), "parameters": dict(parameters), "request": content}
+    text = json.dumps(whole, ensure_ascii=True, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def worth_keeping(judgement: Judgement) -> bool:
+    """A judgement with gaps is asked for again instead."""
+    passing = {"verdict_missing", "low_label_mass"}
+    return not passing & set(judgement.missing.values()) and judgement.suspect is None
+
+
+def dump(judgement: Judgement) -> str:
+    """The judgement without identity and usage, as JSON."""
+    content = asdict(judgement)
+    return json.dumps(
+        {name: content[name] for name in ("verdicts", "missing", "refusal", "coverage")},
+        ensure_ascii=False,
+    )
+
+
+def load(stored: str, identity: JudgeIdentity) -> Judgement | None:
+    """What `dump` wrote; None when it cannot be read (an older release wrote it)."""
+    try:
+        content = json.loads(stored)
+        return Judgement(
+            identity=identity,
+            verdicts=tuple(
+                Verdict(**{**verdict, "aspect": Aspect(verdict["aspect"])})
+                for verdict in content["verdicts"]
+            ),
+            missing={Aspect(aspect): why for aspect, why in content["missing"].items()},
+            refusal=bool(content["refusal"]),
+            coverage=float(content["coverage"]),
+            usage=JudgeUsage(cached=True),
+        )
+    except (ValueError, TypeError, KeyError, AttributeError):
+        return None

@@ -1,0 +1,52 @@
+"""The built wheel holds everything a user needs, and nothing a user should not get."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NEEDED = (
+    "rag_monitor/py.typed",
+    "rag_monitor/store/migrations/env.py",
+    "rag_monitor/store/migrations/versions/0001_first_tables.py",
+    "rag_monitor/judges/embedded/weights.json",
+    "rag_monitor/judges/embedded/lexicon.json.gz",
+    "rag_monitor/judges/prompts/zh.toml",
+    "rag_monitor/language/traditional.txt",
+    "rag_monitor/metrics/profiles/rag.toml",
+    "rag_monitor/server/ui/chinese.json",
+    "rag_monitor_langchain/__init__.py",
+)
+MAX_BYTES = 40 * 2**20
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("hatchling", reason="building a wheel needs hatchling")
+    folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "--no-build-isolation"]
+    subprocess.run([*command, "-w", str(folder), str(ROOT)], check=True, capture_output=True)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_code_data_and_migrations(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+
+    assert [name for name in NEEDED if name not in names] == []
+
+
+@pytest.mark.slow
+def test_the_wheel_carries_no_tests_and_stays_small(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+
+    assert [n for n in names if n.startswith(("tests/", "benchmarks/", "docs/"))] == []
+    assert wheel.stat().st_size < MAX_BYTES

@@ -1,0 +1,355 @@
+"""What each kind of rule sees, and when it says that it cannot tell."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from rag_monitor.aggregation.combine import BadCount
+from rag_monitor.aggregation.estimates import Outcomes
+from rag_monitor.aggregation.latencies import LatencySummary
+from rag_monitor.alerting.evaluator import Evaluator
+from rag_monitor.alerting.options import AlertOptions
+from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
+from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.testing import EPOCH
+from tests.unit.alerting.fakes import APP, FakeEstimates, estimate, rule
+
+DROP = rule(RuleKind.DROP, metric="faithfulness")
+
+
+def _look(estimates: FakeEstimates, item: AlertRule, app: str = APP) -> Finding:
+    return Evaluator(estimates, AlertOptions()).look(item, app, EPOCH)
+
+
+def _against(now: Estimate, before: Estimate) -> FakeEstimates:
+    """The window that ends at the epoch, and every earlier one."""
+
+    def scores(series: Series, window: Window) -> Estimate:
+        return now if window.end == EPOCH else before
+
+    return FakeEstimates(scores=scores)
+
+
+def test_a_drop_beyond_chance_and_large_enough_fires_with_all_its_numbers() -> None:
+    found = _look(_against(estimate(0.71, 212), estimate(0.93, 340)), DROP)
+
+    assert found.active is True
+    assert (found.value, found.baseline) == (0.71, 0.93)
+    assert (found.judged, found.baseline_judged) == (212, 340)
+    for part in ("0.93", "0.71", "−0.22", "212 judged", "340 in the baseline", "99.9% interval"):
+        assert part in found.summary
+    for part in ("从 0.93 降到 0.71", "评判 212 条", "基线 340 条", "上一窗口"):
+        assert part in found.summary_zh
+    assert found.worst_traces == ("a" * 32, "b" * 32)
+
+
+@pytest.mark.parametrize(
+    ("now", "before", "active"),
+    [
+        (estimate(0.85, 4000), estimate(0.93, 4000), False),  # sure, but too small
+        (estimate(0.75, 60), estimate(0.88, 60), False),  # large, but may be chance
+        (estimate(0.72, 100), estimate(0.88, 100), False),  # enough at 95%, not at 99.9%
+        (estimate(0.95), estimate(0.71), False),  # a rise
+        (estimate(0.8, 4000), estimate(0.9, 4000), True),  # exactly ten points
+    ],
+)
+def test_a_drop_needs_both_size_and_evidence(now: Estimate, before: Estimate, active: bool) -> None:
+    assert _look(_against(now, before), DROP).active is active
+
+
+@pytest.mark.parametrize(
+    ("now", "before"),
+    [
+        (estimate(0.2, 49), estimate(0.9, 400)),
+        (estimate(0.2, 400), estimate(0.9, 49)),
+        (estimate(None, 0), estimate(0.9)),
+        (estimate(0.2, notes=("incomplete",)), estimate(0.9)),
+        (estimate(0.2, notes=("embedded_uncorrected",)), estimate(0.9)),
+    ],
+)
+def test_too_little_or_unlike_data_cannot_be_told(now: Estimate, before: Estimate) -> None:
+    found = _look(_against(now, before), DROP)
+
+    assert found.active is None
+    assert found.summary
+    assert found.summary_zh
+
+
+def test_a_rule_may_say_how_sure_it_wants_to_be() -> None:
+    sides = _against(estimate(0.72, 100), estimate(0.88, 100))
+    eager = rule(RuleKind.DROP, metric="faithfulness", params={"confidence": 0.95})
+
+    found = _look(sides, eager)
+
+    assert found.active is True
+    assert "95% interval" in found.summary
+    assert _look(sides, DROP).active is False
+
+
+def test_a_drop_against_last_week_looks_at_the_same_hours() -> None:
+    estimates = _against(estimate(0.7), estimate(0.9))
+    _look(estimates, rule(RuleKind.DROP, metric="faithfulness", params={"baseline": "last_week"}))
+
+    ends = {window.end for window in estimates.asked}
+    assert ends == {EPOCH, EPOCH - timedelta(days=7)}
+
+
+def test_a_drop_against_the_release_before_names_both() -> None:
+    estimates = FakeEstimates(
+        scores=lambda series, window: estimate(0.6, release=series.release),
+        baseline=estimate(0.9, release="v41"),
+        release_names=["v42", "v41"],
+    )
+    found = _look(
+        estimates,
+        rule(RuleKind.DROP, metric="faithfulness", params={"baseline": "previous_release"}),
+    )
+
+    assert found.active is True
+    assert "v41" in found.summary
+    assert "v42" in found.summary
+
+
+def test_a_first_release_has_nothing_to_be_compared_with() -> None:
+    item = rule(RuleKind.DROP, metric="faithfulness", params={"baseline": "previous_release"})
+
+    assert _look(FakeEstimates(release_names=["v1"]), item).active is None
+    assert _look(FakeEstimates(), item).notes == ("no_release",)
+
+
+@pytest.mark.parametrize(
+    ("value", "params", "active"),
+    [
+        (0.70, {"below": 0.8}, True),
+        (0.79, {"below": 0.8}, False),
+        (0.90, {"below": 0.8}, False),
+        (0.90, {"above": 0.8}, True),
+        (0.81, {"above": 0.8}, False),
+    ],
+)
+def test_a_threshold_fires_on_the_whole_interval(
+    value: float, params: dict[str, float], active: bool
+) -> None:
+    found = _look(
+        FakeEstimates(scores=lambda series, window: estimate(value)),
+        rule(RuleKind.THRESHOLD, metric="faithfulness", params=params),
+    )
+
+    assert found.active is active
+    assert "400 judged" in found.summary
+
+
+def test_a_threshold_without_an_interval_cannot_be_told() -> None:
+    found = _look(
+        FakeEstimates(scores=lambda series, window: estimate(0.1, 10)),
+        rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.8}),
+    )
+
+    assert found.active is None
+
+
+def test_no_data_forgets_apps_that_were_silent_for_a_week_but_not_those_named() -> None:
+    def silent(app: str, window: Window) -> dict[str, int]:
+        return {}
+
+    assert _look(FakeEstimates(trace_counts=silent), rule()).active is False
+    assert _look(FakeEstimates(trace_counts=silent), rule(app=APP)).active is True
+
+
+def test_judge_failures_need_evidence() -> None:
+    item = rule(RuleKind.JUDGE_FAILURES, metric="faithfulness")
+
+    few = _look(FakeEstimates(outcome=Outcomes(scored=10, failed=9)), item)
+    chance = _look(FakeEstimates(outcome=Outcomes(scored=88, failed=12)), item)
+    many = _look(FakeEstimates(outcome=Outcomes(scored=70, failed=30)), item)
+
+    assert (few.active, chance.active, many.active) == (None, False, True)
+    assert "30 of 100" in many.summary
+
+
+def test_the_suspect_share_links_the_worst_traces() -> None:
+    found = _look(
+        FakeEstimates(outcome=Outcomes(scored=80, suspect=20)),
+        rule(RuleKind.SUSPECT, metric="faithfulness"),
+    )
+
+    assert found.active is True
+    assert found.worst_traces
+
+
+def test_the_name_that_lost_most_is_reported_and_the_others_are_named() -> None:
+    now = {"search": 0.3, "tax": 0.1, "loans": 0.9}
+
+    def hits(name: str, window: Window) -> Estimate:
+        return estimate(now[name] if window.end == EPOCH else 0.9)
+
+    found = _look(
+        FakeEstimates(
+            hits=hits,
+            hit_name_list=[
+                (HitKind.PLUGIN, "search"),
+                (HitKind.KNOWLEDGE_BASE, "tax"),
+                (HitKind.KNOWLEDGE_BASE, "loans"),
+            ],
+        ),
+        rule(RuleKind.HIT_RATE),
+    )
+
+    assert found.active is True
+    assert "tax" in found.summary
+    assert found.notes == ("also:plugin:search",)
+
+
+def test_a_hit_rate_rule_looks_only_at_its_kind() -> None:
+    found = _look(
+        FakeEstimates(
+            hits=lambda name, window: estimate(0.1 if window.end == EPOCH else 0.9),
+            hit_name_list=[(HitKind.PLUGIN, "search")],
+        ),
+        rule(RuleKind.HIT_RATE, metric="workflow"),
+    )
+
+    assert found.active is None
+
+
+@pytest.mark.parametrize(("value", "active"), [(0.0, True), (0.4, True), (0.5, False)])
+def test_an_absolute_hit_rate_needs_no_baseline(value: float, active: bool) -> None:
+    found = _look(
+        FakeEstimates(hits=lambda name, window: estimate(value)),
+        rule(RuleKind.HIT_RATE, metric="plugin", params={"name": "search", "min_rate": 0.5}),
+    )
+
+    assert found.active is active
+
+
+def _latency(*counts_at: tuple[float, int]) -> LatencySummary:
+    """So many traces in the bucket that ends at so many seconds."""
+    histogram = [0] * (len(LATENCY_BUCKETS_S) + 1)
+    for bound, count in counts_at:
+        histogram[LATENCY_BUCKETS_S.index(bound)] += count
+    return LatencySummary(count=sum(histogram), histogram=tuple(histogram))
+
+
+def test_latency_fires_when_the_whole_interval_is_slower() -> None:
+    item = rule(RuleKind.LATENCY, metric="end_to_end_ms")
+    fast, slow = _latency((1.28, 400)), _latency((1.28, 200), (5.12, 200))
+
+    slower = FakeEstimates(latencies=lambda window: slow if window.end == EPOCH else fast)
+    same = FakeEstimates(latencies=lambda window: fast)
+    few = FakeEstimates(latencies=lambda window: _latency((1.28, 20)))
+
+    assert _look(slower, item).active is True
+    assert "p90 of end_to_end_ms" in _look(slower, item).summary
+    assert _look(same, item).active is False
+    assert _look(few, item).active is None
+
+
+def test_latency_against_a_limit() -> None:
+    estimates = FakeEstimates(latencies=lambda window: _latency((1.28, 400)))
+
+    def at(limit: float) -> bool | None:
+        item = rule(RuleKind.LATENCY, metric="end_to_end_ms", params={"max_ms": limit})
+        return _look(estimates, item).active
+
+    assert at(1000.0) is True
+    assert at(2000.0) is False
+
+
+def _bad(judged: int, bad: int) -> BadCount:
+    return BadCount(
+        judged=judged,
+        bad=bad,
+        effective_judged=float(judged),
+        effective_bad=float(bad),
+        classes={1.0: (judged, bad)} if judged else {},
+    )
+
+
+@pytest.mark.parametrize(
+    ("long", "short", "active"),
+    [
+        (_bad(300, 90), _bad(25, 8), True),
+        (_bad(300, 90), _bad(25, 0), False),  # over already
+        (_bad(300, 33), _bad(25, 8), False),  # 2.2 times, but may be chance
+        (_bad(49, 49), _bad(25, 25), None),
+    ],
+)
+def test_burn_rate_is_gated(long: BadCount, short: BadCount, active: bool | None) -> None:
+    found = _look(
+        FakeEstimates(counts=lambda window: long if window.length == timedelta(hours=1) else short),
+        rule(RuleKind.BURN_RATE, metric="faithfulness"),
+    )
+
+    assert found.active is active
+
+
+class _Minutes:
+    """Ten judged traces a minute, one bad in ten until a moment and four from then on."""
+
+    def __init__(self) -> None:
+        self.bad_from = EPOCH + timedelta(days=400)
+        self.bad_until = EPOCH + timedelta(days=400)
+        self.asked = 0
+
+    def __call__(self, window: Window) -> BadCount:
+        self.asked += 1
+        broken = self.bad_from <= window.start < self.bad_until
+        return _bad(10, 6 if broken else 0)
+
+
+CHANGE = rule(
+    RuleKind.CHANGE,
+    metric="faithfulness",
+    window_s=6 * 3600.0,
+    params={"every_judged": 10_000, "settle_s": 0},
+)
+
+
+def test_a_change_is_found_and_clears() -> None:
+    minutes = _Minutes()
+    evaluator = Evaluator(FakeEstimates(counts=minutes), AlertOptions())
+    assert evaluator.look(CHANGE, APP, EPOCH).active is False
+
+    minutes.bad_from = EPOCH
+    minutes.bad_until = EPOCH + timedelta(minutes=10)
+    fired = evaluator.look(CHANGE, APP, EPOCH + timedelta(minutes=10))
+    assert fired.active is True
+    assert "10000 judged" in fired.summary.replace("1e+04", "10000")
+    assert fired.value == pytest.approx(0.4, abs=0.1)
+    assert fired.worst_traces
+
+    assert evaluator.look(CHANGE, APP, EPOCH + timedelta(hours=3)).active is False
+
+
+def test_the_detector_goes_on_where_it_was_and_restarts_to_the_same_value() -> None:
+    minutes = _Minutes()
+    minutes.bad_from = EPOCH - timedelta(minutes=2)
+    estimates = FakeEstimates(counts=minutes)
+    kept = Evaluator(estimates, AlertOptions())
+    kept.look(CHANGE, APP, EPOCH)
+    minutes.asked = 0
+
+    later = EPOCH + timedelta(minutes=1)
+    continued = kept.look(CHANGE, APP, later)
+    assert minutes.asked == 1
+
+    fresh = Evaluator(estimates, AlertOptions()).look(CHANGE, APP, later)
+    assert fresh.active == continued.active
+    assert (fresh.value, fresh.judged) == (continued.value, continued.judged)
+
+
+def test_the_false_alarm_rate_may_be_stated_in_days() -> None:
+    item = rule(
+        RuleKind.CHANGE,
+        metric="faithfulness",
+        window_s=6 * 3600.0,
+        params={"days": 30, "settle_s": 0},
+    )
+    found = _look(FakeEstimates(counts=_Minutes()), item)
+
+    # 14,400 judged a day for 30 days.
+    assert "alarm_at=4.32e+05" in found.notes

@@ -1,0 +1,137 @@
+"""Our rules as Prometheus rules, read by Prometheus' own tool where it is installed."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_monitor.alerting.prometheus_export import export_rules
+from rag_monitor.alerting.rules import check_rule, default_rules
+from rag_monitor.domain.alert import AlertRule, RuleKind
+
+DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
+
+
+def _promtool(*arguments: str | Path) -> str:
+    tool = shutil.which("promtool")
+    if tool is None:
+        pytest.skip("promtool is not installed (Debian package prometheus)")
+    done = subprocess.run([tool, *arguments], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def _rules() -> Iterator[AlertRule]:
+    """One of every kind and form, with names that try to break out."""
+    evil = 'a "b" {{ .Value }} \\ {x="y"} 忠实度'
+    fields: list[dict[str, Any]] = [
+        {"kind": RuleKind.THRESHOLD, "metric": "faithfulness", "params": {"below": 0.8}},
+        {"kind": RuleKind.THRESHOLD, "metric": "refusal_rate", "params": {"above": 0.2}},
+        {"kind": RuleKind.THRESHOLD, "metric": "faithfulness", "window_s": 600.0,
+         "params": {"below": 0.8}},
+        *(
+            {"kind": RuleKind.DROP, "metric": "faithfulness", "params": {"baseline": baseline}}
+            for baseline in ("previous_window", "last_week", "previous_release")
+        ),
+        {"kind": RuleKind.CHANGE, "metric": "faithfulness", "window_s": 604_800.0},
+        {"kind": RuleKind.BURN_RATE, "metric": "faithfulness"},
+        {"kind": RuleKind.NO_DATA, "window_s": 900.0},
+        {"kind": RuleKind.JUDGE_FAILURES, "metric": "faithfulness"},
+        {"kind": RuleKind.SUSPECT, "metric": "faithfulness"},
+        {"kind": RuleKind.HIT_RATE, "metric": "plugin", "params": {"min_rate": 0.5}},
+        {"kind": RuleKind.HIT_RATE},
+        {"kind": RuleKind.LATENCY, "metric": "end_to_end_ms", "params": {"max_ms": 5000}},
+        {"kind": RuleKind.LATENCY, "metric": "first_byte_ms"},
+        {"kind": RuleKind.LATENCY, "metric": "retrieval_ms"},
+    ]  # fmt: skip
+    for number, given in enumerate(fields):
+        for app in ("*", "shop"):
+            rule = AlertRule(name=f"{evil} {number} {app}", app=app, hold_for_s=90.0, **given)
+            check_rule(rule)
+            yield rule
+    yield AlertRule(name="budget", kind=RuleKind.BUDGET)
+
+
+def test_every_kind_of_rule_is_one_that_prometheus_reads(tmp_path: Path) -> None:
+    file = tmp_path / "rules.yml"
+    file.write_text(export_rules(list(_rules())), encoding="utf-8")
+
+    assert "SUCCESS" in _promtool("check", "rules", file)
+
+
+def test_a_disabled_rule_is_left_out() -> None:
+    rule = AlertRule(name="switched off", kind=RuleKind.NO_DATA, enabled=False)
+
+    assert "switched off" not in export_rules([rule])
+
+
+def test_what_prometheus_cannot_compute_is_read_from_our_own_state() -> None:
+    rule = AlertRule(name="slow drift", kind=RuleKind.CHANGE, metric="faithfulness", app="shop")
+
+    written = export_rules([rule])
+
+    expected = r"rag_monitor_alerts{app=\"shop\",rule=\"slow drift\",state=\"firing\"} == 1"
+    assert expected in written
+
+
+def test_the_deployed_rules_are_the_shipped_ones() -> None:
+    deployed = (DEPLOY / "prometheus" / "rag_monitor_rules.yml").read_text(encoding="utf-8")
+
+    assert deployed == export_rules(default_rules())
+
+
+def test_the_deployed_configuration_is_one_that_prometheus_takes() -> None:
+    assert "SUCCESS" in _promtool("check", "config", DEPLOY / "prometheus" / "prometheus.yml")
+
+
+def test_the_deployed_alertmanager_configuration_is_taken() -> None:
+    tool = shutil.which("amtool")
+    if tool is None:
+        pytest.skip("amtool is not installed (Debian package prometheus-alertmanager)")
+    done = subprocess.run(
+        [tool, "check-config", DEPLOY / "alertmanager" / "alertmanager.yml"],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+_SCENE = """
+rule_files: [{rules}]
+evaluation_interval: 1m
+tests:
+  - interval: 1m
+    input_series:
+      - {{series: 'rag_monitor_score{{app="a",release="v1",metric="faithfulness",judge="combined"}}', values: '0.93x70 0.70x80'}}
+      - {{series: 'rag_monitor_score_lower{{app="a",release="v1",metric="faithfulness",judge="combined"}}', values: '0.90x70 0.66x80'}}
+      - {{series: 'rag_monitor_score_upper{{app="a",release="v1",metric="faithfulness",judge="combined"}}', values: '0.95x70 0.74x80'}}
+      - {{series: 'rag_monitor_score_samples{{app="a",release="v1",metric="faithfulness",judge="combined"}}', values: '400x150'}}
+      - {{series: 'rag_monitor_score{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '0.93x70 0.70x80'}}
+      - {{series: 'rag_monitor_score_lower{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '0.70x70 0.40x80'}}
+      - {{series: 'rag_monitor_score_upper{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '0.99x70 0.95x80'}}
+      - {{series: 'rag_monitor_score_samples{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '60x150'}}
+    alert_rule_test:
+      - {{eval_time: 65m, alertname: RagMonitorFaithfulnessDrop, exp_alerts: []}}
+      - eval_time: 80m
+        alertname: RagMonitorFaithfulnessDrop
+        exp_alerts:
+          - exp_labels: {{app: a, release: v1, metric: faithfulness, judge: combined, severity: page, rule: faithfulness drop}}
+            exp_annotations: {{summary: "faithfulness drop: a is at -0.23."}}
+"""  # noqa: E501
+
+
+def test_a_drop_fires_in_prometheus_where_it_is_beyond_chance_and_only_there(
+    tmp_path: Path,
+) -> None:
+    rules = tmp_path / "rules.yml"
+    rules.write_text(export_rules(default_rules()), encoding="utf-8")
+    scene = tmp_path / "scene.yml"
+    scene.write_text(_SCENE.format(rules=rules), encoding="utf-8")
+
+    assert "SUCCESS" in _promtool("test", "rules", scene)

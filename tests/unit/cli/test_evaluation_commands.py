@@ -1,0 +1,274 @@
+"""`evaluate`, `compare` and `golden` as a user types them."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from rag_monitor.cli.application import app
+from rag_monitor.errors import ConfigurationError, NotFound, UnknownMetric
+
+ROWS = [
+    {
+        "id": f"r{n}",
+        "frage": "q",
+        "response": "保修24个月" if n % 2 else "wrong",
+        "ground_truth": "保修24个月",
+    }
+    for n in range(6)
+]
+
+
+@pytest.fixture
+def rows(tmp_path: Path) -> Path:
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in ROWS), encoding="utf-8")
+    return path
+
+
+def _run(*arguments: object) -> Result:
+    return CliRunner().invoke(app, [str(a) for a in arguments])
+
+
+def _evaluate(rows: Path, *more: object) -> Result:
+    columns = ("--columns", "frage=question")
+    return _run("evaluate", rows, "--judge", "none", *columns, *more)
+
+
+def test_evaluate_prints_figures_and_writes_lines_and_reports(rows: Path, tmp_path: Path) -> None:
+    output, page = tmp_path / "scores.jsonl", tmp_path / "report.html"
+
+    done = _evaluate(rows, "--output", output, "--report", page, "--language", "zh")
+
+    assert done.exit_code == 0, done.output
+    assert "精确匹配" in done.stdout
+    assert "评测报告" in page.read_text("utf-8")
+    lines = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
+    assert [line["id"] for line in lines] == [row["id"] for row in ROWS]
+    assert lines[1]["scores"]["exact_match"] == 1.0
+    assert set(lines[0]) == {"id", "scores", "flagged", "not_applicable", "failed", "suspect"}
+
+
+def test_evaluate_speaks_json(rows: Path) -> None:
+    done = _evaluate(rows, "--metrics", "exact_match,bleu_4", "--json")
+
+    figures = json.loads(done.stdout)
+    assert figures["rows"] == 6
+    assert figures["failed_rows"] == 0
+    assert list(figures["metrics"]) == ["exact_match", "bleu_4"]
+    assert figures["metrics"]["exact_match"]["mean"] == 0.5
+    assert figures["metrics"]["exact_match"]["scored"] == 6
+
+
+@pytest.mark.parametrize(("bound", "code"), [(0.4, 0), (0.6, 1)])
+def test_a_missed_target_fails_the_command_only_when_asked(
+    rows: Path, tmp_path: Path, bound: float, code: int
+) -> None:
+    profile = tmp_path / "mine.toml"
+    profile.write_text(f'[[target]]\nmetric = "exact_match"\nat_least = {bound}\n', "utf-8")
+    given = ("--metrics", "exact_match", "--targets", profile)
+
+    assert _evaluate(rows, *given).exit_code == 0
+    assert _evaluate(rows, *given, "--fail-under").exit_code == code
+
+
+def test_a_gate_with_nothing_measured_does_not_pass(rows: Path) -> None:
+    done = _evaluate(rows, "--metrics", "bleu_1", "--targets", "chat", "--fail-under")
+
+    assert done.exit_code == 1
+    assert "targets not measured: perplexity" in done.output
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error", "said"),
+    [
+        (("--fail-under",), ConfigurationError, "needs --targets"),
+        (("--targets", "chatt"), ConfigurationError, "did you mean chat"),
+        (("--resume",), ConfigurationError, "needs --output"),
+        (("--columns", "frage"), ConfigurationError, "theirs=ours"),
+        (("--metrics", " , "), ConfigurationError, "names none"),
+        (("--metrics", "blue_4"), UnknownMetric, "did you mean bleu_4"),
+        (("--terms", "nowhere.txt"), ConfigurationError, "there is no file"),
+        (("--language", "fr"), ConfigurationError, "en or zh"),
+        (("--report", "r.docx"), ConfigurationError, "--report writes"),
+        (("--output", "s.xml"), ConfigurationError, "--output writes"),
+    ],
+)
+def test_a_wrong_option_is_one_sentence(
+    rows: Path, arguments: tuple[str, ...], error: type[Exception], said: str
+) -> None:
+    done = _evaluate(rows, *arguments)
+
+    assert isinstance(done.exception, error)
+    assert said in str(done.exception)
+
+
+def test_domain_terms_change_how_text_is_cut(tmp_path: Path) -> None:
+    rows, terms = tmp_path / "rows.jsonl", tmp_path / "terms.txt"
+    row = {"question": "q", "answer": "年化收益率高", "reference": "年化收益率低"}
+    rows.write_text(json.dumps(row), encoding="utf-8")
+    terms.write_text("年化收益率\n", encoding="utf-8")
+
+    plain, kept = (
+        json.loads(_run("evaluate", rows, "--judge", "none", "--json", *more).stdout)["metrics"]
+        for more in ((), ("--terms", terms))
+    )
+
+    assert kept["token_f1"]["mean"] == pytest.approx(0.5)
+    assert plain["token_f1"]["mean"] != kept["token_f1"]["mean"]
+
+
+def test_resume_adds_only_what_is_missing(rows: Path, tmp_path: Path) -> None:
+    output = tmp_path / "scores.jsonl"
+    _evaluate(rows, "--output", output)
+    whole = output.read_text("utf-8")
+    output.write_text("".join(whole.splitlines(keepends=True)[:2]), encoding="utf-8")
+
+    done = _evaluate(rows, "--output", output, "--resume", "--json")
+
+    assert output.read_text("utf-8") == whole
+    assert json.loads(done.stdout)["rows"] == 6
+
+
+def test_compare_lists_what_got_worse(rows: Path, tmp_path: Path) -> None:
+    a, b = tmp_path / "a.jsonl", tmp_path / "b.csv"
+    _evaluate(rows, "--output", a)
+    worse = [{**row, "response": "wrong"} if row["id"] == "r3" else row for row in ROWS]
+    rows.write_text("\n".join(json.dumps(row) for row in worse), encoding="utf-8")
+    _evaluate(rows, "--output", b)
+
+    table = _run("compare", a, b)
+    figures = json.loads(_run("compare", a, b, "--json").stdout)
+
+    assert table.exit_code == 0, table.output
+    assert "Worst regressions" in table.stdout
+    assert figures["rows"] == 6
+    assert {lost["id"] for lost in figures["regressions"]} == {"r3"}
+    assert _run("compare", b, b, "--fail-on-loss").exit_code == 0
+
+
+class Servers:
+    """An application that answers and a monitor that takes traces, on one port."""
+
+    def __init__(self) -> None:
+        self.traces: list[Any] = []
+        self.asked: list[str] = []
+        owner = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                if self.path == "/ask":
+                    owner.asked.append(body["question"])
+                    bad = body["question"] == "boom"
+                    reply: Any = {"answer": "24 months", "contexts": ["24 months"]}
+                    self._send(500 if bad else 200, reply)
+                elif self.path == "/api/v1/traces":
+                    owner.traces.append(body)
+                    self._send(200, {"accepted": 1, "trace_ids": ["a"], "errors": []})
+                else:
+                    self._send(404, {"detail": "no"})
+
+            def _send(self, status: int, reply: Any) -> None:
+                data = json.dumps(reply).encode()
+                self.send_response(status)
+                self.send_header("content-type", "application/json")
+                self.send_header("content-length", str(len(data)))
+                self.end_headers()
+                self.wfile.write(data)
+
+            def log_message(self, *_: object) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
+
+
+@pytest.fixture
+def servers() -> Iterator[Servers]:
+    both = Servers()
+    thread = threading.Thread(target=both.server.serve_forever, args=(0.02,))
+    thread.start()
+    yield both
+    both.server.shutdown()
+    thread.join()
+    both.server.server_close()
+
+
+def _golden(servers: Servers, file: Path, *more: object) -> Result:
+    where = ("--endpoint", f"{servers.url}/ask", "--app", "faq", "--url", servers.url)
+    return _run("golden", file, *where, "--json", *more)
+
+
+def _questions(folder: Path, *questions: str) -> Path:
+    path = folder / "golden.jsonl"
+    lines = [json.dumps({"id": q, "question": q, "reference": "24"}) for q in questions]
+    path.write_text("\n".join(lines), encoding="utf-8")
+    return path
+
+
+def test_golden_questions_are_asked_and_stored_with_their_references(
+    servers: Servers, tmp_path: Path
+) -> None:
+    done = _golden(servers, _questions(tmp_path, "one", "two"))
+
+    assert done.exit_code == 0, done.output
+    report = json.loads(done.stdout)
+    assert (report["questions"], report["answered"], report["stored"]) == (2, 2, 2)
+    assert servers.asked == ["one", "two"]
+    assert [trace["reference"] for trace in servers.traces] == ["24", "24"]
+    assert servers.traces[0]["tags"] == ["golden"]
+    assert servers.traces[0]["answer"] == "24 months"
+    assert servers.traces[0]["contexts"] == ["24 months"]
+
+
+def test_a_question_that_fails_is_stored_as_failed_and_does_not_stop_the_others(
+    servers: Servers, tmp_path: Path
+) -> None:
+    done = _golden(servers, _questions(tmp_path, "boom", "two"))
+
+    assert done.exit_code == 1
+    assert [trace["status"] for trace in servers.traces] == ["error", "ok"]
+    assert "HTTP 500" in servers.traces[0]["error"]
+
+
+def test_a_schedule_asks_again(servers: Servers, tmp_path: Path) -> None:
+    done = _golden(servers, _questions(tmp_path, "one"), "--every", "0.0001", "--runs", "2")
+
+    assert done.exit_code == 0
+    assert servers.asked == ["one", "one"]
+    assert len({trace["id"] for trace in servers.traces}) == 2
+
+
+def test_a_monitor_that_refuses_is_counted(servers: Servers, tmp_path: Path) -> None:
+    where = ("--endpoint", f"{servers.url}/ask", "--app", "faq", "--url", f"{servers.url}/no")
+
+    done = _run("golden", _questions(tmp_path, "one"), *where, "--json")
+
+    assert done.exit_code == 1
+    assert json.loads(done.stdout)["rejected"] == 1
+
+
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (("--body", "{"), "--body is not JSON"),
+        (("--body", "[]"), "--body is a JSON object"),
+        (("--header", "nothing"), "Name: value"),
+    ],
+)
+def test_golden_says_what_is_wrong_with_an_option(
+    servers: Servers, tmp_path: Path, more: tuple[str, ...], said: str
+) -> None:
+    done = _golden(servers, _questions(tmp_path, "one"), *more)
+
+    assert isinstance(done.exception, ConfigurationError)
+    assert said in str(done.exception)
+    assert not isinstance(done.exception, NotFound)

@@ -1,0 +1,97 @@
+"""Two evaluations compared row by row."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rag_monitor.errors import ConfigurationError, RagMonitorError
+from rag_monitor.evaluation.paired import compare_files
+
+Scores = dict[str, dict[str, float | None]]
+
+
+def _write(path: Path, rows: Scores) -> Path:
+    lines = [json.dumps({"id": id_, "scores": scores}) for id_, scores in rows.items()]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+def _files(tmp_path: Path, a: Scores, b: Scores) -> tuple[Path, Path]:
+    return _write(tmp_path / "a.jsonl", a), _write(tmp_path / "b.jsonl", b)
+
+
+def test_a_clear_loss_is_worse_and_the_largest_comes_first(tmp_path: Path) -> None:
+    before: Scores = {f"r{n}": {"faithfulness": 0.9} for n in range(40)}
+    after: Scores = {f"r{n}": {"faithfulness": 0.7 + n / 400} for n in range(40)}
+
+    found = compare_files(*_files(tmp_path, before, after), worst=2)
+
+    (row,) = found.metrics
+    assert row.verdict == "worse"
+    assert row.difference == pytest.approx(-0.2 + 39 / 800)
+    assert row.lower is not None
+    assert row.upper is not None
+    assert row.lower < row.difference < row.upper < 0
+    assert [lost.id for lost in found.regressions] == ["r0", "r1"]
+
+
+def test_noise_around_zero_is_no_change(tmp_path: Path) -> None:
+    before: Scores = {f"r{n}": {"bleu_4": 0.5} for n in range(30)}
+    after: Scores = {f"r{n}": {"bleu_4": 0.5 + (-1) ** n * 0.1} for n in range(30)}
+
+    (row,) = compare_files(*_files(tmp_path, before, after)).metrics
+
+    assert row.verdict == "same"
+    assert (row.better, row.worse) == (15, 15)
+
+
+def test_only_rows_that_both_scored_are_paired(tmp_path: Path) -> None:
+    before: Scores = {"x": {"f": 0.5}, "y": {"f": None}, "z": {"f": 0.1}, "only a": {"f": 1.0}}
+    after: Scores = {"z": {"f": 0.3}, "y": {"f": 0.2}, "x": {"f": 0.5}, "only b": {"f": 0.0}}
+
+    found = compare_files(*_files(tmp_path, before, after))
+
+    assert (found.rows, found.only_a, found.only_b) == (3, 1, 1)
+    assert found.metrics[0].rows == 2
+    assert found.regressions == ()
+
+
+def test_a_metric_where_less_is_better_loses_when_it_rises(tmp_path: Path) -> None:
+    before: Scores = {f"r{n}": {"refusal_rate": 0.0} for n in range(20)}
+    after: Scores = {f"r{n}": {"refusal_rate": 1.0} for n in range(20)}
+
+    found = compare_files(*_files(tmp_path, before, after))
+
+    assert found.metrics[0].verdict == "worse"
+    assert found.regressions[0].loss == 1.0
+
+
+def test_many_rows_use_the_normal_interval_and_agree_with_the_bootstrap(tmp_path: Path) -> None:
+    before: Scores = {f"r{n}": {"f": (n % 10) / 10} for n in range(1000)}
+    after: Scores = {f"r{n}": {"f": (n % 7) / 10} for n in range(1000)}
+    few = dict(list(before.items())[:200])
+
+    normal = compare_files(*_files(tmp_path, before, after)).metrics[0]
+    drawn = compare_files(*_files(tmp_path, few, after)).metrics[0]
+
+    assert normal.lower is not None
+    assert drawn.lower is not None
+    # A fifth of the rows: about root five as wide.
+    widths = (drawn.difference - drawn.lower) / (normal.difference - normal.lower)
+    assert widths == pytest.approx(5**0.5, rel=0.25)
+
+
+def test_files_that_cannot_be_compared_say_why(tmp_path: Path) -> None:
+    a, b = _files(tmp_path, {"x": {"f": 1.0}}, {"y": {"f": 1.0}})
+
+    with pytest.raises(RagMonitorError, match="no row id in common"):
+        compare_files(a, b)
+    foreign = tmp_path / "c.jsonl"
+    foreign.write_text('{"question": "q"}\n', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="not a file that `evaluate --output` wrote"):
+        compare_files(a, foreign)
+    with pytest.raises(ConfigurationError, match="there is no file"):
+        compare_files(a, tmp_path / "none.jsonl")

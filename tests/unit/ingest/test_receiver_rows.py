@@ -1,0 +1,127 @@
+"""Trace JSON over HTTP, and OTLP logs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from rag_monitor.domain.ports import BlobFormat
+from rag_monitor.errors import MalformedPayload, StoreUnavailable
+from rag_monitor.ingest.derive import derive
+from rag_monitor.ingest.limits import IngestOptions
+from rag_monitor.ingest.logs import EvaluationRecord
+from rag_monitor.ingest.receiver import Receiver
+from rag_monitor.testing import EPOCH, ManualClock
+from tests.unit.ingest.evidence import TRACE_ID, Sink, pairs
+
+PROTOBUF = "application/x-protobuf"
+JSON = "application/json"
+
+
+@pytest.fixture
+def sink() -> Sink:
+    return Sink()
+
+
+@pytest.fixture
+def receiver(sink: Sink, clock: ManualClock) -> Receiver:
+    return Receiver(sink, IngestOptions(max_bytes=2**20), clock)
+
+
+async def test_json_rows_are_taken_as_object_list_or_lines(receiver: Receiver, sink: Sink) -> None:
+    row = {"id": "1", "question": "q", "answer": "a", "colour": 1}
+    other = {"id": "2", "question": "q", "answer": "a"}
+    one = await receiver.receive_json(json.dumps(row).encode(), "p")
+    listed = await receiver.receive_json(json.dumps([row, other]).encode(), "p")
+    lines = await receiver.receive_json(f"{json.dumps(row)}\n\n{json.dumps(other)}\n".encode(), "p")
+    assert (one.accepted, one.unknown_fields) == (1, ("colour",))
+    assert listed.trace_ids == lines.trace_ids
+    assert (len(listed.trace_ids), listed.errors) == (2, ())
+    assert [len(batch.blobs) for batch in sink.batches] == [1, 2, 2]
+    blob = sink.batches[0].blobs[0]
+    assert (blob.format, blob.complete, blob.trace_id) == (
+        BlobFormat.TRACE_JSON,
+        True,
+        one.trace_ids[0],
+    )
+    trace = derive("p", [(blob.format, blob.payload)], EPOCH)
+    assert trace is not None
+    assert (trace.trace_id, trace.question) == (blob.trace_id, "q")
+
+
+async def test_a_bad_row_is_reported_and_its_neighbours_are_stored(
+    receiver: Receiver, sink: Sink
+) -> None:
+    good = json.dumps({"id": "1", "question": "q", "answer": "a"})
+    bad = json.dumps({"id": "2", "question": 7.5, "answer": ["a"]})
+    reply = await receiver.receive_json(f"{good}\n{bad}\n{{oops\n[1]\n{good}".encode(), "p")
+    assert reply.accepted == 2
+    assert [(error.row, error.id) for error in reply.errors] == [(1, "2"), (2, None), (3, None)]
+    assert "`answer`" in reply.errors[0].message
+    assert "not valid JSON" in reply.errors[1].message
+    assert len(sink.batches[0].blobs) == 2
+
+
+@pytest.mark.parametrize("body", [b"", b"nope", b"[]", b'{"question": NaN}', b"\xff", b"{\n}x\n"])
+async def test_a_body_without_a_row_of_json_is_malformed(receiver: Receiver, body: bytes) -> None:
+    with pytest.raises(MalformedPayload):
+        await receiver.receive_json(body, "p")
+
+
+async def test_rows_wait_for_their_commit(receiver: Receiver, sink: Sink) -> None:
+    sink.failure = StoreUnavailable()
+    with pytest.raises(StoreUnavailable):
+        await receiver.receive_json(b'{"question": "q", "answer": "a"}', "p")
+
+
+EVALUATION = {
+    "timeUnixNano": "1767614400000000000",
+    "eventName": "gen_ai.evaluation.result",
+    "traceId": TRACE_ID.upper(),
+    "spanId": "b7ad6b7169203331",
+    "attributes": pairs(
+        {"gen_ai.evaluation.name": "faithfulness", "gen_ai.evaluation.score.value": 1}
+    ),
+}
+
+
+def log_request(*records: object) -> bytes:
+    return json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": list(records)}]}]}).encode()
+
+
+async def test_evaluation_results_are_handed_on_and_other_logs_counted(sink: Sink) -> None:
+    got: list[tuple[str, list[EvaluationRecord]]] = []
+
+    async def keep(project: str, records: Any) -> None:
+        got.append((project, list(records)))
+
+    receiver = Receiver(sink, evaluations=keep)
+    legacy = {"eventName": "gen_ai.user.message", "body": {"stringValue": "hi"}}
+    reply = await receiver.receive_logs(log_request(EVALUATION, legacy), JSON, None, "p")
+    assert (reply.status, reply.body) == (200, b"{}")
+    ((project, records),) = got
+    assert project == "p"
+    assert records == [
+        EvaluationRecord(
+            name="faithfulness",
+            trace_id=TRACE_ID,
+            span_id="b7ad6b7169203331",
+            value=1.0,
+            at=EPOCH,
+        )
+    ]
+
+
+async def test_bad_log_records_are_rejected_alone_and_bad_bodies_refused(
+    receiver: Receiver,
+) -> None:
+    reply = await receiver.receive_logs(
+        log_request(EVALUATION, {**EVALUATION, "traceId": "zz"}), JSON, None, "p"
+    )
+    assert json.loads(reply.body)["partialSuccess"]["rejectedLogRecords"] == "1"
+    assert (await receiver.receive_logs(b"\xff", PROTOBUF, None, "p")).status == 400
+    assert (await receiver.receive_logs(b"[]", JSON, None, "p")).status == 400
+    assert (await receiver.receive_logs(b"", PROTOBUF, None, "p")).status == 200
+    assert (await receiver.receive_logs(b"", "text/plain", None, "p")).status == 415

@@ -1,0 +1,47 @@
+"""Small question-passage-answer cases written for the tests, in both languages."""
+
+from __future__ import annotations
+
+from rag_monitor.domain.judgement import (
+    Aspect,
+    Judgement,
+    JudgeRequest,
+    KeyPoint,
+    KeyPointSource,
+)
+from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge
+
+JUDGE = EmbeddedJudge()
+
+
+def judged(
+    question: str,
+    contexts: tuple[str, ...] | None,
+    answer: str,
+    key_points: tuple[str, ...] = (),
+    aspects: frozenset[Aspect] = ASPECTS,
+    references: tuple[str, ...] = (),
+) -> Judgement:
+    """What the embedded judge says."""
+    points = tuple(KeyPoint(text=p, source=KeyPointSource.LABELLED) for p in key_points) or None
+    return JUDGE.judge_one(
+        JudgeRequest(
+            question=question,
+            answer=answer,
+            contexts=contexts,
+            aspects=aspects,
+            key_points=points,
+            references=references,
+        )
+    )
+
+
+def holds(judgement: Judgement, aspect: Aspect) -> list[int]:
+    """The hard verdicts of one aspect."""
+    return [int(verdict.holds) for verdict in judgement.of(aspect)]
+
+
+def faithfulness(judgement: Judgement) -> float:
+    """Mean support of the statements."""
+    verdicts = judgement.of(Aspect.SUPPORT)
+    return sum(verdict.probability for verdict in verdicts) / len(verdicts)

@@ -1,0 +1,404 @@
+"""The judge behind a server: what it asks, what it makes of the replies."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Any
+
+import pytest
+
+pytest.importorskip("openai")
+
+from benchmarks.stub_server import Answer, Body, StubServer, completion, embeddings, obliging
+from rag_monitor.domain.judgement import Aspect, JudgeUsage
+from rag_monitor.domain.ports import BudgetState
+from rag_monitor.errors import (
+    BudgetExhausted,
+    ConfigurationError,
+    JudgeOutputInvalid,
+    JudgeUnavailable,
+)
+from rag_monitor.judges.openai_compatible import OpenAICompatibleJudge, create
+from rag_monitor.judges.openai_compatible.capabilities import Shape, forget
+from rag_monitor.metrics.rag import score_trace
+from rag_monitor.testing import make_trace
+from tests.unit.judges.requests import filled, knowing, loan, warranty
+
+Script = Callable[[str, Body], Answer]
+FAST = {"backoff_s": 0.001, "backoff_cap_s": 0.002, "attempt_timeout_s": 5.0, "deadline_s": 10.0}
+
+
+@asynccontextmanager
+async def served(
+    script: Script, *, services: dict[str, Any] | None = None, **options: Any
+) -> AsyncIterator[tuple[OpenAICompatibleJudge, StubServer]]:
+    forget()
+    async with StubServer(script) as server:
+        settings = {"base_url": server.url, "model": "m", "limits": FAST, "probe_every": 0}
+        judge = create(settings | options, **(services or {}))
+        try:
+            yield judge, server
+        finally:
+            await judge.close()
+
+
+def in_turn(*answers: Answer | Script) -> Script:
+    """One answer after the other; the last stays."""
+    left = list(answers)
+
+    def script(path: str, body: Body) -> Answer:
+        answer = left.pop(0) if len(left) > 1 else left[0]
+        return answer(path, body) if callable(answer) else answer
+
+    return script
+
+
+def sure(_path: str, body: Body) -> Answer:
+    return Answer(payload=completion(json.dumps(filled(body, lambda *_: 0.9))))
+
+
+async def test_the_worked_example_is_scored_as_designed() -> None:
+    trace = make_trace(loan().question, loan().answer, loan().contexts, id="loan", app="bank")
+    wanted = {
+        "faithfulness": 1.0,
+        "answer_relevance": 1.0,
+        "context_relevance": 1 / 3,
+        "context_utilization": 1 / 3,
+        "context_recall": 1.0,
+    }
+    async with served(knowing) as (judge, server):
+        judgement = await judge.judge(loan())
+
+    scores = {s.metric: s.value for s in score_trace(trace, judgement, list(wanted))}
+    assert scores == {metric: pytest.approx(value, abs=0.05) for metric, value in wanted.items()}
+    assert len(server.requests) == 1
+    assert judgement.usage.input_tokens == 900
+    assert judgement.of(Aspect.SUPPORT)[0].evidence == 0
+    assert "材料" in server.requests[0][1]["messages"][0]["content"]
+
+
+async def test_verdicts_left_out_are_asked_for_again_and_nothing_else() -> None:
+    def gap(_path: str, body: Body) -> Answer:
+        reply = filled(body, lambda *_: 0.9)
+        del reply["support"]["2"]
+        return Answer(payload=completion(json.dumps(reply)))
+
+    async with served(in_turn(gap, sure)) as (judge, server):
+        judgement = await judge.judge(warranty())
+
+    assert len(judgement.of(Aspect.SUPPORT)) == 2
+    again = server.requests[1][1]["response_format"]["json_schema"]["schema"]["properties"]
+    assert set(again) == {"nonce", "support", "rests_on"}
+    assert set(again["support"]["properties"]) == {"2"}
+
+
+async def test_a_verdict_that_never_comes_is_missing_with_a_reason() -> None:
+    def gap(_path: str, body: Body) -> Answer:
+        reply = filled(body, lambda *_: 0.9)
+        reply.get("support", {}).pop("2")
+        return Answer(payload=completion(json.dumps(reply)))
+
+    async with served(gap) as (judge, _):
+        judgement = await judge.judge(warranty())
+
+    assert judgement.missing == {Aspect.SUPPORT: "verdict_missing"}
+    assert len(judgement.of(Aspect.USEFULNESS)) == 2
+
+
+async def test_garbage_without_end_is_refused_after_the_re_asks() -> None:
+    async with served(lambda *_: Answer(payload=completion("supported")), reasks=2) as (
+        judge,
+        server,
+    ):
+        with pytest.raises(JudgeOutputInvalid):
+            await judge.judge(warranty())
+
+    assert len(server.requests) == 3
+
+
+@pytest.mark.parametrize(
+    ("refusals", "shape"), [(0, Shape.JSON_SCHEMA), (1, Shape.TOOL), (2, Shape.TEXT)]
+)
+async def test_a_server_without_schemas_is_asked_by_tool_then_by_text(
+    refusals: int, shape: Shape
+) -> None:
+    refused = Answer(payload={"error": {"message": "not supported here"}}, status=400)
+    seen: list[Body] = []
+
+    def script(_path: str, body: Body) -> Answer:
+        if len(seen) < refusals:
+            seen.append(body)
+            return refused
+        form = seen[0] if seen else body
+        words = body["messages"][1]["content"]
+        reply = filled(form, lambda *_: 0.9)
+        reply["nonce"] = words.split('"nonce":')[1].split('"')[1]
+        return Answer(payload=completion(json.dumps(reply), tool="tools" in body))
+
+    async with served(script) as (judge, server):
+        judgement = await judge.judge(warranty())
+        assert judge._chat.capabilities.shape is shape
+        await judge.judge(warranty())
+
+    assert not judgement.missing
+    assert len(server.requests) == refusals + 2
+
+
+async def test_parameters_a_model_does_not_know_are_left_out() -> None:
+    def script(path: str, body: Body) -> Answer:
+        for word in ("temperature", "max_tokens"):
+            if word in body:
+                hint = "use max_completion_tokens" if word == "max_tokens" else ""
+                message = f"{word} is not supported with this model {hint}"
+                return Answer(payload={"error": {"message": message}}, status=400)
+        return sure(path, body)
+
+    async with served(script) as (judge, server):
+        assert not (await judge.judge(warranty())).missing
+        assert "max_completion_tokens" in server.requests[-1][1]
+
+
+async def test_a_trace_that_is_too_long_is_cut_and_says_so() -> None:
+    def script(path: str, body: Body) -> Answer:
+        if len(str(body["messages"])) > 6_000:
+            message = "This model's maximum context length is 2048 tokens"
+            return Answer(payload={"error": {"message": message}}, status=400)
+        return sure(path, body)
+
+    async with served(script) as (judge, _):
+        judgement = await judge.judge(warranty(contexts=("word " * 4_000, "short")))
+
+    assert 0 < judgement.coverage < 0.5
+    assert len(judgement.of(Aspect.SUPPORT)) == 2
+
+
+def token(path: str, body: Body) -> Answer:
+    """One-token verdicts: sure about the first passage and statement, unsure about others."""
+    asked = body["messages"][1]["content"].rsplit("\n", 1)[1]
+    yes = 0.9 if "1" in asked or "lasts" in asked else 0.2
+    top = {"Yes": math.log(yes * 0.8), " yes": math.log(yes * 0.1), "No": math.log((1 - yes) * 0.9)}
+    return Answer(payload=completion("Yes", top_logprobs=top, input_tokens=50, output_tokens=1))
+
+
+async def test_one_token_verdicts_share_their_prefix_and_read_the_label_mass() -> None:
+    async with served(token, verdicts="logprobs") as (judge, server):
+        judgement = await judge.judge(warranty())
+
+    prefixes = {body["messages"][1]["content"].rsplit("\n", 1)[0] for _, body in server.requests}
+    assert len(prefixes) == 1
+    assert all(body["max_tokens"] == 1 for _, body in server.requests)
+    assert [v.probability for v in judgement.of(Aspect.SUPPORT)] == pytest.approx([0.9, 0.2])
+    assert judgement.usage.calls == 5
+
+
+@pytest.mark.parametrize(
+    ("top", "expected", "note"),
+    [
+        ({"Yes": -0.01}, 0.99, "bounded"),
+        ({"Yes": math.log(0.6), "Maybe": math.log(0.2)}, 0.75, "bounded"),
+        ({"<think>": -0.01, "Yes": -9.0}, None, "low_label_mass"),
+    ],
+)
+async def test_a_label_that_is_not_listed_is_bounded_and_a_small_mass_is_no_verdict(
+    top: dict[str, float], expected: float | None, note: str
+) -> None:
+    script = in_turn(Answer(payload=completion("Yes", top_logprobs=top)))
+    async with served(script, verdicts="logprobs") as (judge, _):
+        judgement = await judge.judge(warranty(aspects=frozenset({Aspect.GRADE})))
+
+    if expected is None:
+        assert judgement.missing == {Aspect.GRADE: note}
+    else:
+        (verdict,) = judgement.of(Aspect.GRADE)
+        assert verdict.probability == pytest.approx(expected, abs=0.01)
+        assert verdict.reason == note
+
+
+async def test_without_logprobs_the_word_is_the_verdict_and_marked() -> None:
+    def script(_path: str, body: Body) -> Answer:
+        if "logprobs" in body:
+            return Answer(payload={"error": {"message": "logprobs not supported"}}, status=400)
+        return Answer(payload=completion("No"))
+
+    async with served(script, verdicts="logprobs") as (judge, _):
+        judgement = await judge.judge(warranty(aspects=frozenset({Aspect.GRADE})))
+
+    (verdict,) = judgement.of(Aspect.GRADE)
+    assert (verdict.probability, verdict.reason) == (0.0, "text_verdict")
+
+
+class _Embedder:
+    """Vectors by text, as the reference vectors give them."""
+
+    name = "given"
+
+    def __init__(self, vectors: dict[str, list[float]]) -> None:
+        self.vectors = vectors
+
+    def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        return [self.vectors[text] for text in texts]
+
+
+async def test_regenerated_questions_are_written_from_the_answer_alone() -> None:
+    vectors = {"q?": [1.0, 0.0], "g1": [1.0, 0.0], "g2": [0.6, 0.8], "g3": [0.0, 1.0]}
+    reply = json.dumps({"questions": ["g1", "g2", "g3"]})
+    request = warranty(question="q?", aspects=frozenset({Aspect.QUESTION_SIMILARITY}))
+    script = in_turn(Answer(payload=completion(reply)))
+    async with served(script, services={"embedder": _Embedder(vectors)}) as (judge, server):
+        judgement = await judge.judge(request)
+
+    assert [v.probability for v in judgement.of(Aspect.QUESTION_SIMILARITY)] == pytest.approx(
+        [1.0, 0.6, 0.0], abs=1e-12
+    )
+    assert "q?" not in str(server.requests[0][1]["messages"])
+
+
+async def test_the_server_s_own_embeddings_can_be_used() -> None:
+    request = warranty(aspects=frozenset({Aspect.QUESTION_SIMILARITY}))
+    async with served(obliging, embedding_model="e") as (judge, server):
+        judgement = await judge.judge(request)
+
+    assert len(judgement.of(Aspect.QUESTION_SIMILARITY)) == 3
+    assert [path for path, _ in server.requests] == ["/v1/chat/completions", "/v1/embeddings"]
+    assert len(embeddings({"input": "a"})["data"]) == 1
+
+
+async def test_what_is_known_without_asking_costs_nothing() -> None:
+    async with served(sure) as (judge, server):
+        empty = await judge.judge(warranty(contexts=()))
+        blank = await judge.judge(warranty(answer="  "))
+        refusal = await judge.judge(
+            warranty(answer="I'm sorry, I cannot answer that.", aspects=frozenset({Aspect.SUPPORT}))
+        )
+
+    assert [v.probability for v in empty.of(Aspect.SUPPORT)] == [0.0, 0.0]
+    assert blank.missing[Aspect.SUPPORT] == "empty_answer"
+    assert refusal.refusal
+    assert refusal.missing == {Aspect.SUPPORT: "refusal"}
+    assert [
+        sorted(body["response_format"]["json_schema"]["schema"]["properties"])
+        for _, body in server.requests
+    ] == [["grade", "nonce"]]
+
+
+class _Ledger:
+    """Allows a number of reservations and remembers what was settled."""
+
+    def __init__(self, allowed: int) -> None:
+        self.allowed = allowed
+        self.settled: list[tuple[str, JudgeUsage]] = []
+
+    def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
+        self.allowed -= 1
+        return self.allowed >= 0
+
+    def settle(self, project: str, judge: str, estimate: JudgeUsage, actual: JudgeUsage) -> None:
+        self.settled.append((project, actual))
+
+    def state(self, project: str, judge: str) -> BudgetState:
+        return BudgetState(remaining=1.0)
+
+
+async def test_tokens_and_money_are_settled_and_an_empty_budget_stops_the_call() -> None:
+    ledger = _Ledger(1)
+    price = {"input_per_million": 1.0, "output_per_million": 10.0}
+    async with served(knowing, services={"ledger": ledger}, price=price) as (judge, server):
+        results = await judge.judge_many([loan(project="p"), loan(key="other", project="p")])
+
+    assert isinstance(results[1], BudgetExhausted)
+    ((project, usage),) = ledger.settled
+    assert project == "p"
+    assert usage.cost == pytest.approx((900 + 10 * 90) / 1e6)
+    assert len(server.requests) == 1
+
+
+class _Cache(dict[str, str]):
+    def put(self, key: str, reply: str, *, project: str, trace_id: str) -> None:
+        self[key] = reply
+
+
+async def test_an_identical_request_is_answered_from_the_cache_and_another_project_is_not() -> None:
+    async with served(knowing, services={"cache": _Cache()}) as (judge, server):
+        first = await judge.judge(loan())
+        second = await judge.judge(loan(key="another trace with the same content"))
+        await judge.judge(loan(project="other"))
+
+    assert second.verdicts == first.verdicts
+    assert second.usage.cached
+    assert len(server.requests) == 2
+
+
+async def test_a_refused_key_is_not_tried_again() -> None:
+    refused = Answer(payload={"error": {"message": "bad key"}}, status=401)
+    async with served(lambda *_: refused) as (judge, server):
+        with pytest.raises(JudgeUnavailable, match="401"):
+            await judge.judge(warranty())
+
+    assert len(server.requests) == 1
+
+
+async def test_a_judge_that_gets_a_known_answer_wrong_makes_its_batch_suspect() -> None:
+    async with served(sure, probe_every=2) as (judge, _):
+        first, second = await judge.judge_many([warranty(), warranty(key="b")])
+
+    assert {first.suspect, second.suspect} == {"known_answer_wrong"}  # type: ignore[union-attr]
+
+
+async def test_a_leaked_canary_makes_the_judgement_suspect() -> None:
+    def leak(_path: str, body: Body) -> Answer:
+        canary = body["messages"][0]["content"].rsplit(" ", 1)[1]
+        reply = filled(body, lambda *_: 0.9)
+        reply["inferred_key_points"] = [{"text": canary, "covered": 1.0}]
+        return Answer(payload=completion(json.dumps(reply)))
+
+    async with served(leak) as (judge, _):
+        judgement = await judge.judge(warranty(aspects=frozenset({Aspect.COVERAGE})))
+
+    assert judgement.suspect == "canary_leaked"
+
+
+async def test_probing_tells_what_the_server_can_do() -> None:
+    def script(path: str, body: Body) -> Answer:
+        if body.get("top_logprobs", 0) > 5:
+            return Answer(payload={"error": {"message": "top_logprobs must be <= 5"}}, status=400)
+        return obliging(path, body)
+
+    async with served(script) as (judge, _):
+        found = await judge.probe()
+
+    assert (found.shape, found.top_logprobs) == (Shape.JSON_SCHEMA, 5)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({}, "base_url is missing"),
+        ({"base_url": "localhost:8000", "model": "m"}, "http://"),
+        ({"base_url": "http://x/v1", "model": "m", "modle": 1}, "no setting 'modle'"),
+        ({"base_url": "http://x/v1", "model": "m", "verdicts": "guess"}, "guess"),
+        ({"base_url": "http://x/v1", "model": "m", "limits": {"attempts": 0}}, "attempts"),
+    ],
+)
+def test_a_wrong_setting_is_named(settings: dict[str, Any], message: str) -> None:
+    with pytest.raises(ConfigurationError, match=message):
+        create(settings)
+
+
+def test_the_key_stays_out_of_every_printed_form() -> None:
+    from rag_monitor.judges.openai_compatible.options import read_options
+
+    options = read_options({"base_url": "http://x/v1", "model": "m", "api_key": "sk-secret"})
+
+    assert "sk-secret" not in repr(options)
+
+
+async def test_the_exact_way_asks_step_by_step() -> None:
+    async with served(obliging, verdicts="exact") as (judge, server):
+        judgement = await judge.judge(warranty())
+
+    assert len(judgement.of(Aspect.SUPPORT)) == 3
+    assert len(server.requests) == 5
+    assert judge.identity.model.endswith("exact")

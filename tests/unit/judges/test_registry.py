@@ -1,0 +1,19 @@
+import pytest
+
+from rag_monitor.errors import UnknownJudge
+from rag_monitor.judges import registry
+
+
+def test_the_embedded_judge_is_made_by_name() -> None:
+    judge = registry.create("embedded-lexical", {"calibration": "mine-1"})
+
+    assert judge.identity.calibration == "mine-1"
+
+
+def test_an_unknown_name_lists_the_known_ones() -> None:
+    with pytest.raises(UnknownJudge, match="embedded, embedded-lexical, openai"):
+        registry.create("oracle")
+
+
+def test_built_in_names_come_first() -> None:
+    assert registry.names()[:4] == ("embedded", "embedded-lexical", "openai_compatible", "packed")

@@ -1,0 +1,102 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_monitor.language.dates import find_dates
+from rag_monitor.language.normalise import fold
+from rag_monitor.language.numbers import find_quantities
+
+
+def values(text: str) -> list[float]:
+    return [quantity.value for quantity in find_quantities(fold(text))]
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [
+        ("27,700", 27_700),
+        ("27.7k", 27_700),
+        ("27.7 thousand", 27_700),
+        ("2.77万", 27_700),
+        ("550万", 5_500_000),
+        ("$2.5 million", 2_500_000),
+        ("三分之一", 1 / 3),
+        ("two thirds", 2 / 3),
+        ("百分之二十二", 22),
+        ("22 percent", 22),
+        ("一万两千三百人", 12_300),
+        ("twenty-five", 25),
+        ("three hundred and five", 305),
+        ("三成", 30),
+        ("1.2亿元", 120_000_000),
+        ("為3.4%", 3.4),
+        ("２０％", 20),
+    ],
+)
+def test_a_quantity_has_one_value_in_every_notation(text: str, value: float) -> None:
+    assert values(text) == [pytest.approx(value)]
+
+
+@pytest.mark.parametrize(
+    "text", ["十分重要", "一些人", "第三章", "the 3rd time", "万一", "one of them"]
+)
+def test_ordinals_and_idioms_are_not_quantities(text: str) -> None:
+    assert values(text) == []
+
+
+def agree(left: str, right: str) -> bool:
+    return find_quantities(fold(left))[0].equals(find_quantities(fold(right))[0])
+
+
+def test_units_that_differ_contradict_and_a_missing_unit_does_not() -> None:
+    assert not agree("5 km", "5 miles")
+    assert not agree("$5", "5 euros")
+    assert not agree("22%", "22")
+    assert agree("5 公里", "5 km")
+    assert agree("300", "300 dollars")
+
+
+def test_rounding_is_allowed_only_to_fewer_digits_than_known() -> None:
+    assert agree("about 2.8 million", "2,791,000")
+    assert not agree("27,800", "27,700")
+    assert not agree("1,251,000", "1,250,000")
+
+
+@pytest.mark.parametrize(
+    ("text", "date"),
+    [
+        ("On 5 March 2021", (2021, 3, 5)),
+        ("March 5, 2021", (2021, 3, 5)),
+        ("2021-03-05", (2021, 3, 5)),
+        ("2021年3月5日", (2021, 3, 5)),
+        ("二〇二一年三月五日", (2021, 3, 5)),
+        ("二零二三年十二月三十一日", (2023, 12, 31)),
+        ("in 1998", (1998, None, None)),
+        ("3月5日", (None, 3, 5)),
+        ("May 2020", (2020, 5, None)),
+    ],
+)
+def test_a_date_is_read_in_every_notation(text: str, date: tuple[int | None, ...]) -> None:
+    found = find_dates(fold(text))
+
+    assert [(d.year, d.month, d.day) for d in found] == [date]
+
+
+def test_dates_compare_at_the_coarser_precision() -> None:
+    full = find_dates("5 march 2021")
+    year = find_dates("in 2021")
+    other = find_dates("in 2022")
+
+    assert year[0].supported_by(full)
+    assert not full[0].supported_by(year)
+    assert not other[0].supported_by(full)
+    assert full[0].agrees(year[0])
+
+
+@given(st.text(max_size=200))
+def test_odd_text_never_breaks_the_readers(text: str) -> None:
+    folded = fold(text)
+    dates = find_dates(folded)
+
+    assert all(d.start < d.end for d in dates)
+    assert all(q.value == q.value for q in find_quantities(folded))
