@@ -334,7 +334,8 @@ def run(variant: str, state: str, traces: int, python: str = sys.executable) -> 
 
 def report(traces: int, rounds: int, peers: str | None) -> dict[str, Any]:
     """Everything, as one JSON object."""
-    jobs = [(v, s, sys.executable) for v in ("ours", *RIVALS) for s in ("up", "down", "hung")]
+    jobs = [("ours", state, sys.executable) for state in ("up", "down", "hung")]
+    jobs += [(name, "up", sys.executable) for name in RIVALS]
     if peers:
         jobs += [(name, "up", peers) for name in PEERS]
     load = os.getloadavg()

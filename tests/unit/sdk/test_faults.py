@@ -1,0 +1,127 @@
+"""A host that is under stress, and a network that is not to be trusted."""
+
+from __future__ import annotations
+
+import gc
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import rag_monitor as rm
+from rag_monitor.sdk.asgi import RagMonitorMiddleware
+from rag_monitor.testing import InMemoryExporter
+from tests.otlp_sink import _records
+from tests.unit.sdk.conftest import BadServer
+
+MakeServer = Callable[..., BadServer]
+
+
+def make(count: int, start: int = 0) -> None:
+    for number in range(start, start + count):
+        with rm.trace(question=f"q{number}"):
+            pass
+
+
+def questions(server: BadServer, accepted: list[int]) -> list[str]:
+    bodies = [server.requests[number][2] for number in accepted]
+    return [record["question"] for body in bodies for record in _records(body)]
+
+
+def test_a_flapping_server_gets_everything_exactly_once(bad_server: MakeServer) -> None:
+    accepted: list[int] = []
+
+    def every_other(server: BadServer, _: bytes) -> tuple[int, dict[str, str], bytes]:
+        if len(server.requests) % 2:
+            return 503, {"Retry-After": "0"}, b""
+        accepted.append(len(server.requests) - 1)
+        return 200, {}, b""
+
+    server = bad_server(every_other)
+    rm.configure(endpoint=server.url, interval_s=0.01)
+    for start in range(0, 50, 10):
+        make(10, start)
+        assert rm.flush(5)
+
+    assert sorted(questions(server, accepted)) == sorted(f"q{n}" for n in range(50))
+    stats: Any = rm.stats()
+    assert (stats["produced"], stats["delivered"], stats["dropped"]) == (50, 50, {})
+
+
+def test_a_lost_acknowledgement_sends_the_same_bytes_again(bad_server: MakeServer) -> None:
+    def first_lost(server: BadServer, _: bytes) -> tuple[int, dict[str, str], bytes]:
+        return (503 if len(server.requests) == 1 else 200), {"Retry-After": "0"}, b""
+
+    server = bad_server(first_lost)
+    rm.configure(endpoint=server.url)
+    make(3)
+    assert rm.flush(5)
+
+    bodies = [body for _, _, body, _ in server.requests]
+    assert len(bodies) == 2
+    assert bodies[0] == bodies[1]  # the store knows it by its digest and keeps one
+
+
+class Noisy:
+    """Calls traced code when it is collected, in whatever state the SDK then is."""
+
+    def __init__(self) -> None:
+        self.itself = self
+
+    def __del__(self) -> None:
+        with rm.trace(question="from the collector"):
+            rm.stats()
+
+
+def test_collection_in_the_middle_of_our_locks_does_not_block(captured: InMemoryExporter) -> None:
+    before = gc.get_threshold()
+    gc.set_threshold(1)
+    try:
+        threads = [threading.Thread(target=_stress, args=(captured,)) for _ in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(30)
+            assert not thread.is_alive()
+    finally:
+        gc.set_threshold(*before)
+    gc.collect()
+    assert captured.client.flush(10)
+    stats: Any = captured.client.stats()
+    assert stats["produced"] == stats["delivered"] == 120
+
+
+def _stress(captured: InMemoryExporter) -> None:
+    for _ in range(20):
+        Noisy()
+        with rm.trace(question="q"), rm.retrieval() as found:
+            found.documents = ["p"]
+        captured.client.flush(0.0)
+
+
+async def test_headers_from_outside_change_no_setting(captured: InMemoryExporter) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": b"answer"})
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b'{"question": "q?"}', "more_body": False}
+
+    async def send(_: Any) -> None:
+        return
+
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"traceparent", b"00-" + b"f" * 4096 + b"-00"),
+        (b"tracestate", b"rag_monitor=off"),
+        (b"baggage", b"rag_monitor.endpoint=http://attacker.example,sampled=0,project=other"),
+    ]
+    before = captured.client.options
+    scope = {"type": "http", "method": "POST", "path": "/chat", "headers": headers}
+    await RagMonitorMiddleware(app)(scope, receive, send)
+
+    assert captured.client.options == before
+    (record,) = captured.records
+    assert record["question"] == "q?"
+    assert len(record["trace_id"]) == 32
+    assert "attacker" not in str(record)
