@@ -41,7 +41,7 @@ from rag_monitor.evaluation.reference_scores import (
     counts_of,
     pair_of,
 )
-from rag_monitor.evaluation.selection import DEFAULT_TEXT, Selection, choose, features_of
+from rag_monitor.evaluation.selection import DEFAULT_TEXT, choose, features_of
 from rag_monitor.evaluation.tally import Tally
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.rag.correctness import SIMILARITY_SHARE
