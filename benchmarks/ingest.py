@@ -55,6 +55,10 @@ class Template:
             places = [m.start() for m in re.finditer(re.escape(text), self.body)]
             self._spots.append((self.body.index(raw), places))
 
+    def trace_ids(self) -> list[str]:
+        """The trace ids it holds now."""
+        return [self.body[at : at + 16].hex() for at, _ in self._spots]
+
     def renew(self) -> bytearray:
         """The request with fresh trace ids, in place."""
         body = self.body
@@ -110,7 +114,7 @@ class Load:
     """Posts requests over one connection until the time is up."""
 
     port: int
-    batch: int
+    template: Template
     until: float
     acknowledged: int = 0
     counted: int = 0
@@ -120,7 +124,7 @@ class Load:
 
     def run(self) -> None:
         """Post, wait for the answer, post again."""
-        template = Template(self.batch)
+        template, batch = self.template, self.template.count
         head = (
             f"POST /v1/traces HTTP/1.1\r\nHost: 127.0.0.1:{self.port}\r\n"
             "Content-Type: application/x-protobuf\r\n"
@@ -136,9 +140,9 @@ class Load:
                 status = _status(connection)
                 end = time.monotonic()
                 if status == 200:
-                    self.acknowledged += self.batch
+                    self.acknowledged += batch
                     if start >= self.count_from:
-                        self.counted += self.batch
+                        self.counted += batch
                         self.latencies.append(end - start)
                 else:
                     self.refused += 1
@@ -244,8 +248,9 @@ def measure(role: str, url: str, seconds: float, batch: int) -> dict[str, Any]:
 
 def load(port: int, seconds: float, batch: int) -> dict[str, Any]:
     """All connections at once."""
+    templates = [Template(batch) for _ in range(CONNECTIONS)]
     start = time.monotonic() + WARM_UP_S
-    loads = [Load(port, batch, start + seconds, count_from=start) for _ in range(CONNECTIONS)]
+    loads = [Load(port, one, start + seconds, count_from=start) for one in templates]
     threads = [threading.Thread(target=one.run) for one in loads]
     for thread in threads:
         thread.start()
@@ -261,7 +266,7 @@ def load(port: int, seconds: float, batch: int) -> dict[str, Any]:
             name: round(latencies[int(share * (len(latencies) - 1))] * 1e3, 1)
             for name, share in (("p50", 0.5), ("p99", 0.99))
         },
-        "bytes_per_trace": len(_request(batch)) // batch,
+        "bytes_per_trace": len(templates[0].body) // batch,
     }
 
 
