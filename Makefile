@@ -7,7 +7,7 @@ PYTEST_ARGS ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check lint format types imports clean
+.PHONY: help demo test test-thorough check lint format types imports clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -32,6 +32,9 @@ demo: $(VENV)/.server ## run the story: a RAG application is watched, breaks, an
 
 test: $(VENV)/.test ## run every test (SQLite, and PostgreSQL where one answers)
 	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+test-thorough: $(VENV)/.test ## 10,000 hostile objects and handlers through the SDK; minutes
+	@$(BIN)/python -m pytest tests/unit/sdk/test_hostile.py --hypothesis-profile=thorough --timeout=3600 $(PYTEST_ARGS)
 
 check: $(VENV)/.test lint types imports ## everything that reads the code without running it
 

@@ -1,22 +1,33 @@
-"""What capturing one RAG trace costs the application: ours and bare OpenTelemetry, side by side.
+r"""What capturing one RAG trace costs the application: ours and bare OpenTelemetry, side by side.
 
 One trace is a root, a retrieval of 5 passages of 200 words and a generation, paced 1 ms apart. Each
 variant runs in a fresh process against a sink in another process. Prints one JSON object:
 
-    python benchmarks/sdk_overhead.py [--traces 3000] [--peers]
+    python benchmarks/sdk_overhead.py [--traces 3000] [--rounds 3] [--peers PYTHON]
 
 `in_call_us` is the time the traced call takes above the same call untraced; `cpu_us` is all CPU of
 the process per trace, background thread and final flush included, above the same paced loop
 untraced; `rss_mib` is how much the process grew. Server states: `up` answers, `down` refuses,
-`hung` accepts and never answers. `--peers` also runs the SDKs of other tools that are installed
-in this environment (opik, langfuse, logfire, openinference); what is missing is listed.
+`hung` accepts and never answers. Every variant runs once per round, in turn, and the medians of the
+rounds are given, because a shared machine is never quiet for all of them.
+
+OpenTelemetry is measured twice: `opentelemetry` keeps the passages as one JSON attribute, as its
+conventions say, and `opentelemetry_flat` as one attribute per passage, which costs less in the
+call. The ratios compare ours with the cheaper one.
+
+`--peers PYTHON` also runs the SDKs of Opik, Langfuse, Logfire and OpenInference with that
+interpreter, so that their dependencies stay out of ours; what it cannot import is listed:
+
+    python -m venv /tmp/peers
+    /tmp/peers/bin/pip install opik langfuse logfire openinference-instrumentation \
+        opentelemetry-exporter-otlp-proto-http
+    python benchmarks/sdk_overhead.py --peers /tmp/peers/bin/python
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import json
 import os
 import platform
@@ -26,7 +37,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +46,8 @@ PASSAGE = " ".join(f"word{n}" for n in range(200))
 DOCUMENTS = [{"id": f"doc-{n}", "content": PASSAGE, "score": 0.9 - n / 10} for n in range(5)]
 QUESTION = "How long does the standard warranty last?"
 ANSWER = "The standard warranty lasts 24 months from the day of purchase. " * 5
-PEERS = ("opik", "langfuse", "logfire", "openinference.instrumentation")
+PEERS = ("opik", "langfuse", "logfire", "openinference")
+RIVALS = ("opentelemetry", "opentelemetry_flat")
 Handler = Callable[[str], str]
 
 
@@ -73,6 +85,17 @@ def ours(endpoint: str) -> tuple[Handler, Callable[[], Any]]:
 
 def opentelemetry(endpoint: str) -> tuple[Handler, Callable[[], Any]]:
     """Three spans of the plain OpenTelemetry SDK with the same content, batch export."""
+    provider = _provider(endpoint)
+    return _three_spans(provider, flat=False), lambda: provider.force_flush(5000)
+
+
+def opentelemetry_flat(endpoint: str) -> tuple[Handler, Callable[[], Any]]:
+    """The same, one attribute per passage: no JSON in the call."""
+    provider = _provider(endpoint)
+    return _three_spans(provider, flat=True), lambda: provider.force_flush(5000)
+
+
+def _provider(endpoint: str) -> Any:
     from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
     from opentelemetry.sdk.resources import Resource
     from opentelemetry.sdk.trace import TracerProvider
@@ -81,6 +104,10 @@ def opentelemetry(endpoint: str) -> tuple[Handler, Callable[[], Any]]:
     provider = TracerProvider(resource=Resource({"service.name": "bench"}))
     exporter = OTLPSpanExporter(endpoint=endpoint + "/v1/traces")
     provider.add_span_processor(BatchSpanProcessor(exporter))
+    return provider
+
+
+def _three_spans(provider: Any, *, flat: bool) -> Handler:
     tracer = provider.get_tracer("bench")
 
     def answer(question: str) -> str:
@@ -89,14 +116,21 @@ def opentelemetry(endpoint: str) -> tuple[Handler, Callable[[], Any]]:
             with tracer.start_as_current_span("retrieval kb") as span:
                 span.set_attribute("gen_ai.operation.name", "retrieval")
                 span.set_attribute("gen_ai.data_source.id", "kb")
-                span.set_attribute("gen_ai.retrieval.documents", json.dumps(DOCUMENTS))
+                if flat:
+                    for number, document in enumerate(DOCUMENTS):
+                        key = f"retrieval.documents.{number}.document"
+                        span.set_attribute(f"{key}.id", document["id"])
+                        span.set_attribute(f"{key}.content", document["content"])
+                        span.set_attribute(f"{key}.score", document["score"])
+                else:
+                    span.set_attribute("gen_ai.retrieval.documents", json.dumps(DOCUMENTS))
             with tracer.start_as_current_span("chat model") as span:
                 span.set_attribute("gen_ai.operation.name", "chat")
                 span.set_attribute("gen_ai.request.model", "model")
             root.set_attribute("output.value", ANSWER)
             return ANSWER
 
-    return answer, lambda: provider.force_flush(5000)
+    return answer
 
 
 def opik(endpoint: str) -> tuple[Handler, Callable[[], Any]]:
@@ -151,12 +185,61 @@ def langfuse(endpoint: str) -> tuple[Handler, Callable[[], Any]]:
     return answer, lambda: peer.get_client().flush()
 
 
+def logfire(endpoint: str) -> tuple[Handler, Callable[[], Any]]:
+    """Logfire's spans, exported to the sink instead of its own service."""
+    import logfire as peer
+    from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter
+    from opentelemetry.sdk.trace.export import BatchSpanProcessor
+
+    exporter = OTLPSpanExporter(endpoint=endpoint + "/v1/traces")
+    processor = BatchSpanProcessor(exporter)
+    peer.configure(send_to_logfire=False, console=False, additional_span_processors=[processor])
+
+    def answer(question: str) -> str:
+        with peer.span("answer", question=question) as root:
+            with peer.span("retrieval kb", documents=DOCUMENTS):
+                pass
+            with peer.span("chat model", model="model"):
+                pass
+            root.set_attribute("answer", ANSWER)
+            return ANSWER
+
+    return answer, lambda: peer.force_flush(5000)
+
+
+def openinference(endpoint: str) -> tuple[Handler, Callable[[], Any]]:
+    """OpenInference's tracer, as Phoenix sets it up, with batch export."""
+    from openinference.instrumentation import OITracer, TraceConfig
+
+    provider = _provider(endpoint)
+    tracer = OITracer(provider.get_tracer("bench"), config=TraceConfig())
+
+    def answer(question: str) -> str:
+        with tracer.start_as_current_span("answer", openinference_span_kind="chain") as root:
+            root.set_input(question)
+            with tracer.start_as_current_span("kb", openinference_span_kind="retriever") as span:
+                span.set_input(question)
+                for number, document in enumerate(DOCUMENTS):
+                    for name, value in document.items():
+                        key = f"retrieval.documents.{number}.document.{name}"
+                        span.set_attribute(key, value)
+            with tracer.start_as_current_span("chat", openinference_span_kind="llm") as span:
+                span.set_attribute("llm.model_name", "model")
+            root.set_output(ANSWER)
+            return ANSWER
+
+    return answer, lambda: provider.force_flush(5000)
+
+
 VARIANTS: dict[str, Callable[[str], tuple[Handler, Callable[[], Any]]]] = {
     "bare": bare,
     "ours": ours,
     "opentelemetry": opentelemetry,
+    "opentelemetry_flat": opentelemetry_flat,
     "opik": opik,
     "langfuse": langfuse,
+    "logfire": logfire,
+    "openinference": openinference,
 }
 
 
@@ -232,10 +315,10 @@ def sink(state: str) -> Iterator[str]:
         process.wait()
 
 
-def run(variant: str, state: str, traces: int) -> dict[str, Any]:
+def run(variant: str, state: str, traces: int, python: str = sys.executable) -> dict[str, Any]:
     """Run one variant in a fresh process."""
     with sink(state) as endpoint:
-        command = [sys.executable, __file__, "--worker", variant, "--endpoint", endpoint]
+        command = [python, __file__, "--worker", variant, "--endpoint", endpoint]
         done = subprocess.run(
             [*command, "--traces", str(traces)],
             capture_output=True,
@@ -244,57 +327,76 @@ def run(variant: str, state: str, traces: int) -> dict[str, Any]:
             env={**os.environ, "PYTHONPATH": str(ROOT)},
         )
     if done.returncode:
-        return {"failed": done.stderr[-500:]}
+        return {"failed": done.stderr.strip().splitlines()[-1:]}
     result: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return result
 
 
-def report(traces: int, *, peers: bool) -> dict[str, Any]:
+def report(traces: int, rounds: int, peers: str | None) -> dict[str, Any]:
     """Everything, as one JSON object."""
-    base = run("bare", "down", traces)
-    out: dict[str, Any] = {
+    jobs = [(v, s, sys.executable) for v in ("ours", *RIVALS) for s in ("up", "down", "hung")]
+    if peers:
+        jobs += [(name, "up", peers) for name in PEERS]
+    load = os.getloadavg()
+    runs: dict[str, list[dict[str, Any]]] = {}
+    for _ in range(rounds):
+        base = run("bare", "down", traces)["cpu_us"]
+        for variant, state, python in jobs:
+            result = run(variant, state, traces, python)
+            if "failed" not in result:
+                result["cpu_us"] = round(result["cpu_us"] - base, 1)
+            runs.setdefault(f"{variant}/{state}", []).append(result)
+    results = {name: _median(found) for name, found in runs.items()}
+    return {
         "traces": traces,
+        "rounds": rounds,
         "python": platform.python_version(),
         "cpus": os.cpu_count(),
-        "results": {},
+        "load_average": {"before": load, "after": os.getloadavg()},
+        "results": results,
+        "ratios_to_the_cheaper_opentelemetry": _ratios(results),
     }
-    jobs = [("ours", state) for state in ("up", "down", "hung")]
-    jobs += [("opentelemetry", state) for state in ("up", "down", "hung")]
-    if peers:
-        missing = [name for name in PEERS if _missing(name)]
-        out["peers_missing"] = missing
-        jobs += [(n, "up") for n in ("opik", "langfuse") if n not in missing]
-    for variant, state in jobs:
-        result = run(variant, state, traces)
-        if "failed" not in result:
-            result["cpu_us"] = round(result["cpu_us"] - base["cpu_us"], 1)
-        out["results"][f"{variant}/{state}"] = result
-    out["ratios"] = _ratios(out["results"])
-    return out
+
+
+def _median(found: list[dict[str, Any]]) -> dict[str, Any]:
+    good = [result for result in found if "failed" not in result]
+    if not good:
+        return found[0]
+    return {
+        "in_call_us": {
+            name: _middle(result["in_call_us"][name] for result in good)
+            for name in good[0]["in_call_us"]
+        },
+        "cpu_us": round(_middle(result["cpu_us"] for result in good), 1),
+        "rss_mib": max(result["rss_mib"] for result in good),
+        "outcome": good[-1]["outcome"],
+    }
+
+
+def _middle(values: Iterable[float]) -> float:
+    ordered = sorted(values)  # `statistics` is the name of a file beside this one
+    return (ordered[(len(ordered) - 1) // 2] + ordered[len(ordered) // 2]) / 2
 
 
 def _ratios(results: dict[str, Any]) -> dict[str, float]:
-    mine, other = results["ours/up"], results["opentelemetry/up"]
-    if "failed" in mine or "failed" in other:
+    mine = results["ours/up"]
+    others = [results[f"{name}/up"] for name in RIVALS]
+    if "failed" in mine or any("failed" in other for other in others):
         return {}
+    p50 = min(other["in_call_us"]["p50"] for other in others)
+    cpu = min(other["cpu_us"] for other in others)
     return {
-        "in_call_p50": round(mine["in_call_us"]["p50"] / other["in_call_us"]["p50"], 3),
-        "cpu": round(mine["cpu_us"] / other["cpu_us"], 3),
+        "in_call_p50": round(mine["in_call_us"]["p50"] / p50, 3),
+        "cpu": round(mine["cpu_us"] / cpu, 3),
     }
-
-
-def _missing(name: str) -> bool:
-    try:
-        return importlib.util.find_spec(name) is None
-    except ModuleNotFoundError:
-        return True
 
 
 def main() -> None:
     """Parse and run."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
     parser.add_argument("--traces", type=int, default=3000)
-    parser.add_argument("--peers", action="store_true")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--peers", metavar="PYTHON", help="interpreter that has the peers")
     parser.add_argument("--worker", choices=sorted(VARIANTS), help=argparse.SUPPRESS)
     parser.add_argument("--endpoint", default="", help=argparse.SUPPRESS)
     parser.add_argument("--sink", choices=("up", "hung"), help=argparse.SUPPRESS)
@@ -305,7 +407,7 @@ def main() -> None:
     elif given.worker:
         print(json.dumps(measure(given.worker, given.endpoint, given.traces)))
     else:
-        print(json.dumps(report(given.traces, peers=given.peers), indent=2))
+        print(json.dumps(report(given.traces, given.rounds, given.peers), indent=2))
 
 
 if __name__ == "__main__":

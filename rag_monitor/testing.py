@@ -213,6 +213,10 @@ class InMemoryExporter:
     def close(self) -> None:
         """Nothing to release."""
 
+    def clear(self) -> None:
+        """Forget what was captured."""
+        self._bodies.clear()
+
     def bodies(self, path: str) -> list[bytes]:
         """Every request body so far for one path, as it would go over the wire."""
         return [body for to, body in self._bodies if to == path]

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from rag_monitor.testing import ManualClock
 from tests.db import (  # noqa: F401 - fixtures
@@ -14,6 +15,8 @@ from tests.db import (  # noqa: F401 - fixtures
     empty_database_url,
     postgresql_template,
 )
+
+settings.register_profile("thorough", max_examples=10_000)
 
 _SCRUBBED = ("RAG_MONITOR_", "OTEL_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 

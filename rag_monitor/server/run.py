@@ -27,6 +27,9 @@ from rag_monitor.worker.wiring import Workshop, wire_workshop
 _log = logging.getLogger(__name__)
 
 _SHUTDOWN_S = 10
+_SWITCH_S = 0.001
+"""How long a thread may keep the interpreter while the event loop wants it. Reading one request
+takes many turns of the loop; at Python's 5 ms each turn may wait that long for a busy worker."""
 
 
 def serve(settings: Settings) -> None:
@@ -38,6 +41,7 @@ def serve(settings: Settings) -> None:
         UnknownJudge: No judge of the configured name.
     """
     _configure_logging(settings.log_level)
+    sys.setswitchinterval(_SWITCH_S)
     asyncio.run(_Process(settings).run())
 
 

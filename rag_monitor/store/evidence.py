@@ -16,8 +16,8 @@ from typing import Any, Final
 from sqlalchemy import Connection, bindparam, select, update
 
 from rag_monitor.domain.ports import IngestBatch, SpanBlob
+from rag_monitor.store.bulk import insert_new
 from rag_monitor.store.compression import compress
-from rag_monitor.store.engine import Database
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.tables import spans, trace_keys
 from rag_monitor.store.types import storable_name
@@ -55,7 +55,6 @@ def prepare(batch: IngestBatch) -> list[PreparedBlob]:
 
 
 def write_group(
-    database: Database,
     connection: Connection,
     blobs: Sequence[PreparedBlob],
     options: StoreOptions,
@@ -64,11 +63,11 @@ def write_group(
     by_key: dict[Key, list[PreparedBlob]] = defaultdict(list)
     for blob in blobs:
         by_key[blob.key].append(blob)
-    days = _insert_keys(database, connection, by_key, options)
+    days = _insert_keys(connection, by_key, options)
     fresh = set(days)
     known = _lock_known(connection, [key for key in by_key if key not in fresh])
     days.update({key: row.day for key, row in known.items()})
-    stored = _insert_spans(database, connection, blobs, days)
+    stored = _insert_spans(connection, blobs, days)
     _touch_known(connection, by_key, known, stored, options)
     outcome = []
     for blob in blobs:
@@ -92,7 +91,6 @@ def due_at(
 
 
 def _insert_keys(
-    database: Database,
     connection: Connection,
     by_key: dict[Key, list[PreparedBlob]],
     options: StoreOptions,
@@ -111,12 +109,9 @@ def _insert_keys(
                 "version": len({blob.digest for blob in blobs}),
             }
         )
-    statement = (
-        database.insert(trace_keys)
-        .on_conflict_do_nothing()
-        .returning(trace_keys.c.project, trace_keys.c.trace_id, trace_keys.c.day)
-    )
-    return {(row.project, row.trace_id): row.day for row in connection.execute(statement, rows)}
+    returning = (trace_keys.c.project, trace_keys.c.trace_id, trace_keys.c.day)
+    found = insert_new(connection, trace_keys, rows, returning)
+    return {(project, trace_id): day for project, trace_id, day in found}
 
 
 def _lock_known(connection: Connection, keys: Iterable[Key]) -> dict[Key, Any]:
@@ -134,7 +129,6 @@ def _lock_known(connection: Connection, keys: Iterable[Key]) -> dict[Key, Any]:
 
 
 def _insert_spans(
-    database: Database,
     connection: Connection,
     blobs: Sequence[PreparedBlob],
     days: dict[Key, date],
@@ -154,16 +148,10 @@ def _insert_spans(
         }
         for item in blobs
     }
-    statement = (
-        database.insert(spans)
-        .on_conflict_do_nothing()
-        .returning(spans.c.project, spans.c.trace_id, spans.c.digest)
-    )
     ordered = [rows[name] for name in sorted(rows)]
-    return {
-        (row.project, row.trace_id, bytes(row.digest))
-        for row in connection.execute(statement, ordered)
-    }
+    returning = (spans.c.project, spans.c.trace_id, spans.c.digest)
+    found = insert_new(connection, spans, ordered, returning)
+    return {(project, trace_id, bytes(digest)) for project, trace_id, digest in found}
 
 
 def _touch_known(

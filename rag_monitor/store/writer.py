@@ -177,7 +177,7 @@ class Writer:
     def _commit(self, group: Sequence[_Waiting]) -> None:
         blobs = [blob for waiting in group for blob in waiting.prepared]
         fresh = self._database.transact(
-            lambda connection: write_group(self._database, connection, blobs, self._options)
+            lambda connection: write_group(connection, blobs, self._options)
         )
         start = 0
         for waiting in group:

@@ -24,6 +24,8 @@ from rag_monitor.ingest.values import (
 )
 
 _PREFIX: Final = "gen_ai."
+_TRACELOOP_STREAMING: Final = "gen_ai.is_streaming"
+_SILENT_SCOPE: Final = "opentelemetry.util.genai.handler"
 
 
 class GenAI(Convention):
@@ -83,10 +85,17 @@ class GenAI(Convention):
         )
 
     def streamed(self, span: Span) -> bool | None:
-        """The attribute is only set when true, so its absence means false from generation B on."""
-        if span.attributes.get(semconv.GEN_AI_REQUEST_STREAM) is True:
-            return True
-        return False if semconv.GEN_AI_PROVIDER in span.attributes else None
+        """The attribute is only set when true, so its absence means false from generation B on.
+
+        Not where the span was written by the shared handler of the OpenAI instrumentation: it
+        streams without saying so. OpenLLMetry says it under a name of its own.
+        """
+        said = span.attributes.get(_TRACELOOP_STREAMING)
+        if span.attributes.get(semconv.GEN_AI_REQUEST_STREAM) is True or isinstance(said, bool):
+            return said is not False
+        if span.scope == _SILENT_SCOPE or semconv.GEN_AI_PROVIDER not in span.attributes:
+            return None
+        return False
 
     def tool(self, span: Span) -> Tool | None:
         """`gen_ai.tool.*`."""

@@ -72,7 +72,7 @@ class Langfuse(Convention):
         return Call(
             model=known(attributes.get(semconv.LF_MODEL)),
             input_tokens=_input_tokens(usage),
-            output_tokens=whole(usage.get("output")),
+            output_tokens=whole(usage.get("output", usage.get("completion_tokens"))),
             question=user_text(sent) or question_in(sent),
             output=answer_in(attributes.get(semconv.LF_OUTPUT)),
             system=system_text(sent),
@@ -113,8 +113,8 @@ class Langfuse(Convention):
 
 def _input_tokens(usage: Mapping[str, object]) -> int | None:
     plain = whole(usage.get("input"))
-    if plain is None:
-        return None
+    if plain is None:  # the drop-in OpenAI client passes on what OpenAI said: all, cached or not
+        return whole(usage.get("prompt_tokens"))
     parts = (whole(value) for key, value in usage.items() if key.startswith("input_"))
     return plain + sum(part for part in parts if part is not None)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import datetime
 import decimal
@@ -279,31 +280,108 @@ VALUES = st.recursive(
 )  # fmt: skip
 
 
-@settings(
-    max_examples=80,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow],
-)
-@given(question=VALUES, answer=VALUES, documents=VALUES, chunks=st.lists(VALUES, max_size=4))
-def test_no_value_changes_what_a_handler_does(
-    captured: InMemoryExporter, question: Any, answer: Any, documents: Any, chunks: list[Any]
-) -> None:
-    def plain(value: Any) -> Any:
-        with rm.retrieval("kb") as found:
+class Handlers:
+    """One handler of every shape, over the same values."""
+
+    def __init__(
+        self, answer: Any, documents: Any, chunks: list[Any], error: BaseException
+    ) -> None:
+        self.given = (answer, documents, chunks, error)
+
+    def search(self) -> None:
+        answer, documents, chunks, _ = self.given
+        with rm.retrieval("kb", query=answer) as found:
             found.documents = documents
-        return answer
+        with rm.plugin("p") as step, rm.generation(answer) as written:
+            step.items, written.text = documents, documents
+        rm.current().set(session_id=answer, tags=documents, anything=chunks)
+        rm.record_contexts(documents)
 
-    def stream(value: Any) -> Any:
-        yield from chunks
-        return answer
+    @rm.trace
+    def plain(self, value: Any) -> Any:
+        self.search()
+        return self.given[0]
 
+    @rm.trace(answer="content", model="m")
+    def echo(self, value: Any) -> Any:
+        return value
+
+    @rm.trace
+    def stream(self, value: Any) -> Any:
+        yield from self.given[2]
+        return self.given[0]
+
+    @rm.trace
+    def failing(self, value: Any) -> Any:
+        self.search()
+        raise self.given[3]
+
+    @rm.trace
+    async def later(self, value: Any) -> Any:
+        self.search()
+        await asyncio.sleep(0)
+        return self.given[0]
+
+    @rm.trace
+    async def later_stream(self, value: Any) -> Any:
+        for chunk in self.given[2]:
+            yield chunk
+
+
+def drained(watched: Any) -> tuple[list[Any], Any]:
+    """What a generator yields, and what it returns."""
+    seen = []
+    while True:
+        try:
+            seen.append(next(watched))
+        except StopIteration as stop:
+            return seen, stop.value
+
+
+def same(seen: list[Any], given: list[Any]) -> bool:
+    """The very objects, in order; they may not be asked for equality."""
+    return [id(value) for value in seen] == [id(value) for value in given]
+
+
+@settings(
+    deadline=None,
+    suppress_health_check=[
+        HealthCheck.function_scoped_fixture, HealthCheck.too_slow, HealthCheck.data_too_large,
+    ],
+)  # fmt: skip
+@given(
+    question=VALUES,
+    answer=VALUES,
+    documents=VALUES,
+    chunks=st.lists(VALUES, max_size=4),
+    kind=st.sampled_from([ValueError, KeyboardInterrupt, SystemExit, asyncio.CancelledError]),
+)
+def test_no_value_and_no_shape_of_handler_changes_what_it_does(
+    captured: InMemoryExporter,
+    question: Any,
+    answer: Any,
+    documents: Any,
+    chunks: list[Any],
+    kind: type[BaseException],
+) -> None:
+    handlers = Handlers(answer, documents, chunks, kind(answer))
     before = captured.client.counters.produced
-    assert rm.trace(plain)(question) is answer
-    watched = rm.trace(stream)(question)
-    for chunk in chunks:
-        assert next(watched) is chunk
-    with pytest.raises(StopIteration) as stop:
-        next(watched)
-    assert stop.value.value is answer
-    assert captured.client.counters.produced == before + 2
+
+    assert handlers.plain(question) is answer
+    assert handlers.echo(question) is question
+    seen, returned = drained(handlers.stream(question))
+    assert same(seen, chunks)
+    assert returned is answer
+    with pytest.raises(kind) as caught:
+        handlers.failing(question)
+    assert caught.value is handlers.given[3]
+
+    async def asynchronous() -> None:
+        assert await handlers.later(question) is answer
+        assert same([chunk async for chunk in handlers.later_stream(question)], chunks)
+
+    asyncio.run(asynchronous())
+    assert captured.client.counters.produced == before + 6
     assert captured.client.flush(10)
+    assert captured.client.counters.dropped_total == 0
+    captured.clear()
