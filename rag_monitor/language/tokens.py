@@ -6,8 +6,9 @@ Works on text that `normalise` has folded. Needs no segmenter and no model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import add
 from typing import Final
 
 _TOKEN: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+(?:'[a-z]+)?|[\u3400-\u9fff]|[^\W\d_]+")
@@ -60,7 +61,7 @@ _SUFFIXES: Final = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """A light stem of a lower-case English word: enough to join inflections, not to be pretty."""
     word = word.removesuffix("'s")
@@ -81,23 +82,43 @@ def stem(word: str) -> str:
 
 def tokenise(folded: str) -> list[str]:
     """All tokens of folded text, in order, function words included, words stemmed."""
-    return [token if token in STOP_WORDS else _reduce(token) for token in _TOKEN.findall(folded)]
+    return [_REDUCED[token] for token in _TOKEN.findall(folded)]
 
 
-@lru_cache(maxsize=65536)
+class _Reduced(dict[str, str]):
+    """Token as written to token as matched; forgets everything when it grows too large.
+
+    A plain look-up costs a third of an `lru_cache` call, and tokens are most of the work.
+    """
+
+    _LARGEST: Final = 100_000
+
+    def __missing__(self, token: str) -> str:
+        if len(self) >= self._LARGEST:
+            self.clear()
+        reduced = self[token] = _reduce(token)
+        return reduced
+
+
 def _reduce(token: str) -> str:
     first = token[0]
+    if token in STOP_WORDS:
+        return token
     if first.isdigit():
         return token.replace(",", "")
     return stem(token) if first.isascii() else token
 
 
+_REDUCED: Final = _Reduced()
+
+
+GRAMMAR: Final = STOP_WORDS | STOP_CHARS | frozenset("abcdefghijklmnopqrstuvwxyz")
+"""Tokens without a meaning of their own."""
+
+
 def is_content(token: str) -> bool:
     """Whether a token carries meaning of its own."""
-    return token not in STOP_WORDS and token not in STOP_CHARS and token not in _SHORT
-
-
-_SHORT: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
+    return token not in GRAMMAR
 
 
 def is_han(token: str) -> bool:
@@ -105,20 +126,21 @@ def is_han(token: str) -> bool:
     return len(token) == 1 and "\u3400" <= token <= "\u9fff"
 
 
-def terms(tokens: Sequence[str]) -> list[str]:
-    """Content tokens and, for neighbouring Han characters, their bigrams; in order, repeated."""
-    found = [token for token in tokens if is_content(token)]
-    found.extend(han_bigrams(tokens))
-    return found
+def term_set(tokens: Sequence[str], *, han: bool) -> frozenset[str]:
+    """Content tokens and, with `han`, every pair of neighbouring Han characters.
 
-
-def han_bigrams(tokens: Sequence[str]) -> Iterator[str]:
-    """Every pair of neighbouring Han characters that is not pure grammar."""
-    previous = ""
-    for token in tokens:
-        if is_han(token):
-            if previous and not (previous in STOP_CHARS and token in STOP_CHARS):
-                yield previous + token
-            previous = token
-        else:
-            previous = ""
+    Pairs of pure grammar are left out.
+    """
+    found = frozenset(tokens) - GRAMMAR
+    if not han:
+        return found
+    return found.union(
+        {
+            pair
+            for pair in map(add, tokens, tokens[1:])
+            if len(pair) == 2
+            and "\u3400" <= pair[0] <= "\u9fff"
+            and "\u3400" <= pair[1] <= "\u9fff"
+            and not (pair[0] in STOP_CHARS and pair[1] in STOP_CHARS)
+        }
+    )
