@@ -56,9 +56,7 @@ def check(claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece) -
     return findings
 
 
-def _check_dates(
-    findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None
-) -> None:
+def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None) -> None:
     if not claim.dates:
         return
     known = [date for date, _ in evidence.dates]
@@ -153,9 +151,7 @@ def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
             findings.quotes_missing += 1
 
 
-def _check_polarity(
-    findings: Findings, claim: Piece, evidence: Evidence, best: Piece
-) -> None:
+def _check_polarity(findings: Findings, claim: Piece, evidence: Evidence, best: Piece) -> None:
     findings.absolutes = sum(
         word not in evidence.joined and word not in evidence.question.folded
         for word in absolutes(claim.folded)
