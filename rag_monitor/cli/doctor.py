@@ -50,6 +50,7 @@ def doctor(config: ConfigPath = None, as_json: AsJson = False) -> None:
         checks.append(Check("configuration", ok=True, detail="read"))
         checks.append(_tried("database", lambda: _database(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
+        checks.append(_tried("channels", lambda: _channels(settings)))
     report(checks, as_json)
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
@@ -107,6 +108,12 @@ def _database(settings: Any) -> str:
             f"the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
         )
     return f"reachable, schema {revision}"
+
+
+def _channels(settings: Any) -> str:
+    from rag_monitor.alerting.notifiers.registry import build_all
+
+    return ", ".join(build_all(settings.notifiers, language=settings.language))
 
 
 def _judge(settings: Any) -> str:
