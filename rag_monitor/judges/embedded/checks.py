@@ -134,10 +134,12 @@ def _alike(a: Quantity, b: Quantity) -> bool:
 
 
 def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
-    known, asked = evidence.terms, evidence.question.terms
+    known = evidence.known
     for word, opening in capitalised_words(claim.text):
-        parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
-        if not parts or all(p in known or p in asked or len(p) < 2 for p in parts):
+        parts = [stem(word)]
+        if parts[0] not in known:
+            parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
+        if not parts or all([p in known or len(p) < 2 for p in parts]):
             findings.facts += not opening
             continue
         if any(c.isdigit() for c in word) or fold(word) in evidence.joined:
