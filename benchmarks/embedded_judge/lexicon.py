@@ -40,9 +40,7 @@ def count(folder: Path, names: tuple[str, ...]) -> tuple[Counter[str], int]:
                             continue
                         seen.add(span.text)
                         folded = fold(span.text)
-                        counts.update(
-                            term_set(tokenise(folded), han=not folded.isascii())
-                        )
+                        counts.update(term_set(tokenise(folded), han=not folded.isascii()))
     return counts, len(seen)
 
 

@@ -2,9 +2,9 @@
 
 Usage: `python -m benchmarks.embedded_judge.speed DATA_FOLDER`
 Traces are five passages of about 200 words and an answer of about 100, cut from CLAPNQ and
-ExpertQA (English), and five passages of about 300 characters with an answer of about 150 from UHGEval
-(Chinese). `cold`: no passage was seen before; `warm`: every passage was, as in traffic that keeps
-recalling the same ones. Each trace is timed on its own; the answers are new every time.
+ExpertQA (English), and five passages of about 300 characters with an answer of about 150 from
+UHGEval (Chinese). `cold`: no passage was seen before; `warm`: every passage was, as in traffic
+that keeps recalling the same ones. Each trace is timed on its own.
 """
 
 from __future__ import annotations

@@ -84,7 +84,7 @@ _QUESTION: Final = re.compile(r"[?？][\"'”’)）\]」』]*$")
 
 def is_refusal(folded: str) -> bool:
     """Whether a folded sentence declines to answer or says that the sources are silent."""
-    if not any([hint in folded for hint in _REFUSAL_HINTS]) or _REFUSAL.search(folded) is None:
+    if not any(hint in folded for hint in _REFUSAL_HINTS) or _REFUSAL.search(folded) is None:
         return False
     if _SOURCE_TALK.search(folded) is not None:
         return True
@@ -118,6 +118,6 @@ def is_hedged(folded: str) -> bool:
 
 def strip_source_phrases(folded: str) -> str:
     """A folded sentence without citations and "according to passage 2"."""
-    if not any([hint in folded for hint in _SOURCE_HINTS]):
+    if not any(hint in folded for hint in _SOURCE_HINTS):
         return folded
     return _SOURCE_PHRASE.sub(" ", folded)

@@ -22,9 +22,7 @@ _MONTHS: Final = {
 }  # fmt: skip
 _MONTH: Final = (
     r"(?P<mn>[adfjmnos](?<!\w.)(?:"
-    + "|".join(
-        f"(?<={name[0]}){name[1:]}" for name in sorted(_MONTHS, key=len, reverse=True)
-    )
+    + "|".join(f"(?<={name[0]}){name[1:]}" for name in sorted(_MONTHS, key=len, reverse=True))
     + r")\b)"
 )
 _DAY: Final = r"(?P<d>\d(?<!\w.)(?:(?<=3)[01]|(?<=[12])\d|(?<=0)[1-9]|(?<=[1-9])))"
@@ -47,9 +45,7 @@ _NAMED: Final = (
     re.compile(
         rf"{_MONTH}\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?:\s*,?\s*{_YEAR}\b)?"
     ),
-    re.compile(
-        rf"{_DAY}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\.?(?:\s*,?\s*{_YEAR}\b)?"
-    ),
+    re.compile(rf"{_DAY}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\.?(?:\s*,?\s*{_YEAR}\b)?"),
     re.compile(rf"{_MONTH}\.?\s*,?\s+(?:of\s+)?{_YEAR}\b"),
 )
 _LONE_YEAR: Final = re.compile(
@@ -125,7 +121,7 @@ def find_dates(folded: str, tokens: Collection[str] | None = None) -> list[Date]
     for pattern in _patterns(text, tokens, han=han):
         for match in pattern.finditer(text):
             start, end = match.span()
-            if taken and any([start < e and s < end for s, e in taken]):
+            if taken and any(start < e and s < end for s, e in taken):
                 continue
             taken.append((start, end))
             found.append(_date(match))

@@ -193,7 +193,7 @@ def _collect(
 ) -> None:
     for match in matches:
         start, end = match.span()
-        if taken and any([start < e and s < end for s, e in taken]):
+        if taken and any(start < e and s < end for s, e in taken):
             continue
         quantity = read(match)
         if quantity is not None:

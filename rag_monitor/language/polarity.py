@@ -96,13 +96,11 @@ _ABSOLUTE: Final = re.compile(
 )
 
 
-_NEGATIVE: Final = frozenset(
-    stem(word)
-    for word in (
-        "not never cannot nobody nothing none neither nor without no hardly rarely unable "
-        "unlikely fail fails failed lack lacks denied denies"
-    ).split()
-)
+_NEGATIVE_TEXT: Final = """
+not never cannot nobody nothing none neither nor without no hardly rarely unable unlikely
+fail fails failed lack lacks denied denies
+"""
+_NEGATIVE: Final = frozenset(map(stem, _NEGATIVE_TEXT.split()))
 
 
 def may_negate(folded: str, tokens: frozenset[str]) -> bool:

@@ -6,11 +6,12 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-_ABBREVIATED: Final = """
-mr mrs ms dr prof st sr jr vs etc e.g i.e eg ie cf al inc ltd co corp no nos vol fig figs approx dept
-est gen col lt sgt rev hon gov sen rep u.s u.k u.n d.c a.m p.m jan feb mar apr jun jul aug sep sept
-oct nov dec mt ft in oz lb lbs tsp tbsp min max pp ed ph.d m.d b.a m.a
-""".split()
+_ABBREVIATED_TEXT: Final = """
+mr mrs ms dr prof st sr jr vs etc e.g i.e eg ie cf al inc ltd co corp no nos vol fig figs approx
+dept est gen col lt sgt rev hon gov sen rep u.s u.k u.n d.c a.m p.m jan feb mar apr jun jul aug
+sep sept oct nov dec mt ft in oz lb lbs tsp tbsp min max pp ed ph.d m.d b.a m.a
+"""
+_ABBREVIATED: Final = _ABBREVIATED_TEXT.split()
 _ABBREVIATION: Final = re.compile(
     rf"(?:\b(?:{'|'.join(map(re.escape, _ABBREVIATED))})|(?:^|[\s(.])[A-Z])$", re.IGNORECASE
 )

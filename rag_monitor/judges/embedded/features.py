@@ -255,9 +255,7 @@ def _sequence(claim: _Claim, found: _Found, best: Piece | None) -> list[float]:
     ]
 
 
-def _substituted(
-    weights: dict[str, float], piece: Piece, evidence: Evidence, best: Piece
-) -> int:
+def _substituted(weights: dict[str, float], piece: Piece, evidence: Evidence, best: Piece) -> int:
     """Whether a claim repeats a sentence but for telling words that stand nowhere else."""
     own = piece.tokens
     if len(own) < _SHORTEST:

@@ -169,9 +169,7 @@ class EmbeddedJudge:
             answer=answer,
             contexts=contexts,
             parts=take_apart(answer),
-            evidence=Evidence.build(
-                contexts or (), request.question, self._passage_cache.get
-            ),
+            evidence=Evidence.build(contexts or (), request.question, self._passage_cache.get),
             coverage=seen / whole if whole else 1.0,
         )
 

@@ -64,7 +64,9 @@ class Piece:
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         """Quantities that are no part of a date, in order."""
-        return tuple(find_quantities(self.folded, tuple((d.start, d.end) for d in self.dates), self.tokens))
+        return tuple(
+            find_quantities(self.folded, tuple((d.start, d.end) for d in self.dates), self.tokens)
+        )
 
 
 class Passage:
