@@ -1,10 +1,10 @@
 """Time the embedded judge on one core and print one JSON object.
 
 Usage: `python -m benchmarks.embedded_judge.speed DATA_FOLDER`
-Traces are five passages of about 200 words and an answer of about 100, cut from CLAPNQ and WiCE
-(English), and five passages of about 300 characters with an answer of about 150 from UHGEval
-(Chinese). `cold`: no passage was seen before; `warm`: every passage was, as in traffic that keeps
-recalling the same ones. Each trace is timed on its own; the answers are new every time.
+Traces are five passages of about 200 words and an answer of about 100, cut from CLAPNQ and
+ExpertQA (English), and five passages of about 300 characters with an answer of about 150 from
+UHGEval (Chinese). `cold`: no passage was seen before; `warm`: every passage was, as in traffic
+that keeps recalling the same ones. Each trace is timed on its own.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ PASSAGES = 5
 
 def english(folder: Path) -> list[JudgeRequest]:
     """Traces of 5 x about 200 words and an answer of about 100 words."""
-    texts = [" ".join(row["contexts"]) for row in load(folder, "wice_dev")[:400]]
-    texts += [row["contexts"][0] for row in load(folder, "clapnq_dev")]
+    texts = [row["contexts"][0] for row in load(folder, "clapnq_dev")]
+    texts += [text for row in load(folder, "expertqa_claims") for text in row["contexts"]]
     questions = [row["question"] for row in load(folder, "clapnq_dev")]
-    return _traces(texts, questions, 200, 100, lambda text: len(text.split()))
+    return _traces(list(dict.fromkeys(texts)), questions, 200, 100, lambda text: len(text.split()))
 
 
 def chinese(folder: Path) -> list[JudgeRequest]:
@@ -54,7 +54,7 @@ def _traces(
     packed: list[list[str]] = [[]]
     for text in texts:
         for span in split_sentences(text):
-            if sum(map(size, packed[-1])) >= passage:
+            if packed[-1] and sum(map(size, packed[-1])) + size(span.text) / 2 > passage:
                 packed.append([])
             packed[-1].append(span.text)
     draw.shuffle(packed)
@@ -65,7 +65,7 @@ def _traces(
         pool += packed[number - 1][:2]
         draw.shuffle(pool)
         said: list[str] = []
-        while pool and sum(map(size, said)) < answer:
+        while pool and sum(map(size, said)) + size(pool[-1]) / 2 <= answer:
             said.append(pool.pop())
         found.append(
             JudgeRequest(

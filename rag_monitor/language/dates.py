@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
+
+from rag_monitor.language.tokens import stem, tokenise
 
 _MONTHS: Final = {
     name: number
@@ -18,7 +20,14 @@ _MONTHS: Final = {
     )
     for name in names.split()
 }  # fmt: skip
-_MONTH: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_MONTH: Final = (
+    r"(?P<mn>[adfjmnos](?<!\w.)(?:"
+    + "|".join(f"(?<={name[0]}){name[1:]}" for name in sorted(_MONTHS, key=len, reverse=True))
+    + r")\b)"
+)
+_DAY: Final = r"(?P<d>\d(?<!\w.)(?:(?<=3)[01]|(?<=[12])\d|(?<=0)[1-9]|(?<=[1-9])))"
+"""Both begin with a plain set of characters, so that the search runs through other text; the
+look-behind then sees to it that a word begins there."""
 _HAN_DIGITS: Final = {c: str(i) for i, c in enumerate("〇一二三四五六七八九")} | {"零": "0"}
 _YEAR: Final = r"(?P<y>1[0-9]\d\d|20\d\d)"
 
@@ -34,23 +43,22 @@ _HAN_DATES: Final = (
 )
 _NAMED: Final = (
     re.compile(
-        rf"\b(?P<mn>{_MONTH})\b\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b"
-        rf"(?:\s*,?\s*{_YEAR}\b)?"
+        rf"{_MONTH}\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?:\s*,?\s*{_YEAR}\b)?"
     ),
-    re.compile(
-        r"\b(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s+(?:of\s+)?"
-        rf"(?P<mn>{_MONTH})\b\.?(?:\s*,?\s*{_YEAR}\b)?"
-    ),
-    re.compile(rf"\b(?P<mn>{_MONTH})\b\.?\s*,?\s+(?:of\s+)?{_YEAR}\b"),
+    re.compile(rf"{_DAY}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\.?(?:\s*,?\s*{_YEAR}\b)?"),
+    re.compile(rf"{_MONTH}\.?\s*,?\s+(?:of\s+)?{_YEAR}\b"),
 )
 _LONE_YEAR: Final = re.compile(
-    rf"(?<![\d.,$£€¥-]){_YEAR}(?![\d%]|[.,]\d|\s?(?:[元人个名位万亿件条吨米克公平次家所套辆台头只本册户亩部张份]"
+    r"(?P<y>[12](?<![\d.,$£€¥-].)(?:(?<=1)\d|(?<=2)0)\d\d)"
+    r"(?![\d%]|[.,]\d|\s?(?:[元人个名位万亿件条吨米克公平次家所套辆台头只本册户亩部张份]"
     r"|km|kg|m\b|miles|people|dollars))"
 )
 _FIRST_DIGIT: Final = re.compile(r"\d")
 _FOUR_DIGITS: Final = re.compile(r"(?:1\d|20)\d\d")
 _SEPARATED: Final = re.compile(r"\d[-/.]\d?\d[-/.]\d")
-_MONTH_NAME: Final = re.compile(rf"\b(?:{_MONTH})\b")
+_MONTH_STEMS: Final = frozenset(map(stem, _MONTHS)) - {"may"}
+_MAY: Final = re.compile(r"may\.?,?\s+(?:of\s+)?\d|\d(?:st|nd|rd|th)?\s+(?:of\s+)?may")
+"""The month that is also a common word: tried only beside a number."""
 _HAN_YEAR: Final = re.compile(r"[〇零一二三四五六七八九]{4}(?=年)")
 _HAN_DAY: Final = re.compile(r"([一二三四五六七八九十]{1,3})(?=[月日号])")
 
@@ -96,32 +104,38 @@ class Date:
         return all(any(getattr(o, n) == v for o in compatible) for n, v in parts)
 
 
-def find_dates(folded: str) -> list[Date]:
-    """All dates in folded text, in order, not overlapping; Han numerals are read too."""
+def find_dates(folded: str, tokens: Collection[str] | None = None) -> list[Date]:
+    """All dates in folded text, in order, not overlapping; Han numerals are read too.
+
+    Args:
+        folded: The text.
+        tokens: Its tokens when they are known already; only saves time.
+    """
     han = "年" in folded or "月" in folded
     text = _arabic(folded) if han else folded
     if _FIRST_DIGIT.search(text) is None:
         return []
+    tokens = tokenise(folded) if tokens is None else tokens
     taken: list[tuple[int, int]] = []
     found: list[Date] = []
-    for pattern in _patterns(text, han=han):
+    for pattern in _patterns(text, tokens, han=han):
         for match in pattern.finditer(text):
             start, end = match.span()
-            if any(start < e and s < end for s, e in taken):
+            if taken and any(start < e and s < end for s, e in taken):
                 continue
             taken.append((start, end))
             found.append(_date(match))
     return sorted(found, key=lambda date: date.start)
 
 
-def _patterns(text: str, *, han: bool) -> Iterator[re.Pattern[str]]:
+def _patterns(text: str, tokens: Collection[str], *, han: bool) -> Iterator[re.Pattern[str]]:
     """The patterns that can match at all, the more exact ones first."""
     year = _FOUR_DIGITS.search(text) is not None
     if year and _SEPARATED.search(text):
         yield _DASHED
     if han:
         yield from _HAN_DATES
-    if _MONTH_NAME.search(text):
+    if not _MONTH_STEMS.isdisjoint(tokens) or ("may" in text and _MAY.search(text)):
         yield from _NAMED
     if year:
         yield _LONE_YEAR

@@ -14,7 +14,7 @@ from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity
 from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, absolutes
-from rag_monitor.language.tokens import is_han, stem
+from rag_monitor.language.tokens import is_han, stem, term_set
 
 
 @dataclass(slots=True)
@@ -132,10 +132,12 @@ def _alike(a: Quantity, b: Quantity) -> bool:
 
 
 def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
-    known, asked = evidence.terms, evidence.question.terms
+    known = evidence.known
     for word, opening in capitalised_words(claim.text):
-        parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
-        if not parts or all(p in known or p in asked or len(p) < 2 for p in parts):
+        parts = [stem(word)]
+        if parts[0] not in known:
+            parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
+        if not parts or all(p in known or len(p) < 2 for p in parts):
             findings.facts += not opening
             continue
         if any(c.isdigit() for c in word) or fold(word) in evidence.joined:
@@ -168,7 +170,7 @@ def _check_polarity(findings: Findings, claim: Piece, evidence: Evidence, best: 
         if any(other in near and other not in own for other in others):
             findings.opposites += 1
     if not claim.folded.isascii():
-        findings.opposites += _han_opposites(claim.folded, best.folded)
+        findings.opposites += _han_opposites(claim, best.folded)
 
 
 def _states(piece: Piece, head: str) -> bool:
@@ -190,10 +192,15 @@ _OPPOSED: Final = frozenset(OPPOSITES)
 _HAN_OPPOSED: Final[Mapping[str, tuple[str, ...]]] = _han_table()
 
 
-def _han_opposites(claim: str, evidence: str) -> int:
+_HAN_PAIRED: Final = frozenset(word for word in _HAN_OPPOSED if word in term_set(word, han=True))
+_HAN_OTHERS: Final = tuple(word for word in _HAN_OPPOSED if word not in _HAN_PAIRED)
+
+
+def _han_opposites(claim: Piece, evidence: str) -> int:
+    text = claim.folded
     return sum(
-        other not in claim and other in evidence
-        for stated, others in _HAN_OPPOSED.items()
-        if stated in claim and stated not in evidence
-        for other in others
+        other not in text and other in evidence
+        for stated in (*(_HAN_PAIRED & claim.terms), *_HAN_OTHERS)
+        if stated in text and stated not in evidence
+        for other in _HAN_OPPOSED[stated]
     )

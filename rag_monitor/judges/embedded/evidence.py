@@ -116,16 +116,14 @@ class Evidence:
 def lcs_length(pattern: Sequence[str], text: Sequence[str]) -> int:
     """Length of the longest common subsequence, bit-parallel (Hyyrö 2004).
 
-    Tokens of `text` that are not in `pattern` cost one dictionary look-up.
+    Tokens of `text` that are not in `pattern` cost one look-up.
     """
     masks: dict[str, int] = {}
     for position, token in enumerate(pattern):
         masks[token] = masks.get(token, 0) | (1 << position)
     full = (1 << len(pattern)) - 1
     row = full
-    for token in text:
-        mask = masks.get(token)
-        if mask:
-            matched = row & mask
-            row = ((row + matched) | (row - matched)) & full
+    for mask in [masks[token] for token in text if token in masks]:
+        matched = row & mask
+        row = ((row + matched) | (row - matched)) & full
     return len(pattern) - row.bit_count()

@@ -127,7 +127,7 @@ def _look_up(claim: _Claim, evidence: Evidence, found: _Found, answer: Piece) ->
     if best is not None and not findings.numbers_derived:
         findings.substituted = _substituted(weights, piece, evidence, best)
     features = [
-        *_coverage(weights, total, evidence, covered, gains, credited),
+        *_coverage(piece.terms, weights, total, evidence, covered, gains, credited),
         *_sequence(claim, found, best),
         *novel,
         *_counts(findings),
@@ -202,13 +202,12 @@ def _passage_gains(
     own: dict[str, float], evidence: Evidence, credited: frozenset[str]
 ) -> list[float]:
     """Share of a claim's own weight that each passage holds; empty when it has none."""
-    counted = {t: w for t, w in own.items() if t not in credited} if credited else own
-    total = sum(counted.values())
+    counted = frozenset(own).difference(credited)
+    total = sum([own[term] for term in counted])
     if not total:
         return []
-    held = counted.keys()
     return [
-        sum([counted[term] for term in held & passage.terms]) / total
+        sum([own[term] for term in counted & passage.terms]) / total
         for passage in evidence.passages
     ]
 
@@ -222,6 +221,7 @@ def _rests_on(first: int, gains: Sequence[float]) -> int:
 
 
 def _coverage(
+    terms: frozenset[str],
     weights: dict[str, float],
     total: float,
     evidence: Evidence,
@@ -231,7 +231,7 @@ def _coverage(
 ) -> list[float]:
     if not total:
         return [0.0, 0.0, 0.0, 0.0]
-    unseen = weights.keys() - evidence.terms
+    unseen = terms - evidence.terms
     spelled = sum([weights[term] for term in unseen & credited])
     missing = sum([weights[term] for term in unseen]) - spelled
     given = sum([weights[term] for term in (unseen & evidence.question.terms) - credited])
@@ -274,7 +274,7 @@ def _novel(
     piece: Piece, weights: dict[str, float], evidence: Evidence, credited: frozenset[str]
 ) -> list[float]:
     """Weight of the words that stand nowhere, all together and the longest run of them."""
-    unseen = weights.keys() - evidence.known - credited
+    unseen = piece.terms - evidence.known - credited
     if not unseen:
         return [0.0, 0.0]
     novel = run = longest = 0.0

@@ -54,7 +54,7 @@ class EmbeddedOptions:
     """All passages together; later ones are cut first."""
     threshold: float | None = None
     """Flag `answer_supported` below this instead of the shipped threshold."""
-    passage_cache_chars: int = 1_000_000
+    passage_cache_chars: int = 2_000_000
     """Passages kept indexed, in characters, because traffic recalls the same ones; 0: none."""
     calibration: str = ""
     """Version of a calibration of one's own, part of the identity."""

@@ -12,7 +12,7 @@ from typing import Final
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity, find_quantities
-from rag_monitor.language.polarity import negated_heads
+from rag_monitor.language.polarity import may_negate, negated_heads
 from rag_monitor.language.sentences import split_sentences
 from rag_monitor.language.tokens import GRAMMAR, term_set, tokenise
 
@@ -52,17 +52,21 @@ class Piece:
     @cached_property
     def denied(self) -> frozenset[str]:
         """Heads that a negation precedes."""
+        if not may_negate(self.folded, self.token_set):
+            return frozenset()
         return negated_heads(self.folded)
 
     @cached_property
     def dates(self) -> tuple[Date, ...]:
         """Dates in order."""
-        return tuple(find_dates(self.folded))
+        return tuple(find_dates(self.folded, self.tokens))
 
     @cached_property
     def quantities(self) -> tuple[Quantity, ...]:
         """Quantities that are no part of a date, in order."""
-        return tuple(find_quantities(self.folded, tuple((d.start, d.end) for d in self.dates)))
+        return tuple(
+            find_quantities(self.folded, tuple((d.start, d.end) for d in self.dates), self.tokens)
+        )
 
 
 class Passage:
@@ -87,15 +91,15 @@ class Passage:
     @cached_property
     def dates(self) -> list[tuple[Date, Piece]]:
         """Every date with the sentence it stands in; offsets are of the passage."""
-        return [(date, self._at(date.start)) for date in find_dates(self._apart)]
+        return [(date, self._at(date.start)) for date in find_dates(self._apart, self.tokens)]
 
     @cached_property
     def quantities(self) -> list[tuple[Quantity, Piece]]:
         """Every quantity that is no part of a date with the sentence it stands in."""
         taken = tuple((date.start, date.end) for date, _ in self.dates)
-        return [(q, self._at(q.start)) for q in find_quantities(self._apart, taken)]
+        return [(q, self._at(q.start)) for q in find_quantities(self._apart, taken, self.tokens)]
 
-    @property
+    @cached_property
     def _apart(self) -> str:
         return _SEPARATOR.join([piece.folded for piece in self.sentences])
 
