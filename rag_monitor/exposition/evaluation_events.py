@@ -27,7 +27,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from rag_monitor import semconv
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import PlacedScore
-from rag_monitor.metrics.rag import is_bad
+from rag_monitor.metrics.rag import BAD_BELOW, is_bad
 from rag_monitor.outbound.guard import OutboundPolicy, Resolver, check_url
 from rag_monitor.outbound.http import OutboundFailed, request
 
@@ -210,8 +210,9 @@ def _attributes(score: Score) -> list[KeyValue]:
 def _label(score: Score) -> str | None:
     if score.status is not ScoreStatus.SCORED:
         return score.status.value
-    bad = is_bad(score)
-    return None if bad is None else "fail" if bad else "pass"
+    if score.flagged is None and score.metric not in BAD_BELOW:
+        return None
+    return "fail" if is_bad(score) else "pass"
 
 
 def _text(key: str, value: str) -> KeyValue:
