@@ -83,7 +83,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError:
         raise ConfigurationError(
-            f"{path} is parquet: install the extra that reads it, `pip install rag-monitor[parquet]`"
+            f"{path} is parquet; reading it needs `pip install rag-monitor[parquet]`"
         ) from None
     number = 0
     try:

@@ -11,7 +11,7 @@ import hashlib
 import json
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from rag_monitor import semconv
@@ -19,6 +19,7 @@ from rag_monitor import semconv
 Json = dict[str, Any]
 _HEX: Final = frozenset("0123456789abcdef")
 _MAX_DEPTH: Final = 12
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LANGFUSE_SCOPE: Final = "langfuse-sdk"
 _PHOENIX_SCOPE: Final = "openinference"
 _JSON_ATTRIBUTES: Final = ("metadata",)
@@ -307,21 +308,27 @@ def _id(value: object, digits: int) -> str:
 def _nanoseconds(moment: object) -> int:
     """Since 1970: ISO text, datetimes, or numbers (s, ms, µs or ns by their size); 0 if unknown."""
     if isinstance(moment, str):
-        try:
-            moment = datetime.fromisoformat(moment.strip())
-        except ValueError:
-            raise BadExport(f"{moment[:40]!r} is not an ISO 8601 time") from None
+        return _since_1970(_parsed(moment))
     if isinstance(moment, datetime):
-        aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-        return (
-            max(0, int((aware - datetime(1970, 1, 1, tzinfo=UTC)).total_seconds() * 10**6)) * 1000
-        )
-    if isinstance(moment, int | float) and not isinstance(moment, bool) and math.isfinite(moment):
-        for limit, scale in ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3)):
-            if abs(moment) < limit:
-                return max(0, int(moment * scale))
-        return min(int(moment), 2**63 - 1)
-    return 0
+        return _since_1970(moment)
+    if isinstance(moment, bool) or not isinstance(moment, int | float) or not math.isfinite(moment):
+        return 0
+    for limit, scale in ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3)):
+        if abs(moment) < limit:
+            return max(0, int(moment * scale))
+    return max(0, min(int(moment), 2**63 - 1))
+
+
+def _parsed(moment: str) -> datetime:
+    try:
+        return datetime.fromisoformat(moment.strip())
+    except ValueError:
+        raise BadExport(f"{moment[:40]!r} is not an ISO 8601 time") from None
+
+
+def _since_1970(moment: datetime) -> int:
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+    return max(0, (aware - _EPOCH) // timedelta(microseconds=1)) * 1000
 
 
 def _camel(name: str) -> str:

@@ -27,6 +27,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from rag_monitor import semconv
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import PlacedScore
+from rag_monitor.errors import ConfigurationError, OutboundRefused
 from rag_monitor.metrics.rag import BAD_BELOW, is_bad
 from rag_monitor.outbound.guard import OutboundPolicy, Resolver, check_url
 from rag_monitor.outbound.http import OutboundFailed, request
@@ -67,7 +68,13 @@ class ExportOptions:
         if self.batch < 1 or self.every_s <= 0 or self.timeout_s <= 0 or self.settle_s < 0:
             raise ValueError("batch, every_s and timeout_s must be positive, settle_s at least 0")
         if self.endpoint is not None:
-            check_url(self.url, self.policy)
+            try:
+                check_url(self.url, self.policy)
+            except OutboundRefused as error:
+                raise ConfigurationError(
+                    f"[export] endpoint: {error}; for a receiver of your own set "
+                    "`allow_hosts` or `allow_private` in [export]"
+                ) from None
 
     @property
     def url(self) -> str:
