@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 
 import pytest
@@ -35,6 +36,10 @@ def _export(store: Store, clock: ManualClock, sink: LogSink, batch: int = 500) -
     return ScoreExport(store.fresh_scores, clock, options)
 
 
+def _send(export: ScoreExport) -> int:
+    return asyncio.run(export.send_due())
+
+
 def _score(store: Store, clock: ManualClock, trace_id: str, *metrics: str) -> None:
     """Take a trace in and judge it; all its scores are made now."""
     ingest(store, make_trace(id=trace_id), at=clock.now())
@@ -50,97 +55,97 @@ def _ids(sink: LogSink) -> list[str]:
     return [event.trace_id.hex()[:1] for event in sink.events]
 
 
-async def test_scores_are_sent_once_after_they_settled(
+def test_scores_are_sent_once_after_they_settled(
     store: Store, clock: ManualClock, sink: LogSink
 ) -> None:
     export = _export(store, clock, sink)
-    await export.send_due()
+    _send(export)
     clock.advance(1)
     _score(store, clock, "a" * 32, "faithfulness", "context_precision")
 
-    assert await export.send_due() == 0
+    assert _send(export) == 0
     clock.advance(11)
-    assert await export.send_due() == 2
-    assert await export.send_due() == 0
+    assert _send(export) == 2
+    assert _send(export) == 0
     assert _ids(sink) == ["a", "a"]
 
 
-async def test_history_before_the_first_run_stays_here(
+def test_history_before_the_first_run_stays_here(
     store: Store, clock: ManualClock, sink: LogSink
 ) -> None:
     _score(store, clock, "a" * 32, "faithfulness")
     clock.advance(60)
     export = _export(store, clock, sink)
 
-    await export.send_due()
+    _send(export)
     clock.advance(60)
 
-    assert await export.send_due() == 0
+    assert _send(export) == 0
     assert sink.events == []
 
 
-async def test_a_receiver_that_was_away_gets_everything_when_it_is_back(
+def test_a_receiver_that_was_away_gets_everything_when_it_is_back(
     store: Store, clock: ManualClock, sink: LogSink
 ) -> None:
     export = _export(store, clock, sink)
-    await export.send_due()
+    _send(export)
     clock.advance(1)
     sink.status = 503
     _score(store, clock, "a" * 32, "faithfulness")
     clock.advance(60)
-    assert await export.send_due() == 0
+    assert _send(export) == 0
     _score(store, clock, "b" * 32, "faithfulness")
     clock.advance(60)
 
     sink.status = 200
-    assert await export.send_due() == 2
+    assert _send(export) == 2
     assert _ids(sink) == ["a", "b"]
 
 
-async def test_another_process_goes_on_where_the_first_stopped(
+def test_another_process_goes_on_where_the_first_stopped(
     store: Store, clock: ManualClock, sink: LogSink
 ) -> None:
     first = _export(store, clock, sink)
-    await first.send_due()
+    _send(first)
     clock.advance(1)
     _score(store, clock, "a" * 32, "faithfulness")
     clock.advance(60)
-    await first.send_due()
+    _send(first)
     _score(store, clock, "b" * 32, "faithfulness")
     clock.advance(60)
 
-    assert await _export(store, clock, sink).send_due() == 1
+    assert _send(_export(store, clock, sink)) == 1
     assert _ids(sink) == ["a", "b"]
 
 
-async def test_a_batch_never_tears_scores_of_one_moment_apart(
+def test_a_batch_never_tears_scores_of_one_moment_apart(
     store: Store, clock: ManualClock, sink: LogSink
 ) -> None:
     export = _export(store, clock, sink, batch=1)
-    await export.send_due()
+    _send(export)
     clock.advance(1)
     _score(store, clock, "a" * 32, "faithfulness", "context_precision", "answer_relevance")
     clock.advance(1)
     _score(store, clock, "b" * 32, "faithfulness")
     clock.advance(60)
 
-    assert [await export.send_due() for _ in range(3)] == [3, 1, 0]
+    assert [_send(export) for _ in range(3)] == [3, 1, 0]
     assert _ids(sink) == ["a", "a", "a", "b"]
 
 
-async def test_events_the_receiver_cannot_read_do_not_block_later_ones(
+def test_events_the_receiver_cannot_read_do_not_block_later_ones(
     store: Store, clock: ManualClock, sink: LogSink
 ) -> None:
     export = _export(store, clock, sink)
-    await export.send_due()
+    _send(export)
     clock.advance(1)
     _score(store, clock, "a" * 32, "faithfulness")
     clock.advance(60)
     sink.status = 400
-    await export.send_due()
+    _send(export)
     sink.status = 200
     _score(store, clock, "b" * 32, "faithfulness")
     clock.advance(60)
 
-    assert await export.send_due() == 1
+    assert _send(export) == 1
     assert _ids(sink) == ["b"]
