@@ -117,7 +117,7 @@ class Misbehaving:
             return good
         kind = self._scenario.faults[place]
         self.faults[kind] += 1
-        return spoilt(kind, good, body)
+        return spoilt(kind, good)
 
     def _is_out(self, seconds: float) -> bool:
         if self._requests == 20:
@@ -151,7 +151,7 @@ def prompt_key(body: Body) -> str:
     return json.dumps(body.get("messages", body.get("input")))
 
 
-def spoilt(kind: str, good: Answer, body: Body) -> Answer:
+def spoilt(kind: str, good: Answer) -> Answer:
     """`good` with a fault; replies that are no chat are cut in the middle instead."""
     transport = {
         "429": Answer(payload={"error": "slow down"}, status=429),
