@@ -147,7 +147,7 @@ def prompt_key(body: Body) -> str:
     """The same for a request and its repetitions; our prompts hold a new boundary each time."""
     schema = schema_of(body)
     if schema is not None:
-        return f"{trace_of(body)} {'nonce' in schema['properties']}"
+        return f"{trace_of(body)} {sorted(schema['properties'])}"
     return json.dumps(body.get("messages", body.get("input")))
 
 
