@@ -27,7 +27,7 @@ class Basis(StrEnum):
 
 
 class ProbabilityMap(Protocol):
-    """From a judge's number to a probability: `statistics.calibration.Platt`, `Isotonic` …"""
+    """From a judge's number to a probability, as `statistics.calibration.Platt` does."""
 
     def apply(self, p: float, /) -> float:
         """The calibrated probability, 0 to 1, never falling as `p` rises."""
