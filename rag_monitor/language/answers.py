@@ -116,6 +116,12 @@ def is_hedged(folded: str) -> bool:
     return _HEDGE.search(folded) is not None
 
 
+def is_citation(folded: str) -> bool:
+    """Whether a folded sentence only names its source: "(Passage 2)", "[3]"."""
+    stripped = strip_source_phrases(folded)
+    return stripped is not folded and not any(c.isalnum() for c in stripped)
+
+
 def strip_source_phrases(folded: str) -> str:
     """A folded sentence without citations and "according to passage 2"."""
     if not any(hint in folded for hint in _SOURCE_HINTS):

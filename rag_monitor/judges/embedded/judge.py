@@ -16,7 +16,7 @@ from rag_monitor.domain.judgement import (
     JudgeUsage,
     Verdict,
 )
-from rag_monitor.judges.embedded import passages
+from rag_monitor.judges.embedded import addressed, passages
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence, look_up_all
 from rag_monitor.judges.embedded.grade import grade, noncommittal
@@ -146,6 +146,7 @@ class EmbeddedJudge:
             verdicts=tuple(v for v in case.verdicts if v.aspect in request.aspects),
             missing=case.missing,
             refusal=case.parts.declines,
+            suspect=_suspect(case),
             threshold=weights.threshold if threshold is None else threshold,
             coverage=case.coverage,
             usage=JudgeUsage(calls=1, seconds=time.perf_counter() - started),
@@ -283,6 +284,14 @@ class EmbeddedJudge:
 
 _HOPELESS: Final = 6.0
 """Log-odds of doubt of a statement when nothing was recalled."""
+
+
+def _suspect(case: _Case) -> str | None:
+    """Whether the answer or a passage talks to the judge."""
+    noticed = any(passage.suspect for passage in case.evidence.passages) or any(
+        claim.piece.addressed for claim in case.claims
+    )
+    return addressed.REASON if noticed else None
 
 
 def _spans(case: _Case) -> Sequence[Span]:

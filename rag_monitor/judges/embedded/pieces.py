@@ -9,6 +9,7 @@ from itertools import accumulate
 from threading import Lock
 from typing import Final
 
+from rag_monitor.judges.embedded.addressed import addresses_judge
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity, find_quantities
@@ -57,6 +58,11 @@ class Piece:
         return negated_heads(self.folded)
 
     @cached_property
+    def addressed(self) -> bool:
+        """Whether it talks to a judge."""
+        return addresses_judge(self.folded, self.token_set)
+
+    @cached_property
     def dates(self) -> tuple[Date, ...]:
         """Dates in order."""
         return tuple(find_dates(self.folded, self.tokens))
@@ -70,12 +76,17 @@ class Piece:
 
 
 class Passage:
-    """One retrieved passage and its sentences; knows nothing of the request it came with."""
+    """One retrieved passage and its sentences; knows nothing of the request it came with.
 
-    __slots__ = ("__dict__", "folded", "sentences")
+    Sentences that talk to a judge are left out: they are no evidence of anything.
+    """
+
+    __slots__ = ("__dict__", "folded", "sentences", "suspect")
 
     def __init__(self, text: str) -> None:
-        self.sentences = tuple(Piece(span.text) for span in split_sentences(text))
+        every = [Piece(span.text) for span in split_sentences(text)]
+        self.sentences = tuple(piece for piece in every if not piece.addressed)
+        self.suspect = len(self.sentences) < len(every)
         self.folded = " ".join([piece.folded for piece in self.sentences])
 
     @cached_property
