@@ -82,8 +82,18 @@ _SOURCE_HINTS: Final = (
 _QUESTION: Final = re.compile(r"[?？][\"'”’)）\]」』]*$")
 
 
+_APOLOGY: Final = re.compile(
+    r"^(?:(?:i'm|i am|we're|we are) )?(?:very |so |really |truly )?sorry "
+    r"(?:for|about|to hear|that (?:you|your))\b"
+    r"|^(?:(?:i|we) )?apologi[sz]e for\b"
+    r"|^(?:我们|我)?(?:非常|很|十分|真是?|深感)?(?:抱歉|对不起)[，,]?(?:让|给|为)(?:您|你|大家)?"
+)
+"""An apology for something that happened: courtesy, not an answer declined."""
+
+
 def is_refusal(folded: str) -> bool:
     """Whether a folded sentence declines to answer or says that the sources are silent."""
+    folded = _APOLOGY.sub("", folded.lstrip())
     if not any(hint in folded for hint in _REFUSAL_HINTS) or _REFUSAL.search(folded) is None:
         return False
     if _SOURCE_TALK.search(folded) is not None:
@@ -93,7 +103,7 @@ def is_refusal(folded: str) -> bool:
 
 def is_courtesy(folded: str) -> bool:
     """Whether a folded sentence greets, thanks or offers help, and says nothing else."""
-    greeting = _GREETING.match(folded)
+    greeting = _GREETING.match(folded) or _APOLOGY.match(folded)
     if greeting is not None:
         rest = folded[greeting.end() :]
         limit = _GREETING_REST if folded.isascii() else _GREETING_REST // 3
