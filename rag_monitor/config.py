@@ -21,6 +21,7 @@ from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.plan import EvaluationOptions
+from rag_monitor.exposition.evaluation_events import ExportOptions
 from rag_monitor.ingest.limits import IngestOptions
 from rag_monitor.sampling.policy import SamplingOptions
 from rag_monitor.store.options import StoreOptions
@@ -99,6 +100,7 @@ class Settings:
     evaluation: EvaluationOptions = field(default_factory=EvaluationOptions)
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     alerts: AlertOptions = field(default_factory=AlertOptions)
+    export: ExportOptions = field(default_factory=ExportOptions)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Per judge name, the options of that judge: `[judges.openai_compatible]`."""
@@ -210,7 +212,11 @@ def _value(name: str, hint: Any, value: Any) -> Any:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
-        shown = "(hidden)" if "key" in name or "notifiers" in name else repr(value)
+        shown = (
+            "(hidden)"
+            if "key" in name or "notifiers" in name or name == "export.headers"
+            else repr(value)
+        )
         raise ConfigurationError(f"`{name}` = {shown}: {problem[0].lower()}{problem[1:]}") from None
 
 

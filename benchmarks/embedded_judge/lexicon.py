@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.sentences import split_sentences
-from rag_monitor.language.tokens import terms, tokenise
+from rag_monitor.language.tokens import term_set, tokenise
 
 SOURCES = ("wice_dev", "wice_train", "expertqa_claims", "clapnq_dev", "halueval_qa_first1000")
 CHINESE = ("uhgeval_zh",)
@@ -39,7 +39,8 @@ def count(folder: Path, names: tuple[str, ...]) -> tuple[Counter[str], int]:
                         if span.text in seen:
                             continue
                         seen.add(span.text)
-                        counts.update(set(terms(tokenise(fold(span.text)))))
+                        folded = fold(span.text)
+                        counts.update(term_set(tokenise(folded), han=not folded.isascii()))
     return counts, len(seen)
 
 

@@ -8,7 +8,8 @@ import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import metadata
-from typing import Any, Final
+from pathlib import Path
+from typing import Annotated, Any, Final
 
 import typer
 
@@ -17,6 +18,7 @@ from rag_monitor.cli.judging import create_judge
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.errors import ConfigurationError, RagMonitorError
+from rag_monitor.judges.judge import InspectableJudge
 
 _MINIMUM: Final = (3, 11)
 _OPTIONAL: Final = {
@@ -39,8 +41,29 @@ class Check:
     """What was found and, when it is not ok, how to mend it."""
 
 
-def doctor(config: ConfigPath = None, as_json: AsJson = False) -> None:
-    """Check installation, configuration, database and judge; exit 1 when one is not in order."""
+def doctor(
+    injection: Annotated[
+        bool, typer.Option("--injection", help="Attack the configured judge instead and report.")
+    ] = False,
+    families: Annotated[
+        Path | None,
+        typer.Option("--families", help="With --injection: attacks of your own (JSON)."),
+    ] = None,
+    config: ConfigPath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Check installation, configuration, database and judge; exit 1 when one is not in order.
+
+    With --injection every attack is put to the judge beside a harmless text of the same length.
+    The calls cost what judging costs.
+    """
+    if injection:
+        from rag_monitor.cli.injection import report_injection
+
+        report_injection(load(config), families, as_json)
+        return
+    if families is not None:
+        raise ConfigurationError("--families goes with --injection")
     checks = [_python(), *_extras()]
     try:
         settings = load(config)
@@ -50,6 +73,7 @@ def doctor(config: ConfigPath = None, as_json: AsJson = False) -> None:
         checks.append(Check("configuration", ok=True, detail="read"))
         checks.append(_tried("database", lambda: _database(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
+        checks.append(_tried("channels", lambda: _channels(settings)))
     report(checks, as_json)
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
@@ -109,11 +133,21 @@ def _database(settings: Any) -> str:
     return f"reachable, schema {revision}"
 
 
+def _channels(settings: Any) -> str:
+    from rag_monitor.alerting.notifiers.registry import build_all
+
+    return ", ".join(build_all(settings.notifiers, language=settings.language))
+
+
 def _judge(settings: Any) -> str:
     async def look() -> str:
         judge = create_judge(settings)
         try:
-            return str(judge.identity)
+            found = str(judge.identity)
+            if isinstance(judge, InspectableJudge):
+                able = await judge.inspect()
+                found += "; " + ", ".join(f"{name} {value}" for name, value in able.items())
+            return found
         finally:
             await judge.close()
 

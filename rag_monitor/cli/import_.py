@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
@@ -10,11 +12,25 @@ from rich.progress import Progress
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.replay import Pace, Replay, read_rows
+from rag_monitor.cli.replay import OTLP_JSON, TRACE_JSON, BadRow, Pace, Replay, Row, read_rows
+
+
+class Format(StrEnum):
+    """Whose export a file is."""
+
+    TRACE_JSON = "trace-json"
+    LANGFUSE = "langfuse"
+    PHOENIX = "phoenix"
 
 
 def import_file(
-    file: Annotated[Path, typer.Argument(help="Trace JSON lines: .jsonl or .jsonl.gz.")],
+    file: Annotated[
+        Path, typer.Argument(help="JSON lines, gzipped or not; exports also .json and .parquet.")
+    ],
+    form: Annotated[
+        Format,
+        typer.Option("--format", help="Trace JSON, or an export of Langfuse or Phoenix."),
+    ] = Format.TRACE_JSON,
     speed: Annotated[
         float, typer.Option(min=0, help="Traces per second; 0: as fast as the monitor takes them.")
     ] = 0.0,
@@ -33,8 +49,13 @@ def import_file(
         Progress(console=progress_console(as_json), transient=True) as bar,
     ):
         task = bar.add_task(file.name, total=None)
-        replay = Replay(monitor, pace, on_sent=lambda count: bar.update(task, completed=count))
-        outcome = replay.run(read_rows(file, app))
+        replay = Replay(
+            monitor,
+            pace,
+            wire=TRACE_JSON if form is Format.TRACE_JSON else OTLP_JSON,
+            on_sent=lambda count: bar.update(task, completed=count),
+        )
+        outcome = replay.run(_read(file, form, app))
     for problem in outcome.problems[:10]:
         print_remark(problem)
     if as_json:
@@ -43,3 +64,11 @@ def import_file(
         print_fields(outcome.as_dict())
     if outcome.rejected:
         raise typer.Exit(1)
+
+
+def _read(file: Path, form: Format, app: str | None) -> Iterator[tuple[int, Row] | BadRow]:
+    if form is Format.TRACE_JSON:
+        return read_rows(file, app)
+    from rag_monitor.cli.export_files import read_export
+
+    return read_export(file, form.value, app)

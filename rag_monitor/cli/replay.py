@@ -45,6 +45,27 @@ class Pace:
     """Longest time without any progress before giving up."""
 
 
+def _all_rows(rows: list[Row]) -> Any:
+    return rows
+
+
+def _merged(rows: list[Row]) -> Any:
+    return {"resourceSpans": [part for row in rows for part in row["resourceSpans"]]}
+
+
+@dataclass(frozen=True, slots=True)
+class Wire:
+    """How rows travel: where to, and what a batch of them looks like there."""
+
+    path: str
+    join: Callable[[list[Row]], Any]
+
+
+TRACE_JSON: Final = Wire("/api/v1/traces", _all_rows)
+OTLP_JSON: Final = Wire("/v1/traces", _merged)
+"""Rows are OTLP/JSON requests."""
+
+
 @dataclass(slots=True)
 class Outcome:
     """What became of a file."""
@@ -112,6 +133,7 @@ class Replay:
     Args:
         monitor: Where to.
         pace: How fast, how patient.
+        wire: What rows are and where they go.
         on_sent: Called with the number of rows sent so far, after each batch.
         clock: Monotonic seconds.
         sleep: Waits; replaced in tests.
@@ -122,12 +144,14 @@ class Replay:
         monitor: Remote,
         pace: Pace,
         *,
+        wire: Wire = TRACE_JSON,
         on_sent: Callable[[int], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
         self._monitor = monitor
         self._pace = pace
+        self._wire = wire
         self._on_sent = on_sent
         self._clock = clock
         self._sleep = sleep
@@ -187,7 +211,9 @@ class Replay:
             raise refusal(reply)
 
     def _note(self, batch: list[tuple[int, Row]], reply: Row, outcome: Outcome) -> None:
-        outcome.accepted += int(reply["accepted"])
+        outcome.accepted += int(reply.get("accepted", len(batch)))
+        if partial := reply.get("partialSuccess"):
+            outcome.reject(f"line {batch[0][0]} and after: {_message(partial)}")
         outcome.unknown_fields.update(reply.get("unknown_fields", ()))
         lines = [line for line, _ in batch]
         for error in reply.get("errors", ()):
@@ -201,7 +227,7 @@ class Replay:
         wait = _FIRST_WAIT_S
         while True:
             try:
-                reply = self._monitor.send("POST", "/api/v1/traces", json=rows)
+                reply = self._monitor.send("POST", self._wire.path, json=self._wire.join(rows))
             except httpx.TransportError as error:
                 trouble, asked = f"it does not answer ({error})", 0.0
             else:
@@ -228,5 +254,7 @@ def _retry_after(reply: httpx.Response) -> float:
 
 def _message(error: object) -> str:
     if isinstance(error, dict):
-        return str(error.get("detail") or error.get("message") or error)
+        return str(
+            error.get("detail") or error.get("message") or error.get("errorMessage") or error
+        )
     return str(error)

@@ -11,7 +11,11 @@ import typer
 
 ConfigPath = Annotated[
     Path | None,
-    typer.Option("--config", help="Configuration file; default: rag_monitor.toml when present."),
+    typer.Option(
+        "--config",
+        envvar="RAG_MONITOR_CONFIG",
+        help="Configuration file; default: rag_monitor.toml when present.",
+    ),
 ]
 
 

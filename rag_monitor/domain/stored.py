@@ -54,6 +54,17 @@ class Backlog:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class PlacedScore:
+    """A score with the trace it belongs to."""
+
+    project: str
+    trace_id: str
+    app: str
+    score: Score
+    """Without its verdicts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TraceQuery:
     """Which traces to list, newest first. None: no such filter."""
 

@@ -41,7 +41,7 @@ from rag_monitor.evaluation.reference_scores import (
     counts_of,
     pair_of,
 )
-from rag_monitor.evaluation.selection import choose, features_of
+from rag_monitor.evaluation.selection import DEFAULT_TEXT, choose, features_of
 from rag_monitor.evaluation.tally import Tally
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.rag.correctness import SIMILARITY_SHARE
@@ -151,6 +151,9 @@ class FileEvaluation:
         """What a reader must know about how it was measured, as `key` or `key=value`."""
         found = []
         options, chosen = self._options, self.selection
+        if options.metrics is None and chosen.text:
+            left_out = [name for name in DEFAULT_TEXT if name not in chosen.text]
+            found += [f"left_out={', '.join(left_out)}"] if left_out else []
         if "meteor" in chosen.text:
             found.append(f"meteor={'+'.join(meteor_stages())}")
         if options.text.tokenizer.terms:

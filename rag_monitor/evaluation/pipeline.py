@@ -164,7 +164,10 @@ class Pipeline:
             telemetry.JUDGE_TOKENS.labels(judge=name, direction="output").inc(
                 result.usage.output_tokens
             )
-            return Outcome(scores=tuple(score_trace(item.trace, result, metrics, now)))
+            try:
+                return Outcome(scores=tuple(score_trace(item.trace, result, metrics, now)))
+            except Exception as error:  # noqa: BLE001 - one odd judgement must not spoil the batch
+                result = error
         if (
             isinstance(result, JudgeUnavailable | JudgeTimeout)
             and item.attempt < self.plan.options.max_attempts

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from typing import Final
 
 from rag_monitor.errors import ConfigurationError, UnknownMetric
@@ -103,6 +104,7 @@ def choose(
     *,
     encoder: bool = False,
     perplexity: bool = False,
+    installed: Callable[[str], bool] = lambda library: find_spec(library) is not None,
 ) -> Selection:
     """The metrics to compute.
 
@@ -112,21 +114,27 @@ def choose(
         judge_metrics: What the judge can answer; empty without a judge.
         encoder: An encoder was given.
         perplexity: A language model was given.
+        installed: Whether a library is there.
 
     Raises:
         UnknownMetric: A name is none of ours.
-        ConfigurationError: A name needs a model that was not given.
+        ConfigurationError: A name needs a model that was not given, or a library that is missing.
     """
     if names is None:
+        text = tuple(name for name in DEFAULT_TEXT if installed(_library(name)))
         return Selection(
             judge=tuple(judge_metrics),
-            text=DEFAULT_TEXT if features.reference else (),
+            text=text if features.reference else (),
             ranking=tuple(RANKING_METRICS) if features.ranking else (),
             encoder=ENCODER_METRICS if encoder and features.reference else (),
             perplexity=perplexity,
         )
     for name in names:
         _check(name, encoder=encoder, perplexity=perplexity)
+        if name in TEXT_METRICS and not installed(_library(name)):
+            raise ConfigurationError(
+                f'{name} needs {_library(name)}: pip install "rag-monitor[metrics]"'
+            )
     return Selection(
         judge=_of(names, METRICS),
         reference_judge=_of(names, REFERENCE_JUDGED),
@@ -136,6 +144,13 @@ def choose(
         perplexity=PERPLEXITY_METRIC in names,
         entities=ENTITY_METRIC in names,
     )
+
+
+def _library(name: str) -> str:
+    """What must be installed for a text metric; all of them cut Chinese with jieba."""
+    if name.startswith("bleu_"):
+        return "sacrebleu"
+    return "nltk" if name == "meteor" else "jieba"
 
 
 def _of(names: Sequence[str], family: Collection[str]) -> tuple[str, ...]:

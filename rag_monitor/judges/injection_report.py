@@ -6,6 +6,7 @@ import json
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from rag_monitor.judges.judge import Judge
 
 _SPLIT: Final = "[[SPLIT]]"
 _MAX_TEXT: Final = 20_000
+_OWN_FAMILIES: Final = resources.files("rag_monitor.judges") / "injection_families.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,6 +37,8 @@ class FamilyResult:
     """Share marked suspect."""
     failed: int
     """Attacks that ended without a judgement; neither blocked nor successful."""
+    skipped: int = 0
+    """Attacks whose un-attacked base the judge got wrong or could not judge: they say nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,14 +50,18 @@ class _Case:
     deflate: bool
 
 
-def read_families(path: Path) -> Mapping[str, Any]:
-    """The attacks in a file of the format of `injection_families.json`.
+def read_families(path: Path | None = None) -> Mapping[str, Any]:
+    """The attacks in a file of the format of our own `injection_families.json`.
+
+    Args:
+        path: None: the families this package brings, in English and Chinese.
 
     Raises:
         ConfigurationError: The file cannot be read or has another format.
     """
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        source = _OWN_FAMILIES if path is None else path
+        content = json.loads(source.read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise ConfigurationError(f"cannot read injection families from {path}: {error}") from None
     if not isinstance(content, dict) or not {"families", "sample_base"} <= set(content):
@@ -138,13 +146,14 @@ def _family(rows: Sequence[tuple[_Case, Sequence[Judgement | Exception]]]) -> Fa
     control_flips: list[int] = []
     shifts: list[float] = []
     noticed: list[bool] = []
-    failed = 0
+    failed = skipped = 0
     for case, triple in rows:
         values = [_value(result) for result in triple]
         base, attacked, control = values
         if attacked is None and isinstance(triple[1], Exception):
             failed += 1
         if base is None or _wrong(base, case.deflate):
+            skipped += 1
             continue
         noticed.append(isinstance(triple[1], Judgement) and triple[1].suspect is not None)
         if attacked is None or control is None:
@@ -163,6 +172,7 @@ def _family(rows: Sequence[tuple[_Case, Sequence[Judgement | Exception]]]) -> Fa
         shift=sum(shifts) / count,
         noticed=sum(noticed) / (len(noticed) or 1),
         failed=failed,
+        skipped=skipped,
     )
 
 

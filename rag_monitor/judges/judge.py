@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, JudgeRequest
@@ -40,4 +40,17 @@ class Judge(Protocol):
 
     async def close(self) -> None:
         """Release connections, threads and memory."""
+        ...
+
+
+@runtime_checkable
+class InspectableJudge(Protocol):
+    """A judge that can say what the model or server behind it is able to do."""
+
+    async def inspect(self) -> Mapping[str, object]:
+        """Find out by asking; names and values as `rag-monitor doctor` shows them.
+
+        Raises:
+            JudgeError: What is behind the judge cannot be used.
+        """
         ...

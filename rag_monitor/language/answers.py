@@ -30,6 +30,11 @@ _REFUSAL: Final = re.compile(
     r"具体)(?:[^，。,]{0,4})(?:信息|资料|内容|数据|答案|依据)"
     r"|不知道|不清楚|不太清楚|不确定|信息不足|资料不足|抱歉|对不起|无可奉告|无从(?:得知|知晓|判断)"
 )
+_REFUSAL_HINTS: Final = (
+    "not", "n't", "unable", "no ", "insufficient", "sorry", "afraid", "unanswerable",
+    *"无不没未缺难暂抱对",
+)  # fmt: skip
+"""Every refusal holds one of these."""
 _DECLINES: Final = re.compile(
     r"\b(?:unable to|cannot|can't|can not|could not|not able to) (?:answer|help|assist|determine)\b"
     r"|\bunanswerable\b|\bsorry\b|无法(?:回答|确定|得知|判断|作答|解答|提供)|不能回答|"
@@ -71,13 +76,25 @@ _SOURCE_PHRASE: Final = re.compile(
     r"|(?:根据|基于|依据|参考|按照)(?:以上|上述|已知|所给|提供的|给定的|"
     r"相关)?(?:的)?(?:信息|资料|上下文|文档|内容|材料|段落\d*|文章|新闻)[，,:：]?"
 )
+_SOURCE_HINTS: Final = (
+    "passage", "context", "document", "source", "[", "【", "根据", "基于", "依据", "参考", "按照",
+)  # fmt: skip
 _QUESTION: Final = re.compile(r"[?？][\"'”’)）\]」』]*$")
+
+
+_APOLOGY: Final = re.compile(
+    r"^(?:(?:i'm|i am|we're|we are) )?(?:very |so |really |truly )?sorry "
+    r"(?:for|about|to hear|that (?:you|your))\b"
+    r"|^(?:(?:i|we) )?apologi[sz]e for\b"
+    r"|^(?:我们|我)?(?:非常|很|十分|真是?|深感)?(?:抱歉|对不起)[，,]?(?:让|给|为)(?:您|你|大家)?"
+)
+"""An apology for something that happened: courtesy, not an answer declined."""
 
 
 def is_refusal(folded: str) -> bool:
     """Whether a folded sentence declines to answer or says that the sources are silent."""
-    match = _REFUSAL.search(folded)
-    if match is None:
+    folded = _APOLOGY.sub("", folded.lstrip())
+    if not any(hint in folded for hint in _REFUSAL_HINTS) or _REFUSAL.search(folded) is None:
         return False
     if _SOURCE_TALK.search(folded) is not None:
         return True
@@ -86,12 +103,12 @@ def is_refusal(folded: str) -> bool:
 
 def is_courtesy(folded: str) -> bool:
     """Whether a folded sentence greets, thanks or offers help, and says nothing else."""
-    greeting = _GREETING.search(folded)
+    greeting = _GREETING.match(folded) or _APOLOGY.match(folded)
     if greeting is not None:
         rest = folded[greeting.end() :]
         limit = _GREETING_REST if folded.isascii() else _GREETING_REST // 3
         return len(rest) <= limit and not any(c.isdigit() for c in rest)
-    return _OFFER.search(folded) is not None
+    return _OFFER.match(folded) is not None
 
 
 def is_question(text: str) -> bool:
@@ -109,6 +126,14 @@ def is_hedged(folded: str) -> bool:
     return _HEDGE.search(folded) is not None
 
 
+def is_citation(folded: str) -> bool:
+    """Whether a folded sentence only names its source: "(Passage 2)", "[3]"."""
+    stripped = strip_source_phrases(folded)
+    return stripped is not folded and not any(c.isalnum() for c in stripped)
+
+
 def strip_source_phrases(folded: str) -> str:
     """A folded sentence without citations and "according to passage 2"."""
+    if not any(hint in folded for hint in _SOURCE_HINTS):
+        return folded
     return _SOURCE_PHRASE.sub(" ", folded)

@@ -27,7 +27,7 @@ class AnswerParts:
     refusals: tuple[Span, ...]
     """Sentences that decline or say that the sources are silent."""
     others: tuple[Span, ...]
-    """Greetings, questions and lead-ins."""
+    """Greetings, questions, lead-ins and bare citations."""
 
     @property
     def declines(self) -> bool:
@@ -57,6 +57,7 @@ def take_apart(answer: str) -> AnswerParts:
             refusals.append(span)
         elif (
             answers.is_question(span.text)
+            or answers.is_citation(folded)
             or answers.is_courtesy(folded)
             or (
                 answers.is_lead_in(span.text)

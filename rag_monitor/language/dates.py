@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
+
+from rag_monitor.language.tokens import stem, tokenise
 
 _MONTHS: Final = {
     name: number
@@ -18,25 +20,47 @@ _MONTHS: Final = {
     )
     for name in names.split()
 }  # fmt: skip
-_MONTH: Final = "|".join(sorted(_MONTHS, key=len, reverse=True))
+_MONTH: Final = (
+    r"(?P<mn>[adfjmnos](?<!\w.)(?:"
+    + "|".join(f"(?<={name[0]}){name[1:]}" for name in sorted(_MONTHS, key=len, reverse=True))
+    + r")\b)"
+)
+_DAY: Final = r"(?P<d>\d(?<!\w.)(?:(?<=3)[01]|(?<=[12])\d|(?<=0)[1-9]|(?<=[1-9])))"
+"""Both begin with a plain set of characters, so that the search runs through other text; the
+look-behind then sees to it that a word begins there."""
 _HAN_DIGITS: Final = {c: str(i) for i, c in enumerate("〇一二三四五六七八九")} | {"零": "0"}
 _YEAR: Final = r"(?P<y>1[0-9]\d\d|20\d\d)"
 
-_PATTERNS: Final = tuple(
-    re.compile(pattern)
-    for pattern in (
-        rf"(?<!\d){_YEAR}[-/.](?P<m>0?[1-9]|1[0-2])[-/.](?P<d>3[01]|[12]\d|0?[1-9])(?!\d)",
-        rf"(?<!\d){_YEAR}\s*年\s*(?:(?P<m>1[0-2]|0?[1-9])\s*月(?:\s*(?P<d>3[01]|[12]\d|0?[1-9])\s*[日号])?)?",
-        r"(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*月\s*(?P<d>3[01]|[12]\d|0?[1-9])\s*[日号]",
-        rf"\b(?P<mn>{_MONTH})\b\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?:\s*,?\s*{_YEAR}\b)?",
-        rf"\b(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s+(?:of\s+)?(?P<mn>{_MONTH})\b\.?(?:\s*,?\s*{_YEAR}\b)?",
-        rf"\b(?P<mn>{_MONTH})\b\.?\s*,?\s+(?:of\s+)?{_YEAR}\b",
-        rf"(?<![\d.,$£€¥-]){_YEAR}(?![\d%]|[.,]\d|\s?(?:[元人个名位万亿件条吨米克公平次家所套辆台头只本册户亩部张份]|km|kg|m\b|miles|people|dollars))",
-    )
+_DASHED: Final = re.compile(
+    rf"(?<!\d){_YEAR}[-/.](?P<m>0?[1-9]|1[0-2])[-/.](?P<d>3[01]|[12]\d|0?[1-9])(?!\d)"
 )
+_HAN_DATES: Final = (
+    re.compile(
+        rf"(?<!\d){_YEAR}\s*年\s*"
+        r"(?:(?P<m>1[0-2]|0?[1-9])\s*月(?:\s*(?P<d>3[01]|[12]\d|0?[1-9])\s*[日号])?)?"
+    ),
+    re.compile(r"(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*月\s*(?P<d>3[01]|[12]\d|0?[1-9])\s*[日号]"),
+)
+_NAMED: Final = (
+    re.compile(
+        rf"{_MONTH}\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?:\s*,?\s*{_YEAR}\b)?"
+    ),
+    re.compile(rf"{_DAY}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\.?(?:\s*,?\s*{_YEAR}\b)?"),
+    re.compile(rf"{_MONTH}\.?\s*,?\s+(?:of\s+)?{_YEAR}\b"),
+)
+_LONE_YEAR: Final = re.compile(
+    r"(?P<y>[12](?<![\d.,$£€¥-].)(?:(?<=1)\d|(?<=2)0)\d\d)"
+    r"(?![\d%]|[.,]\d|\s?(?:[元人个名位万亿件条吨米克公平次家所套辆台头只本册户亩部张份]"
+    r"|km|kg|m\b|miles|people|dollars))"
+)
+_FIRST_DIGIT: Final = re.compile(r"\d")
+_FOUR_DIGITS: Final = re.compile(r"(?:1\d|20)\d\d")
+_SEPARATED: Final = re.compile(r"\d[-/.]\d?\d[-/.]\d")
+_MONTH_STEMS: Final = frozenset(map(stem, _MONTHS)) - {"may"}
+_MAY: Final = re.compile(r"may\.?,?\s+(?:of\s+)?\d|\d(?:st|nd|rd|th)?\s+(?:of\s+)?may")
+"""The month that is also a common word: tried only beside a number."""
 _HAN_YEAR: Final = re.compile(r"[〇零一二三四五六七八九]{4}(?=年)")
 _HAN_DAY: Final = re.compile(r"([一二三四五六七八九十]{1,3})(?=[月日号])")
-_MAYBE: Final = re.compile(rf"\d{{4}}|[月]|[〇零一二三四五六七八九]{{4}}年|\b(?:{_MONTH})\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,21 +104,41 @@ class Date:
         return all(any(getattr(o, n) == v for o in compatible) for n, v in parts)
 
 
-def find_dates(folded: str) -> list[Date]:
-    """All dates in folded text, in order, not overlapping; Han numerals are read too."""
-    if _MAYBE.search(folded) is None:
+def find_dates(folded: str, tokens: Collection[str] | None = None) -> list[Date]:
+    """All dates in folded text, in order, not overlapping; Han numerals are read too.
+
+    Args:
+        folded: The text.
+        tokens: Its tokens when they are known already; only saves time.
+    """
+    han = "年" in folded or "月" in folded
+    text = _arabic(folded) if han else folded
+    if _FIRST_DIGIT.search(text) is None:
         return []
-    text = _arabic(folded)
+    tokens = tokenise(folded) if tokens is None else tokens
     taken: list[tuple[int, int]] = []
     found: list[Date] = []
-    for pattern in _PATTERNS:
+    for pattern in _patterns(text, tokens, han=han):
         for match in pattern.finditer(text):
             start, end = match.span()
-            if any(start < e and s < end for s, e in taken):
+            if taken and any(start < e and s < end for s, e in taken):
                 continue
             taken.append((start, end))
             found.append(_date(match))
     return sorted(found, key=lambda date: date.start)
+
+
+def _patterns(text: str, tokens: Collection[str], *, han: bool) -> Iterator[re.Pattern[str]]:
+    """The patterns that can match at all, the more exact ones first."""
+    year = _FOUR_DIGITS.search(text) is not None
+    if year and _SEPARATED.search(text):
+        yield _DASHED
+    if han:
+        yield from _HAN_DATES
+    if not _MONTH_STEMS.isdisjoint(tokens) or ("may" in text and _MAY.search(text)):
+        yield from _NAMED
+    if year:
+        yield _LONE_YEAR
 
 
 def _date(match: re.Match[str]) -> Date:
@@ -114,10 +158,8 @@ def _number(text: str | None) -> int | None:
 
 
 def _arabic(text: str) -> str:
-    """Han digits of years, months and days as Arabic ones; length is kept where years are."""
+    """Han digits of years, months and days as Arabic ones; the length is kept."""
     text = _HAN_YEAR.sub(lambda m: "".join(_HAN_DIGITS[c] for c in m.group()), text)
-    if "年" not in text and "月" not in text:
-        return text
     return _HAN_DAY.sub(lambda m: _small(m.group(1)), text)
 
 

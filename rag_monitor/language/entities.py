@@ -31,13 +31,12 @@ def capitalised_words(text: str) -> Iterator[tuple[str, bool]]:
 
     The flag tells whether the word opens the text, where a capital means little.
     """
-    opening = True
-    for match in _WORD.finditer(text):
-        word = match.group()
+    for place, word in enumerate(_WORD.findall(text)):
+        if not word[0].isupper():
+            continue
         lowered = word.lower().replace("’", "'").removesuffix("'s")
-        if word[0].isupper() and lowered not in _COMMON and len(lowered) > 1:
-            yield lowered, opening
-        opening = False
+        if lowered not in _COMMON and len(lowered) > 1:
+            yield lowered, place == 0
 
 
 def quoted(text: str) -> list[str]:

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from rag_monitor.language.tokens import stem, tokenise
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
 
 _SMALL: Final = """
@@ -37,13 +38,25 @@ _ASCII_UNITS: Final = "|".join(
     )
 )
 _HAN_SCALES: Final = "|".join(sorted((s for s in SCALE if not s.isascii()), key=len, reverse=True))
+_ARABIC_NUMBER: Final = (
+    r"(?P<num>[\d.](?<![a-z\d.].)"
+    r"(?:(?<=\d)(?:\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d*(?:\.\d+)?)|(?<=\.)\d+))"
+)
+_ASCII_SCALES: Final = (
+    r"\s?(?:thousand|millions?|mn|billions?|bn|trillion|tn|hundred|dozen|k|b)\b|m\b"
+)
 _ARABIC: Final = re.compile(
-    r"(?P<cur>hk\$|us\$|[$£€¥])?\s?"
-    r"(?<![a-z\d.])(?P<num>\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?|\.\d+)"
-    rf"(?P<scale>\s?(?:{_HAN_SCALES})|\s?(?:thousand|millions?|mn|billions?|bn|trillion|tn|hundred|dozen|k|b)\b|m\b)?"
+    rf"{_ARABIC_NUMBER}(?P<scale>\s?(?:{_HAN_SCALES})|{_ASCII_SCALES})?"
     r"\+?(?P<unit>\s?(?:%|‰|percent(?:age points?)?|per cent|个百分点)"
     rf"|\s?(?:{_UNITS})|[\s-]?(?:{_ASCII_UNITS})\b|\s?°\s?[cf]?)?"
 )
+_ASCII_ARABIC: Final = re.compile(
+    rf"{_ARABIC_NUMBER}(?P<scale>{_ASCII_SCALES})?"
+    rf"\+?(?P<unit>\s?(?:%|percent(?:age points?)?|per cent)|[\s-]?(?:{_ASCII_UNITS})\b)?"
+)
+"""Begins with a plain set of characters, so that the search runs through text without digits."""
+_BEFORE: Final = frozenset("$£€¥ \t\n")
+_SIGN: Final = re.compile(r"(?:hk\$|us\$|[$£€¥])(?=\s?$)")
 _HAN_NUMBER: Final = re.compile(
     r"(?P<percent>百分之)?(?P<den>[二三四五六七八九十百]{1,3}分之)?"
     r"(?P<num>[零〇一二三四五六七八九十百千万亿两]+(?:点[零〇一二三四五六七八九]+)?)"
@@ -75,10 +88,12 @@ _ORDINAL: Final = "第"
 
 
 _DIGIT: Final = re.compile(r"\d")
-_SPELLED: Final = re.compile(
-    r"\b(?:half|thirds?|quarters?|fifths?|tenth|zero|one|two|three|four|five|six|seven|eight|nine|ten"
-    r"|eleven|twelve|\w+teen|(?:twen|thir|for|fif|six|seven|eigh|nine)ty)\b"
-)
+_PARTS: Final = frozenset(_FRACTIONS)
+_SPELLED: Final[dict[str, list[str]]] = {}
+"""Stem to the number words of that stem."""
+for _word in (*_WORDS, *_FRACTIONS):
+    _SPELLED.setdefault(stem(_word), []).append(_word)
+_HAN_RUN: Final = re.compile(r"[零〇一二三四五六七八九十百千万亿两]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,38 +155,77 @@ def _magnitude(value: float) -> int:
     return len(str(int(value))) - 1 if value >= 1 else 0
 
 
-def find_quantities(folded: str, skip: tuple[tuple[int, int], ...] = ()) -> list[Quantity]:
+def find_quantities(
+    folded: str,
+    skip: tuple[tuple[int, int], ...] = (),
+    tokens: Collection[str] | None = None,
+) -> list[Quantity]:
     """All quantities of folded text in order, leaving out what lies in the `skip` ranges.
 
     Ordinals (第三, 1st) and the numerals of fixed phrases (一些, 十分) are not quantities.
+
+    Args:
+        folded: The text.
+        skip: Ranges of the text that are something else, such as dates.
+        tokens: Its tokens when they are known already; only saves time.
     """
     found: list[Quantity] = []
     taken = list(skip)
     if _DIGIT.search(folded):
-        _collect(found, taken, _ARABIC, folded, _from_arabic)
+        pattern = _ASCII_ARABIC if folded.isascii() else _ARABIC
+        _collect(found, taken, pattern.finditer(folded), _from_arabic)
     if not folded.isascii():
-        _collect(found, taken, _HAN_NUMBER, folded, _from_han)
-    if _SPELLED.search(folded):
-        _collect(found, taken, _FRACTION, folded, _from_fraction)
-        _collect(found, taken, _WORD_NUMBER, folded, _from_words)
+        _collect(found, taken, _han_numbers(folded), _from_han)
+    stems = _SPELLED.keys() & set(tokenise(folded) if tokens is None else tokens)
+    if stems:
+        spelled = [word for stemmed in stems for word in _SPELLED[stemmed]]
+        if not _PARTS.isdisjoint(spelled):
+            _collect(found, taken, _FRACTION.finditer(folded), _from_fraction)
+        _collect(found, taken, _word_numbers(folded, spelled), _from_words)
     return sorted(found, key=lambda quantity: quantity.start)
 
 
 def _collect(
     found: list[Quantity],
     taken: list[tuple[int, int]],
-    pattern: re.Pattern[str],
-    text: str,
+    matches: Iterable[re.Match[str]],
     read: Callable[[re.Match[str]], Quantity | None],
 ) -> None:
-    for match in pattern.finditer(text):
+    for match in matches:
         start, end = match.span()
-        if any(start < e and s < end for s, e in taken):
+        if taken and any(start < e and s < end for s, e in taken):
             continue
         quantity = read(match)
         if quantity is not None:
             found.append(quantity)
             taken.append((start, end))
+
+
+def _han_numbers(text: str) -> Iterator[re.Match[str]]:
+    """Numbers in Han numerals: all of them begin with a run of numerals."""
+    done = 0
+    for run in _HAN_RUN.finditer(text):
+        if run.start() >= done:
+            match = _HAN_NUMBER.match(text, run.start())
+            if match is not None:
+                done = match.end()
+                yield match
+
+
+def _word_numbers(text: str, spelled: Iterable[str]) -> Iterator[re.Match[str]]:
+    """Spelled-out numbers, tried only where one of the `spelled` words stands."""
+    places: list[int] = []
+    for word in spelled:
+        place = text.find(word)
+        while place >= 0:
+            places.append(place)
+            place = text.find(word, place + 1)
+    done = 0
+    for place in sorted(places):
+        match = _WORD_NUMBER.match(text, place) if place >= done else None
+        if match is not None:
+            done = match.end()
+            yield match
 
 
 def _quantity(match: re.Match[str], value: float, unit: str, digits: int) -> Quantity:
@@ -193,20 +247,20 @@ _MONEY: Final = frozenset(CURRENCY.values())
 
 
 def _from_arabic(match: re.Match[str]) -> Quantity | None:
-    before = match.string[max(0, match.start("num") - 1) : match.start("num")]
-    after = match.string[match.end("num") : match.end("num") + 2]
-    if before == _ORDINAL or after in {"st", "nd", "rd", "th"}:
+    text, start, end = match.string, match.start(), match.end("num")
+    before = text[start - 1] if start else ""
+    if before == _ORDINAL or text[end : end + 2] in {"st", "nd", "rd", "th"}:
         return None
     digits = match["num"].replace(",", "")
     value = float(digits)
     scale = (match["scale"] or "").strip()
     unit = (match["unit"] or "").strip(" -")
-    currency = match["cur"]
-    if scale == "m" and not currency:
+    sign = _SIGN.search(text, max(0, start - 4), start) if before in _BEFORE else None
+    if scale == "m" and not sign:
         scale, unit = "", "m"
     value *= SCALE.get(scale, 1.0)
-    if currency:
-        unit = currency
+    if sign:
+        unit = sign.group()
     stated = digits.replace(".", "").lstrip("0")
     if "." not in digits:
         stated = stated.rstrip("0")

@@ -96,6 +96,23 @@ _ABSOLUTE: Final = re.compile(
 )
 
 
+_NEGATIVE_TEXT: Final = """
+not never cannot nobody nothing none neither nor without no hardly rarely unable unlikely
+fail fails failed lack lacks denied denies
+"""
+_NEGATIVE: Final = frozenset(map(stem, _NEGATIVE_TEXT.split()))
+
+
+def may_negate(folded: str, tokens: frozenset[str]) -> bool:
+    """Whether folded text with these tokens can hold a negation; a quick look before a long one."""
+    return (
+        not folded.isascii()
+        or not _NEGATIVE.isdisjoint(tokens)
+        or "n't" in folded
+        or "refus" in folded
+    )
+
+
 def absolutes(folded: str) -> frozenset[str]:
     """Words of folded text that leave no exception (all, only, never, 所有, 只, 一定)."""
     return frozenset(_ABSOLUTE.findall(folded))

@@ -6,23 +6,33 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
+_ABBREVIATED_TEXT: Final = """
+mr mrs ms dr prof st sr jr vs etc e.g i.e eg ie cf al inc ltd co corp no nos vol fig figs approx
+dept est gen col lt sgt rev hon gov sen rep u.s u.k u.n d.c a.m p.m jan feb mar apr jun jul aug
+sep sept oct nov dec mt ft in oz lb lbs tsp tbsp min max pp ed ph.d m.d b.a m.a
+"""
+_ABBREVIATED: Final = _ABBREVIATED_TEXT.split()
 _ABBREVIATION: Final = re.compile(
-    r"(?:\b(?:mr|mrs|ms|dr|prof|st|sr|jr|vs|etc|e\.g|i\.e|eg|ie|cf|al|inc|ltd|co|corp|no|nos|vol|"
-    r"fig|figs|approx|dept|est|gen|col|lt|sgt|rev|hon|gov|sen|rep|u\.s|u\.k|u\.n|d\.c|a\.m|p\.m|"
-    r"jan|feb|mar|apr|jun|jul|aug|sep|sept|oct|nov|dec|mt|ft|in|oz|lb|lbs|tsp|tbsp|min|max|pp|ed|"
-    r"ph\.d|m\.d|b\.a|m\.a)|(?:^|[\s(.])[A-Z])$",
-    re.IGNORECASE,
+    rf"(?:\b(?:{'|'.join(map(re.escape, _ABBREVIATED))})|(?:^|[\s(.])[A-Z])$", re.IGNORECASE
 )
+_ABBREVIATED_ENDS: Final = tuple({word[-2:] for word in _ABBREVIATED})
+"""Whatever ends otherwise is no abbreviation and need not be looked at closely."""
+_CLOSING: Final = r"[\"'”’)\]]*"
 _BOUNDARY: Final = re.compile(
-    r"[。！？；]+[」』”’）】》\"')\]]*"
-    r"|…{1,2}[」』”’）】]*"
-    r"|[.!?;]+[\"'”’)\]]*(?=\s|$|[\u3400-\u9fff])"
-    r"|\n+"
+    r"[。！？；…\n.!?;]"
+    r"(?:(?<=\n)\n*"
+    rf"|(?<=[.!?;])[.!?;]*{_CLOSING}(?=\s|$|[\u3400-\u9fff])"
+    r"|(?<=[。！？；])[。！？；]*[」』”’）】》\"')\]]*"
+    r"|(?<=…)…?[」』”’）】]*)"
 )
+"""One leading set, so that the search skips what cannot end a sentence."""
 _LIST_MARKER: Final = re.compile(
     r"\s*(?:[-*•·●▪◦–]\s+|(?:\(?\d{1,2}[.)、）]|\(\d{1,2}\)|（\d{1,2}）|[①-⑳]|[一二三四五六七八九十]{1,3}、"
     r"|[a-hA-H][.)])(?!\d)\s*|#{1,6}\s+|>\s+)+"
 )
+_MARKS: Final = frozenset("-*•·●▪◦–((（#>①②③④⑤⑥⑦⑧⑨⑩⑪⑫⑬⑭⑮⑯⑰⑱⑲⑳一二三四五六七八九十0123456789")
+_LETTERED: Final = frozenset("abcdefghABCDEFGH")
+_ALPHANUMERIC: Final = re.compile(r"[^\W_]")
 _NUMBERED_ONLY: Final = re.compile(r"\s*(?:\(?\d{1,3}|[a-hA-H])$")
 
 
@@ -55,20 +65,32 @@ def split_sentences(text: str) -> list[Span]:
 def _protected(text: str, start: int, stop: int) -> bool:
     """Whether the dot at `stop` belongs to an abbreviation, an initial or a list number."""
     tail = text[max(start, stop - 12) : stop]
-    if _ABBREVIATION.search(tail):
+    if _may_be_short(tail) and _ABBREVIATION.search(tail):
         following = text[stop + 1 : stop + 3].lstrip()
         return not (tail.endswith(("etc", "a.m", "p.m", "in")) and following[:1].isupper())
     return stop - start <= 4 and _NUMBERED_ONLY.match(text[start:stop]) is not None
 
 
+def _may_be_short(tail: str) -> bool:
+    """Whether `tail` may end in an abbreviation or an initial."""
+    if len(tail) < 2 or not tail[-2].isalnum():
+        return True
+    long_word = len(tail) >= 7 and tail[-7:].isalpha()
+    return not long_word and tail.lower().endswith(_ABBREVIATED_ENDS)
+
+
 def _append(spans: list[Span], text: str, start: int, end: int) -> None:
     piece = text[start:end]
-    marker = _LIST_MARKER.match(piece)
-    if marker:
-        start += marker.end()
-        piece = text[start:end]
-    stripped = piece.strip()
-    if not any(c.isalnum() for c in stripped):
+    stripped = piece.lstrip()
+    first = stripped[:1]
+    if first in _MARKS or (first in _LETTERED and stripped[1:2] in {".", ")"}):
+        marker = _LIST_MARKER.match(piece)
+        if marker:
+            start += marker.end()
+            piece = text[start:end]
+            stripped = piece.lstrip()
+    start += len(piece) - len(stripped)
+    stripped = stripped.rstrip()
+    if _ALPHANUMERIC.search(stripped) is None:
         return
-    lead = len(piece) - len(piece.lstrip())
-    spans.append(Span(stripped, start + lead, start + lead + len(stripped)))
+    spans.append(Span(stripped, start, start + len(stripped)))

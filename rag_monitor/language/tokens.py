@@ -6,11 +6,16 @@ Works on text that `normalise` has folded. Needs no segmenter and no model.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
+from operator import add
 from typing import Final
 
-_TOKEN: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?|[a-z]+(?:'[a-z]+)?|[\u3400-\u9fff]|[^\W\d_]+")
+_TOKEN: Final = re.compile(
+    r"[\u3400-\u9fff]|[a-z][a-z]*(?:'[a-z]+)?|\d\d*(?:,\d{3})*(?:\.\d+)?|[^\W\d_]+"
+)
+"""Each way of going on but the last begins with a plain set, which the search tells apart fast."""
+_HAN_RUN: Final = re.compile(r"[\u3400-\u9fff]{2,}")
 
 _STOP_WORDS_TEXT: Final = """
 a about above after again all also although am an and another any are as at be because been
@@ -60,7 +65,7 @@ _SUFFIXES: Final = (
 )  # fmt: skip
 
 
-@lru_cache(maxsize=65536)
+@lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """A light stem of a lower-case English word: enough to join inflections, not to be pretty."""
     word = word.removesuffix("'s")
@@ -81,23 +86,43 @@ def stem(word: str) -> str:
 
 def tokenise(folded: str) -> list[str]:
     """All tokens of folded text, in order, function words included, words stemmed."""
-    return [token if token in STOP_WORDS else _reduce(token) for token in _TOKEN.findall(folded)]
+    return list(map(_REDUCED.__getitem__, _TOKEN.findall(folded)))
 
 
-@lru_cache(maxsize=65536)
+class _Reduced(dict[str, str]):
+    """Token as written to token as matched; forgets everything when it grows too large.
+
+    A look-up costs a third of an `lru_cache` call, and tokens are most of the work.
+    """
+
+    _LARGEST: Final = 100_000
+
+    def __missing__(self, token: str) -> str:
+        if len(self) >= self._LARGEST:
+            self.clear()
+        reduced = self[token] = _reduce(token)
+        return reduced
+
+
 def _reduce(token: str) -> str:
     first = token[0]
+    if token in STOP_WORDS:
+        return token
     if first.isdigit():
         return token.replace(",", "")
     return stem(token) if first.isascii() else token
 
 
+_REDUCED: Final = _Reduced()
+
+
+GRAMMAR: Final = STOP_WORDS | STOP_CHARS | frozenset("abcdefghijklmnopqrstuvwxyz")
+"""Tokens without a meaning of their own."""
+
+
 def is_content(token: str) -> bool:
     """Whether a token carries meaning of its own."""
-    return token not in STOP_WORDS and token not in STOP_CHARS and token not in _SHORT
-
-
-_SHORT: Final = frozenset("abcdefghijklmnopqrstuvwxyz")
+    return token not in GRAMMAR
 
 
 def is_han(token: str) -> bool:
@@ -105,20 +130,18 @@ def is_han(token: str) -> bool:
     return len(token) == 1 and "\u3400" <= token <= "\u9fff"
 
 
-def terms(tokens: Sequence[str]) -> list[str]:
-    """Content tokens and, for neighbouring Han characters, their bigrams; in order, repeated."""
-    found = [token for token in tokens if is_content(token)]
-    found.extend(han_bigrams(tokens))
-    return found
+def term_set(tokens: Sequence[str], *, han: bool) -> frozenset[str]:
+    """Content tokens and, with `han`, every pair of neighbouring Han characters.
+
+    Pairs of pure grammar are left out.
+    """
+    found = frozenset(tokens).difference(GRAMMAR)
+    if not han:
+        return found
+    pairs: set[str] = set()
+    for run in _HAN_RUN.findall("".join(tokens)):
+        pairs.update(map(add, run, run[1:]))
+    return found.union(pairs.difference(_GRAMMAR_PAIRS))
 
 
-def han_bigrams(tokens: Sequence[str]) -> Iterator[str]:
-    """Every pair of neighbouring Han characters that is not pure grammar."""
-    previous = ""
-    for token in tokens:
-        if is_han(token):
-            if previous and not (previous in STOP_CHARS and token in STOP_CHARS):
-                yield previous + token
-            previous = token
-        else:
-            previous = ""
+_GRAMMAR_PAIRS: Final = frozenset(a + b for a in STOP_CHARS for b in STOP_CHARS)

@@ -141,9 +141,11 @@ class Gate:
         """Who holds the key; a wrong one counts against the address, too many raise 429."""
         clock = self._services.clock
         address = request.client.host if request.client else ""
-        self.failures.check(address, clock.monotonic())
         principal = self.check_key(key)
         if principal is None and self.closed:
+            # Only wrong keys are slowed down: a guesser behind the same address, or one forgotten
+            # application, must not lock out everybody else.
+            self.failures.check(address, clock.monotonic())
             self.failures.record(address, clock.monotonic())
         return principal
 

@@ -87,6 +87,10 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _nothing() -> None:
+    """Nothing waits."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Everything the application is wired with, once, at start."""
@@ -108,6 +112,8 @@ class Services:
     health: Callable[[], HealthReport]
     judges: Callable[[], Sequence[JudgeInfo]] = tuple
     """The judges in use; their order is the order shown."""
+    before_erasure: Callable[[], object] = _nothing
+    """Makes evidence that still waits known as traces, so that erasing a user finds all of it."""
     try_rule: Callable[[AlertRule], Mapping[str, Finding]] | None = None
     """What a rule would find right now, by app; None: dry runs are not offered."""
     options: ServerOptions = field(default_factory=ServerOptions)

@@ -342,6 +342,21 @@ class RoutingConfusion(Protocol):
         """2 TP / (2 TP + FP + FN)."""
         ...
 
+    @property
+    def false_positive_rate(self) -> float | None:
+        """FP / (FP + TN)."""
+        ...
+
+    @property
+    def false_negative_rate(self) -> float | None:
+        """FN / (FN + TP)."""
+        ...
+
+    @property
+    def accuracy(self) -> float | None:
+        """(TP + TN) / all; misleads when one class is rare."""
+        ...
+
 
 class EstimateSource(Protocol):
     """Window figures made of rollups: their cost does not grow with the traces."""

@@ -16,6 +16,7 @@ from rag_monitor.server.context import ServerOptions, Services
 from rag_monitor.server.ports import HealthReport, JudgeInfo
 from rag_monitor.server.snapshots import Snapshots
 from rag_monitor.store.store import Store
+from rag_monitor.worker.jobs import derive_everything
 from rag_monitor.worker.wiring import Workshop
 
 _BEHIND = timedelta(minutes=5)
@@ -52,6 +53,7 @@ def wire_services(
         metrics_text=lambda: render(collector)[0],
         health=lambda: _health(store, clock),
         judges=_judges(workshop),
+        before_erasure=lambda: derive_everything(store, clock.now()),
         options=options,
         clock=clock,
     )

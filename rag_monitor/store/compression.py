@@ -15,7 +15,8 @@ def _compressor() -> Callable[[bytes, int], bytes]:
         from isal import isal_zlib
     except ImportError:  # no wheel for this machine; the format is the same
         return zlib.compress
-    return isal_zlib.compress
+    fast: Callable[[bytes, int], bytes] = isal_zlib.compress
+    return fast
 
 
 _compress: Final = _compressor()

@@ -91,6 +91,8 @@ def save(
         row = keys.get(key)
         if trace is None or row is None:  # not a counted request; or erased meanwhile
             continue
+        if pending.version < row.derived_version:  # a stalled claim: others saw more by now
+            continue
         rows = to_rows(trace, *key, pending.received_at)
         old = before.get(key)
         if old is None or old.content_hash != rows.content_hash:
@@ -194,6 +196,7 @@ def _mark_derived(
         .where(
             trace_keys.c.project == bindparam("key_project"),
             trace_keys.c.trace_id == bindparam("key_trace_id"),
+            trace_keys.c.derived_version <= bindparam("seen"),
         )
         .values(
             due_at=case((unchanged, None), else_=trace_keys.c.due_at),

@@ -76,7 +76,12 @@ class Database:
         self._reader: Engine
         self._writer: Engine
         if self.is_postgresql:
-            self._reader = self._writer = _postgresql_engine(self.url, options)
+            try:
+                self._reader = self._writer = _postgresql_engine(self.url, options)
+            except ModuleNotFoundError as error:
+                raise ConfigurationError(
+                    f"PostgreSQL needs {error.name}: pip install 'rag-monitor[postgresql]'"
+                ) from None
         else:
             self._reader = _sqlite_engine(self.url, options, writer=False)
             self._writer = _sqlite_engine(self.url, options, writer=True)

@@ -162,16 +162,22 @@ def _replace(
     found: Sequence[Rollup],
 ) -> None:
     ordered = sorted(dirty, key=lambda item: (item.project, item.app, item.minute))
+    wanted: set[tuple[Any, ...]] = set()
     for start in range(0, len(ordered), _LOOKUP // 5):
         part = ordered[start : start + _LOOKUP // 5]
         same = or_(*(_same_minute(dirty_minutes, item) for item in part))
-        # Two workers on one minute follow one another.
-        connection.execute(
-            select(dirty_minutes.c.version)
+        # Two workers on one minute follow one another; the second finds its mark cleared.
+        marked = connection.execute(
+            select(dirty_minutes.c.project, dirty_minutes.c.app, dirty_minutes.c.minute)
             .where(same)
             .order_by(*dirty_minutes.primary_key.columns)
             .with_for_update()
         )
+        present = {tuple(row) for row in marked}
+        part = [item for item in part if (item.project, item.app, item.minute) in present]
+        wanted |= present
+        if not part:
+            continue
         connection.execute(
             delete(rollups).where(or_(*(_same_minute(rollups, item) for item in part)))
         )
@@ -188,7 +194,12 @@ def _replace(
                 )
             )
         )
-    if found:
+    current = [
+        rollup
+        for rollup in found
+        if (rollup.key.project, rollup.key.app, rollup.key.minute) in wanted
+    ]
+    if current:
         statement = database.insert(rollups)
         statement = statement.on_conflict_do_update(
             index_elements=list(_KEY),
@@ -198,7 +209,7 @@ def _replace(
                 if column.name not in _KEY
             },
         )
-        connection.execute(statement, [_dump(rollup) for rollup in found])
+        connection.execute(statement, [_dump(rollup) for rollup in current])
 
 
 def _same_minute(table: Any, item: DirtyMinute) -> Any:

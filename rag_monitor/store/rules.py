@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
-from sqlalchemy import delete, select
+from collections.abc import Sequence
+from typing import Final
+
+from sqlalchemy import Connection, delete, select
 
 from rag_monitor.domain.alert import AlertRule
 from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import NotFound
 from rag_monitor.store.alert_rows import dump_rule, load_rule
 from rag_monitor.store.engine import Database
-from rag_monitor.store.tables import rules
+from rag_monitor.store.tables import rules, secrets
+
+_SHIPPED: Final = "default rules shipped"
+"""A mark beside the secrets, which hold the other facts that an installation makes up once."""
 
 
 class Rules:
@@ -41,6 +47,28 @@ class Rules:
             set_={name: statement.excluded[name] for name in ("body", "updated_at")},
         )
         self._database.transact(lambda connection: connection.execute(statement, [row]))
+
+    def ship(self, project: str, defaults: Sequence[AlertRule]) -> bool:
+        """Save `defaults` unless this project was given defaults before; True when it was now.
+
+        The mark outlives the rules: a project whose rules were all removed stays without.
+        """
+
+        def work(connection: Connection) -> bool:
+            mark = {"project": project, "name": _SHIPPED, "value": b""}
+            statement = self._database.insert(secrets).on_conflict_do_nothing()
+            if not connection.execute(statement.values(mark)).rowcount:
+                return False
+            rows = [
+                {"project": project, "name": r.name, "body": dump_rule(r), "updated_at": now}
+                for r in defaults
+            ]
+            # A rule that somebody has put in under that name is theirs.
+            connection.execute(self._database.insert(rules).on_conflict_do_nothing(), rows)
+            return True
+
+        now = self._clock.now()
+        return self._database.transact(work)
 
     def delete(self, project: str, name: str) -> None:
         """Remove a rule.

@@ -14,6 +14,7 @@ from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.engine import Database
 from rag_monitor.store.feedback import FeedbackMarks
+from rag_monitor.store.fresh_scores import FreshScores
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.leases import Leases
 from rag_monitor.store.lockfile import FileLock
@@ -62,6 +63,7 @@ class Store:
         self.leases: Final = Leases(database, clock)
         self.budgets: Final = Budgets(database, clock, options.budgets)
         self.replies: Final = Replies(database, clock)
+        self.fresh_scores: Final = FreshScores(database)
         self.retention: Final = Retention(database, ballast, options.partitions_ahead)
         self._closing = threading.Event()
         self._checkpoints: threading.Thread | None = None

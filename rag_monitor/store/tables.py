@@ -182,6 +182,7 @@ scores: Final = Table(
     PrimaryKeyConstraint("project", "trace_id", "revision", "metric", "judge", "day"),
     Index("ix_scores_metric", "project", "app", "metric", "started_at", "value"),
     Index("ix_scores_value", "project", "metric", "started_at", "value"),
+    Index("ix_scores_created_at", "created_at", "trace_id"),
     **PARTITION_BY,
 )
 
@@ -399,6 +400,15 @@ replies: Final = Table(
     PrimaryKeyConstraint("key"),
     Index("ix_replies_trace", "project", "trace_id"),
     Index("ix_replies_created_at", "created_at"),
+)
+
+marks: Final = Table(
+    "marks",
+    metadata,
+    _column("project", Name),
+    _column("name", Name),
+    _column("at", Moment),  # what was made up to then has been dealt with
+    PrimaryKeyConstraint("project", "name"),
 )
 
 PARTITIONED: Final = tuple(

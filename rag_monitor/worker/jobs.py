@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from rag_monitor import telemetry
 from rag_monitor.aggregation.rollup import summarise
@@ -20,9 +20,10 @@ from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import EvaluationTask, PendingTrace, RetentionPolicy
 from rag_monitor.domain.trace import DEFAULT_PROJECT, Trace
-from rag_monitor.errors import IngestError, LeaseLost
+from rag_monitor.errors import IngestError, LeaseLost, StoreUnavailable
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
 from rag_monitor.ingest.derive import derive
+from rag_monitor.store.completion import Completion
 from rag_monitor.store.store import Store
 
 _log = logging.getLogger(__name__)
@@ -51,6 +52,7 @@ class Jobs:
         self._owner = owner
         self._options = options
         self._retention = retention
+        self._shipped: set[str] = set()
 
     async def derive_due(self) -> int:
         """Assemble traces whose spans are complete, or have waited long enough."""
@@ -78,24 +80,61 @@ class Jobs:
         )
         if not tasks:
             return 0
-        outcomes = await self._pipeline.evaluate(
-            [
-                WorkItem(trace=task.trace, attempt=task.attempts, forced=task.forced)
-                for task in tasks
-            ]
-        )
+        items = [
+            WorkItem(trace=task.trace, attempt=task.attempts, forced=task.forced) for task in tasks
+        ]
+        keeper = asyncio.create_task(self._keep(tasks))
+        try:
+            outcomes = await self._pipeline.evaluate(items)
+        finally:
+            keeper.cancel()
         await asyncio.to_thread(self._save, tasks, outcomes)
         return len(tasks)
 
+    async def _keep(self, tasks: Sequence[EvaluationTask]) -> None:
+        """Hold the leases while a slow judge thinks, so that nobody pays for it twice."""
+        while True:
+            await asyncio.sleep(self._options.lease_s / 3)
+            await asyncio.to_thread(self._renew, tasks)
+
+    def _renew(self, tasks: Sequence[EvaluationTask]) -> None:
+        for task in tasks:
+            try:
+                self._store.tasks.renew(task, self._options.lease_s, self._clock.now())
+            except (LeaseLost, StoreUnavailable) as error:
+                _log.debug("the lease on task %d is not renewed: %s", task.id, error)
+
     def _save(self, tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]) -> None:
-        done = []
+        done: list[Completion] = []
         for task, outcome in zip(tasks, outcomes, strict=True):
             if outcome.retry_reason is None:
                 done.append((task, outcome.scores, outcome.decisions))
             else:
                 self._wait(task, outcome.retry_reason)
-        for _ in self._store.tasks.complete_many(done):
-            telemetry.dropped("evaluation", "lease_lost")
+        try:
+            lost = self._store.tasks.complete_many(done)
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 - one of them cannot be saved: found by saving each alone
+            _log.exception("a batch of %d evaluations could not be saved together", len(done))
+            lost = [task for one in done for task in self._save_alone(one)]
+        if lost:
+            telemetry.dropped("evaluation", "lease_lost", len(lost))
+
+    def _save_alone(self, done: Completion) -> list[EvaluationTask]:
+        try:
+            return self._store.tasks.complete_many([done])
+        except StoreUnavailable:
+            raise
+        except Exception:  # noqa: BLE001 - whatever it is, its neighbours are saved
+            task = done[0]
+            _log.exception("trace %s: its evaluation cannot be saved", task.trace.trace_id)
+            telemetry.dropped("evaluation", "unsavable")
+            try:
+                self._store.tasks.park(task, "unsavable")
+            except LeaseLost:
+                return [task]
+            return []
 
     def _wait(self, task: EvaluationTask, reason: str) -> None:
         base = self._pipeline.plan.options.retry_base_s
@@ -130,11 +169,10 @@ class Jobs:
             return 0
 
     def ship_rules(self) -> None:
-        """Give every project that has no rule at all the default ones."""
-        watched = {rule.project for rule in self._store.rules.all()}
-        for project in {DEFAULT_PROJECT, *self._store.traces.projects()} - watched:
-            for rule in default_rules(project=project):
-                self._store.rules.save(rule)
+        """Give every project the default rules once; what people do with them afterwards stays."""
+        for project in {DEFAULT_PROJECT, *self._store.traces.projects()} - self._shipped:
+            self._store.rules.ship(project, default_rules(project=project))
+            self._shipped.add(project)
 
     async def deliver(self) -> int:
         """Send notifications that are due."""
@@ -148,6 +186,12 @@ class Jobs:
         return report.traces + report.rows + len(report.partitions)
 
 
+def derive_everything(store: Store, now: datetime) -> None:
+    """Derive whatever waits, due or not: what is about to be erased must be known first."""
+    while pending := store.spans.due(now + timedelta(days=1)):
+        store.traces.save_derived(_derive_all(pending))
+
+
 def _derive_all(pending: Sequence[PendingTrace]) -> list[tuple[PendingTrace, Trace | None]]:
     derived: list[tuple[PendingTrace, Trace | None]] = []
     for item in pending:
@@ -157,6 +201,10 @@ def _derive_all(pending: Sequence[PendingTrace]) -> list[tuple[PendingTrace, Tra
             # The evidence stays in `spans`; only the trace cannot be made from it.
             _log.warning("trace %s cannot be derived: %s", item.trace_id, error)
             telemetry.dropped("derive", "malformed")
+            trace = None
+        except Exception:  # noqa: BLE001 - a mistake of ours must not hold up its neighbours
+            _log.exception("trace %s cannot be derived", item.trace_id)
+            telemetry.dropped("derive", "failed")
             trace = None
         derived.append((item, trace))
     return derived

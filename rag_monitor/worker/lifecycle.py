@@ -6,6 +6,7 @@ import asyncio
 import logging
 
 from rag_monitor.config import WorkerOptions
+from rag_monitor.worker.exporting import ScoreExport
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.leadership import Leadership
 from rag_monitor.worker.scheduler import Job, Scheduler
@@ -16,7 +17,14 @@ _log = logging.getLogger(__name__)
 class Worker:
     """Derives and evaluates whenever there is work; aggregates and alerts while it leads."""
 
-    def __init__(self, jobs: Jobs, leadership: Leadership, options: WorkerOptions) -> None:
+    def __init__(
+        self,
+        jobs: Jobs,
+        leadership: Leadership,
+        options: WorkerOptions,
+        export: ScoreExport | None = None,
+    ) -> None:
+        self._export = export
         self._jobs = jobs
         self._leadership = leadership
         self._options = options
@@ -37,6 +45,9 @@ class Worker:
         schedule.every(options.rules_every_s, "rules", self._led(jobs.check_rules))
         schedule.every(options.deliver_every_s, "deliver", self._led(jobs.deliver), drain=True)
         schedule.every(options.retention_every_s, "retain", self._led(jobs.retain))
+        if self._export is not None:
+            every = self._export.every_s
+            schedule.every(every, "export", self._led(self._export.send_due), drain=True)
         schedule.start()
 
     async def stop(self) -> None:

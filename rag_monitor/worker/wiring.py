@@ -18,6 +18,7 @@ from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.store import Store
+from rag_monitor.worker.exporting import ScoreExport
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.judging import EMBEDDED, LEXICAL, create_plan
 from rag_monitor.worker.leadership import Leadership
@@ -57,6 +58,12 @@ def _budget(settings: Settings, store: Store) -> Callable[[str], BudgetState] | 
     if settings.judge in (EMBEDDED, LEXICAL):
         return None  # they cost nothing that a budget limits
     return lambda project: store.budgets.state(project, settings.judge)
+
+
+def _export(settings: Settings, store: Store, clock: Clock) -> ScoreExport | None:
+    if settings.export.endpoint is None:
+        return None
+    return ScoreExport(store.fresh_scores, clock, settings.export)
 
 
 def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) -> Workshop:
@@ -101,5 +108,5 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         plan=plan,
         dispatcher=dispatcher,
         leadership=leadership,
-        worker=Worker(jobs, leadership, settings.worker),
+        worker=Worker(jobs, leadership, settings.worker, _export(settings, store, clock)),
     )

@@ -19,8 +19,10 @@ from rag_monitor.domain.judgement import (
     KeyPoint,
     KeyPointSource,
 )
+from rag_monitor.judges.calibrated import NOT_CALIBRATED, CalibratedJudge, Calibration
 from rag_monitor.judges.ensemble import EnsembleJudge
 from rag_monitor.judges.judge import Judge
+from rag_monitor.statistics.calibration import Platt
 from rag_monitor.testing import ScriptedJudge
 from tests.unit.judges.requests import loan, warranty
 
@@ -36,6 +38,12 @@ async def scripted() -> AsyncIterator[Judge]:
 @asynccontextmanager
 async def ensemble() -> AsyncIterator[Judge]:
     yield EnsembleJudge([ScriptedJudge(dict.fromkeys(Aspect, 0.8)), ScriptedJudge(name="b")])
+
+
+@asynccontextmanager
+async def calibrated() -> AsyncIterator[Judge]:
+    maps = dict.fromkeys(frozenset(Aspect) - NOT_CALIBRATED, Platt(0.7, -0.4))
+    yield CalibratedJudge(ScriptedJudge(), Calibration(version="c1", maps=maps, threshold=0.4))
 
 
 def _served(mode: str) -> Maker:
@@ -76,6 +84,7 @@ async def embedded() -> AsyncIterator[Judge]:
 MAKERS: dict[str, tuple[Maker, str]] = {
     "scripted": (scripted, "rag_monitor.testing"),
     "ensemble": (ensemble, "rag_monitor.judges.ensemble"),
+    "calibrated": (calibrated, "rag_monitor.judges.calibrated"),
     "structured": (_served("structured"), "openai"),
     "logprobs": (_served("logprobs"), "openai"),
     "exact": (_served("exact"), "openai"),

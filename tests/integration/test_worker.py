@@ -21,12 +21,13 @@ from rag_monitor.domain.window import Series, Window
 from rag_monitor.errors import JudgeUnavailable
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
+from rag_monitor.ingest.derive import derive
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, ScriptedJudge
-from rag_monitor.worker.jobs import Jobs
+from rag_monitor.worker.jobs import Jobs, derive_everything
 from rag_monitor.worker.leadership import Leadership
 
 
@@ -254,3 +255,41 @@ def test_only_one_process_leads_and_the_next_takes_over(database_url: str) -> No
         first.release()
         assert second.hold()
         assert not first.hold()
+
+
+def test_default_rules_that_were_removed_stay_removed(house: House) -> None:
+    house.jobs.ship_rules()
+    shipped = house.store.rules.all("default")
+    for rule in shipped:
+        house.store.rules.delete("default", rule.name)
+    house.jobs.ship_rules()
+
+    assert len(shipped) >= 6
+    assert house.store.rules.all("default") == []
+
+
+async def test_erasing_a_user_finds_what_was_not_derived_yet(house: House) -> None:
+    await house.take(1, user_id="bob")
+
+    derive_everything(house.store, house.clock.now())
+    report = house.store.traces.erase_user("default", "bob")
+    await house.work()
+
+    assert report.traces == 1
+    assert house.store.traces.search(_query()).items == ()
+
+
+async def test_a_stalled_derivation_does_not_overwrite_newer_evidence(house: House) -> None:
+    await house.take(1)
+    (stale,) = house.store.spans.due(house.clock.now())
+    old = derive(stale.project, stale.blobs, stale.received_at)
+    house.clock.advance(60)
+    await house.take(1, answer="a better answer")
+    (fresh,) = house.store.spans.due(house.clock.now() + timedelta(hours=1))
+    new = derive(fresh.project, fresh.blobs, fresh.received_at)
+    house.store.traces.save_derived([(fresh, new)])
+
+    house.store.traces.save_derived([(stale, old)])
+
+    (summary,) = house.store.traces.search(_query()).items
+    assert summary.answer == "a better answer"

@@ -73,7 +73,9 @@ def _families(report: Report) -> dict[str, list[MetricReport]]:
 
 def _facets(report: Report) -> dict[str, dict[str, list[tuple[str, Figure]]]]:
     """Facet to metric to the groups' means; metrics that no group has are left out."""
-    names = [metric.name for metric in _cards(report) if metric.name != "perplexity"]
+    known = {metric.name for metric in report.metrics if metric.mean is not None}
+    order = dict.fromkeys([*_CARD_ORDER, *(metric.name for metric in report.metrics)])
+    names = [name for name in order if name in known and name != "perplexity"]
     return {
         facet: {
             name: [(group.name, group.means[name]) for group in groups if name in group.means]

@@ -122,6 +122,10 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "errors": ("Rows that failed", "失败的行"),
     "notes": ("How it was measured", "测量说明"),
     "note_meteor": ("METEOR stages", "METEOR 阶段"),
+    "note_left_out": (
+        "Left out, libraries not installed (rag-monitor[metrics])",
+        "未计算，缺少依赖库（rag-monitor[metrics]）",
+    ),
     "note_terms": ("Domain terms kept whole", "不切分的领域词数"),
     "note_k": ("Cut-off of rankings", "排序截断 k"),
     "note_encoder": ("Encoder", "编码器"),

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import derives, is_constant
-from rag_monitor.judges.embedded.evidence import Evidence, Piece
+from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity
 from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, absolutes
-from rag_monitor.language.tokens import is_han, stem
+from rag_monitor.language.tokens import is_han, stem, term_set
 
 
 @dataclass(slots=True)
@@ -43,21 +45,18 @@ class Findings:
     """Numbers, dates and names the claim states."""
 
 
-def check(claim: Piece, evidence: Evidence, best: Sequence[Piece], answer: Piece) -> Findings:
-    """Run every check of `claim` against the passages, with `best` its best sentences."""
+def check(claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece) -> Findings:
+    """Run every check of `claim` against the passages, with `best` its best sentence."""
     findings = Findings()
-    near = frozenset(map(id, best))
-    _check_dates(findings, claim, evidence, near)
-    _check_numbers(findings, claim, evidence, near, answer)
+    _check_dates(findings, claim, evidence, best)
+    _check_numbers(findings, claim, evidence, best, answer)
     _check_names(findings, claim, evidence)
-    if best:
+    if best is not None:
         _check_polarity(findings, claim, evidence, best)
     return findings
 
 
-def _check_dates(
-    findings: Findings, claim: Piece, evidence: Evidence, near: frozenset[int]
-) -> None:
+def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None) -> None:
     if not claim.dates:
         return
     known = [date for date, _ in evidence.dates]
@@ -65,7 +64,7 @@ def _check_dates(
         findings.facts += 1
         if not date.supported_by(known) and not _plain_year(date, evidence):
             findings.dates_missing += not date.supported_by(evidence.question.dates)
-        elif not any(date.agrees(d) for d, piece in evidence.dates if id(piece) in near):
+        elif not any(piece is best and date.agrees(d) for d, piece in evidence.dates):
             findings.dates_elsewhere += 1
 
 
@@ -75,24 +74,23 @@ def _plain_year(date: Date, evidence: Evidence) -> bool:
 
 
 def _check_numbers(
-    findings: Findings, claim: Piece, evidence: Evidence, near: frozenset[int], answer: Piece
+    findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece
 ) -> None:
     if not claim.quantities:
         return
-    known = evidence.quantities
     asked = evidence.question.quantities
     constants = 0
     for quantity in claim.quantities:
         findings.facts += 1
-        places = [piece for q, piece in known if quantity.equals(q)]
+        places = evidence.equal(quantity)
         if places:
-            findings.numbers_elsewhere += not any(id(piece) in near for piece in places)
+            findings.numbers_elsewhere += not any(piece is best for piece in places)
             continue
         if any(quantity.equals(q) for q in asked) or _as_year(quantity, evidence):
             continue
         if derives(quantity, _operands(quantity, claim, answer, evidence), claim.folded):
             findings.numbers_derived += 1
-        elif any(_same_amount(quantity, q) for q, _ in known):
+        elif any(_same_amount(quantity, q) for q, _ in evidence.quantities):
             findings.units_changed += 1
         elif not is_constant(quantity):
             findings.numbers_missing += 1
@@ -134,10 +132,12 @@ def _alike(a: Quantity, b: Quantity) -> bool:
 
 
 def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
-    known, asked = evidence.terms, evidence.question.terms
+    known = evidence.known
     for word, opening in capitalised_words(claim.text):
-        parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
-        if not parts or all(p in known or p in asked or len(p) < 2 for p in parts):
+        parts = [stem(word)]
+        if parts[0] not in known:
+            parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
+        if not parts or all(p in known or len(p) < 2 for p in parts):
             findings.facts += not opening
             continue
         if any(c.isdigit() for c in word) or fold(word) in evidence.joined:
@@ -153,46 +153,54 @@ def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
             findings.quotes_missing += 1
 
 
-def _check_polarity(
-    findings: Findings, claim: Piece, evidence: Evidence, best: Sequence[Piece]
-) -> None:
-    first = best[0]
+def _check_polarity(findings: Findings, claim: Piece, evidence: Evidence, best: Piece) -> None:
     findings.absolutes = sum(
         word not in evidence.joined and word not in evidence.question.folded
         for word in absolutes(claim.folded)
     )
-    denied, known = claim.denied, first.denied
+    denied, known = claim.denied, best.denied
     findings.negation = int(
-        any(_states(first, head) for head in denied - known)
+        any(_states(best, head) for head in denied - known)
         or any(_states(claim, head) for head in known - denied)
     )
-    near = frozenset().union(*(piece.terms for piece in best)) | frozenset(
-        token for piece in best for token in piece.tokens
-    )
-    own = frozenset(claim.tokens)
-    for token in own:
-        others = OPPOSITES.get(token)
-        if others and token not in near and any(o in near and o not in own for o in others):
+    near = best.terms | best.token_set
+    own = claim.token_set
+    for token in _OPPOSED & own - near:
+        others = OPPOSITES[token]
+        if any(other in near and other not in own for other in others):
             findings.opposites += 1
     if not claim.folded.isascii():
-        findings.opposites += _han_opposites(claim.folded, " ".join(p.folded for p in best))
+        findings.opposites += _han_opposites(claim, best.folded)
 
 
 def _states(piece: Piece, head: str) -> bool:
     """Whether a piece says `head` without denying it."""
-    return head in piece.folded if is_han(head[0]) else head in piece.tokens
+    return head in piece.folded if is_han(head[0]) else head in piece.token_set
 
 
-def _han_opposites(claim: str, evidence: str) -> int:
-    count = 0
+def _han_table() -> dict[str, tuple[str, ...]]:
+    """Each Chinese opposite to those that contradict it; two single characters say too little."""
+    table: dict[str, list[str]] = {}
     for left, right in HAN_OPPOSITES:
-        for stated, other in ((left, right), (right, left)):
-            if (
-                stated in claim
-                and other not in claim
-                and other in evidence
-                and stated not in evidence
-                and (len(stated) > 1 or len(other) > 1)
-            ):
-                count += 1
-    return count
+        if len(left) > 1 or len(right) > 1:
+            table.setdefault(left, []).append(right)
+            table.setdefault(right, []).append(left)
+    return {word: tuple(others) for word, others in table.items()}
+
+
+_OPPOSED: Final = frozenset(OPPOSITES)
+_HAN_OPPOSED: Final[Mapping[str, tuple[str, ...]]] = _han_table()
+
+
+_HAN_PAIRED: Final = frozenset(word for word in _HAN_OPPOSED if word in term_set(word, han=True))
+_HAN_OTHERS: Final = tuple(word for word in _HAN_OPPOSED if word not in _HAN_PAIRED)
+
+
+def _han_opposites(claim: Piece, evidence: str) -> int:
+    text = claim.folded
+    return sum(
+        other not in text and other in evidence
+        for stated in (*(_HAN_PAIRED & claim.terms), *_HAN_OTHERS)
+        if stated in text and stated not in evidence
+        for other in _HAN_OPPOSED[stated]
+    )

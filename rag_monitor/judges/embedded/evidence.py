@@ -1,67 +1,21 @@
-"""The passages of one request, cut and indexed once, so that every claim can be looked up."""
+"""The passages of one request, taken together, so that every claim can be looked up."""
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import pairwise
+from typing import Final
 
 from rag_monitor.judges.embedded.lexicon import background
-from rag_monitor.language.dates import Date, find_dates
-from rag_monitor.language.normalise import fold
-from rag_monitor.language.numbers import Quantity, find_quantities
-from rag_monitor.language.polarity import negated_heads
-from rag_monitor.language.sentences import split_sentences
-from rag_monitor.language.tokens import is_content, terms, tokenise
+from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.language.dates import Date
+from rag_monitor.language.numbers import Quantity
 
-
-class Piece:
-    """A folded stretch of text with what matching needs, computed when first asked for."""
-
-    __slots__ = ("__dict__", "folded", "passage", "text")
-
-    def __init__(self, text: str, passage: int = 0) -> None:
-        self.text = text
-        self.passage = passage
-        self.folded = fold(text)
-
-    @cached_property
-    def tokens(self) -> list[str]:
-        """All tokens in order."""
-        return tokenise(self.folded)
-
-    @cached_property
-    def terms(self) -> frozenset[str]:
-        """Content tokens and Han bigrams."""
-        if self.folded.isascii():
-            return frozenset(filter(is_content, self.tokens))
-        return frozenset(terms(self.tokens))
-
-    @cached_property
-    def denied(self) -> frozenset[str]:
-        """Heads that a negation precedes."""
-        return negated_heads(self.folded)
-
-    @cached_property
-    def dates(self) -> tuple[Date, ...]:
-        """Dates in order."""
-        return tuple(find_dates(self.folded))
-
-    @cached_property
-    def quantities(self) -> tuple[Quantity, ...]:
-        """Quantities that are no part of a date, in order."""
-        return tuple(find_quantities(self.folded, tuple((d.start, d.end) for d in self.dates)))
-
-
-@dataclass(slots=True, eq=False)
-class Passage:
-    """One retrieved passage and its sentences."""
-
-    index: int
-    folded: str
-    sentences: list[Piece]
-    terms: frozenset[str]
+_ROUNDING: Final = 0.051
+"""Numbers further apart than this share of the stated one are never the same, rounded or not."""
 
 
 @dataclass(eq=False)
@@ -71,54 +25,54 @@ class Evidence:
     passages: list[Passage]
     question: Piece
     sentences: list[Piece] = field(default_factory=list)
+    owners: list[int] = field(default_factory=list)
+    """Index of the passage of each sentence."""
 
     @classmethod
-    def build(cls, contexts: Sequence[str], question: str) -> Evidence:
+    def build(
+        cls,
+        contexts: Sequence[str],
+        question: str,
+        passage: Callable[[str], Passage] = Passage,
+    ) -> Evidence:
         """Cut and index `contexts`; an empty passage has no sentences but keeps its index."""
-        passages = []
-        for index, text in enumerate(contexts):
-            pieces = [Piece(span.text, index) for span in split_sentences(text)]
-            together = frozenset().union(*(piece.terms for piece in pieces))
-            passages.append(
-                Passage(index, " ".join(piece.folded for piece in pieces), pieces, together)
-            )
-        sentences = [piece for passage in passages for piece in passage.sentences]
-        return cls(passages, Piece(question), sentences)
+        passages = [passage(text) for text in contexts]
+        sentences = [piece for found in passages for piece in found.sentences]
+        owners = [index for index, found in enumerate(passages) for _ in found.sentences]
+        return cls(passages, Piece(question), sentences, owners)
 
     @cached_property
     def terms(self) -> frozenset[str]:
         """Terms of all passages."""
-        return frozenset().union(*(passage.terms for passage in self.passages))
+        return frozenset().union(*[passage.terms for passage in self.passages])
 
     @cached_property
-    def tokens(self) -> list[str]:
-        """Tokens of all passages in order."""
-        return [token for piece in self.sentences for token in piece.tokens]
-
-    @cached_property
-    def bigrams(self) -> frozenset[tuple[str, str]]:
-        """Neighbouring content tokens of all passages."""
-        found: set[tuple[str, str]] = set()
-        for piece in self.sentences:
-            content = [token for token in piece.tokens if is_content(token)]
-            found.update(itertools.pairwise(content))
-        return frozenset(found)
-
-    @cached_property
-    def trigrams(self) -> frozenset[tuple[str, str, str]]:
-        """Three neighbouring tokens, function words included."""
-        tokens = self.tokens
-        return frozenset(zip(tokens, tokens[1:], tokens[2:], strict=False))
+    def known(self) -> frozenset[str]:
+        """Terms of all passages and of the question."""
+        return self.terms | self.question.terms
 
     @cached_property
     def quantities(self) -> list[tuple[Quantity, Piece]]:
         """Every quantity with the sentence it stands in."""
-        return [(q, piece) for piece in self.sentences for q in piece.quantities]
+        return [found for passage in self.passages for found in passage.quantities]
+
+    @cached_property
+    def _by_value(self) -> tuple[list[float], list[tuple[Quantity, Piece]]]:
+        ordered = sorted(self.quantities, key=lambda found: found[0].value)
+        return [quantity.value for quantity, _ in ordered], ordered
+
+    def equal(self, quantity: Quantity) -> list[Piece]:
+        """The sentences that state a quantity, in no order."""
+        values, ordered = self._by_value
+        reach = _ROUNDING * max(1.0, abs(quantity.value))
+        low = bisect_left(values, quantity.value - reach)
+        high = bisect_right(values, quantity.value + reach)
+        return [piece for other, piece in ordered[low:high] if quantity.equals(other)]
 
     @cached_property
     def dates(self) -> list[tuple[Date, Piece]]:
         """Every date with the sentence it stands in."""
-        return [(d, piece) for piece in self.sentences for d in piece.dates]
+        return [found for passage in self.passages for found in passage.dates]
 
     @cached_property
     def weights(self) -> dict[str, float]:
@@ -126,33 +80,50 @@ class Evidence:
         return background()
 
     @cached_property
-    def postings(self) -> dict[str, list[int]]:
-        """Term to the numbers of the sentences that hold it."""
-        found: dict[str, list[int]] = {}
-        for number, piece in enumerate(self.sentences):
-            for term in piece.terms:
-                found.setdefault(term, []).append(number)
-        return found
-
-    @cached_property
     def joined(self) -> str:
         """All passages as one folded text, for finding names and verbatim claims."""
-        return "\n".join(passage.folded for passage in self.passages)
+        return "\n".join([passage.folded for passage in self.passages])
+
+    def postings(self, wanted: frozenset[str]) -> dict[str, list[int]]:
+        """Each of the `wanted` terms to the numbers of the sentences that hold it."""
+        found: dict[str, list[int]] = {}
+        for number, piece in enumerate(self.sentences):
+            for term in wanted & piece.terms:
+                if term in found:
+                    found[term].append(number)
+                else:
+                    found[term] = [number]
+        return found
+
+    def seen_pairs(self, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
+        """Those of `pairs` that stand in one sentence as neighbouring content tokens."""
+        if not pairs:
+            return set()
+        content: list[str] = []
+        for piece in self.sentences:
+            content += piece.content
+            content.append("")
+        return set(pairs).intersection(pairwise(content))
+
+    def seen_triples(self, triples: Iterable[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
+        """Those of `triples` that stand in the passages as neighbouring tokens."""
+        tokens: list[str] = []
+        for passage in self.passages:
+            tokens += passage.tokens
+        return set(triples).intersection(zip(tokens, tokens[1:], tokens[2:], strict=False))
 
 
 def lcs_length(pattern: Sequence[str], text: Sequence[str]) -> int:
     """Length of the longest common subsequence, bit-parallel (Hyyrö 2004).
 
-    Tokens of `text` that are not in `pattern` cost one dictionary look-up.
+    Tokens of `text` that are not in `pattern` cost one look-up.
     """
     masks: dict[str, int] = {}
     for position, token in enumerate(pattern):
         masks[token] = masks.get(token, 0) | (1 << position)
     full = (1 << len(pattern)) - 1
     row = full
-    for token in text:
-        mask = masks.get(token)
-        if mask:
-            matched = row & mask
-            row = ((row + matched) | (row - matched)) & full
+    for mask in [masks[token] for token in text if token in masks]:
+        matched = row & mask
+        row = ((row + matched) | (row - matched)) & full
     return len(pattern) - row.bit_count()

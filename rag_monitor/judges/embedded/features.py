@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from math import log1p
 from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
 from rag_monitor.judges.embedded.checks import Findings, check
-from rag_monitor.judges.embedded.evidence import Evidence, Piece, lcs_length
+from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
+from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language import answers
 from rag_monitor.language.sentences import Span
-from rag_monitor.language.tokens import is_content, is_han
+from rag_monitor.language.tokens import GRAMMAR, is_han
 
 CLAIM_FEATURES: Final = (
     "uncovered",
@@ -45,6 +46,11 @@ _SAME_WORDING: Final = 0.75
 _TELLING: Final = 0.5
 _GIVEN: Final = 0.3
 """What a term of the question weighs when a claim repeats it: little, it was given."""
+_LENGTH_COSTS: Final = 0.002
+"""What each token of a sentence costs it, so that of two equally good the shorter is chosen."""
+_NEVER_LONGER: Final = 2.0
+"""A sentence that covers so much less is not chosen for being short (a thousand tokens)."""
+_CLEARLY_MORE: Final = 0.25
 
 
 @dataclass(slots=True)
@@ -58,40 +64,82 @@ class ClaimEvidence:
     passage: int | None
     """Index of the passage it rests on; None when nothing matches."""
     covered: float
-    """Share of the claim's weight that its best sentences hold, 0 to 1."""
-    passage_gain: dict[int, float]
-    """Passage to the share of the claim's own weight found in it."""
+    """Share of the claim's weight that its best sentence holds, 0 to 1."""
     verbatim: bool
     own: dict[str, float]
     """Weight of each term that the question did not give; derived numbers left out."""
 
 
-def look_up(span: Span, evidence: Evidence, answer: Piece) -> ClaimEvidence:
-    """Compare one claim with the passages."""
+@dataclass(slots=True, eq=False)
+class _Claim:
+    """A claim while it is looked up."""
+
+    span: Span
+    piece: Piece
+    pairs: list[tuple[str, str]]
+    triples: list[tuple[str, str, str]]
+
+
+@dataclass(slots=True, eq=False)
+class _Found:
+    """What the passages hold of all claims of an answer, gathered in one go."""
+
+    postings: Mapping[str, Sequence[int]]
+    pairs: set[tuple[str, str]]
+    triples: set[tuple[str, str, str]]
+
+
+def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[ClaimEvidence]:
+    """Every claim of an answer compared with the passages, in order."""
+    whole = Piece(answer)
+    claims = [_claim(span) for span in spans]
+    wanted: frozenset[str] = frozenset().union(*[claim.piece.terms for claim in claims])
+    found = _Found(
+        evidence.postings(wanted),
+        evidence.seen_pairs({pair for claim in claims for pair in claim.pairs}),
+        evidence.seen_triples({triple for claim in claims for triple in claim.triples}),
+    )
+    return [_look_up(claim, evidence, found, whole) for claim in claims]
+
+
+def _claim(span: Span) -> _Claim:
     piece = Piece(span.text)
     piece.folded = answers.strip_source_phrases(piece.folded)
-    weights, total, own = _weights(piece, evidence)
-    best, covered = _best_sentences(weights, total, evidence)
+    tokens = piece.tokens
+    return _Claim(
+        span,
+        piece,
+        list(pairwise(piece.content)),
+        list(zip(tokens, tokens[1:], tokens[2:], strict=False)),
+    )
+
+
+def _look_up(claim: _Claim, evidence: Evidence, found: _Found, answer: Piece) -> ClaimEvidence:
+    piece = claim.piece
+    weights, own = _weights(piece, evidence)
+    total = sum(weights.values())
+    place, covered = _best_sentence(weights, total, evidence, found.postings)
+    best = None if place is None else evidence.sentences[place]
     findings = check(piece, evidence, best, answer)
     credited = _credited(piece, findings)
     gains = _passage_gains(own, evidence, credited)
-    if not findings.numbers_derived:
+    novel = _novel(piece, weights, evidence, credited)
+    if best is not None and not findings.numbers_derived:
         findings.substituted = _substituted(weights, piece, evidence, best)
     features = [
-        *_coverage(weights, total, evidence, covered, gains, credited),
-        *_sequence(piece, evidence, best),
-        *_novelty(piece, weights, evidence, credited),
-        *_findings(findings),
+        *_coverage(piece.terms, weights, total, evidence, covered, gains, credited),
+        *_sequence(claim, found, best),
+        *novel,
+        *_counts(findings),
         _characters(piece, evidence),
     ]
     return ClaimEvidence(
-        span,
+        claim.span,
         piece,
         features,
         findings,
-        _rests_on(best, gains),
+        None if place is None else _rests_on(evidence.owners[place], gains),
         covered,
-        gains,
         _verbatim(piece, evidence),
         {t: w for t, w in own.items() if t not in credited or t in evidence.terms},
     )
@@ -110,132 +158,137 @@ def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
     return frozenset(credited)
 
 
-def _weights(piece: Piece, evidence: Evidence) -> tuple[dict[str, float], float, dict[str, float]]:
-    """Weight of each term of a claim; terms of the question count little."""
-    background = evidence.weights
+def _weights(piece: Piece, evidence: Evidence) -> tuple[dict[str, float], dict[str, float]]:
+    """Weight of each term of a claim, and of those the question did not give.
+
+    Terms of the question count little.
+    """
+    background = evidence.weights.get
     asked = evidence.question.terms
-    weights: dict[str, float] = {}
-    own: dict[str, float] = {}
-    for term in piece.terms:
-        weight = background.get(term, 1.0)
-        if term in asked:
-            weights[term] = weight * _GIVEN
-        else:
-            weights[term] = own[term] = weight
-    return weights, sum(weights.values()), own
+    weights = {term: background(term, 1.0) for term in piece.terms}
+    given = piece.terms & asked
+    if not given:
+        return weights, weights
+    own = {term: weight for term, weight in weights.items() if term not in given}
+    for term in given:
+        weights[term] *= _GIVEN
+    return weights, own
 
 
-def _best_sentences(
-    weights: dict[str, float], total: float, evidence: Evidence
-) -> tuple[list[Piece], float]:
-    """The sentence that covers most, and one more of the same passage that adds to it."""
-    if not total or not evidence.sentences:
-        return [], 0.0
+def _best_sentence(
+    weights: dict[str, float],
+    total: float,
+    evidence: Evidence,
+    postings: Mapping[str, Sequence[int]],
+) -> tuple[int | None, float]:
+    """The number of the sentence that covers most, and which share of the claim it does."""
     scores: dict[int, float] = {}
-    for term, weight in weights.items():
-        for number in evidence.postings.get(term, ()):
-            scores[number] = scores.get(number, 0.0) + weight
+    if total:
+        for term, weight in weights.items():
+            for number in postings.get(term, ()):
+                scores[number] = scores.get(number, 0.0) + weight
     if not scores:
-        return [], 0.0
-    first = max(scores, key=lambda n: (scores[n] - 0.002 * len(evidence.sentences[n].tokens), -n))
-    best = [evidence.sentences[first]]
-    return best, min(1.0, scores[first] / total)
+        return None, 0.0
+    near = max(scores.values()) - _NEVER_LONGER
+    sentences = evidence.sentences
+    best = max(
+        (number for number, score in scores.items() if score >= near),
+        key=lambda n: (scores[n] - _LENGTH_COSTS * len(sentences[n].tokens), -n),
+    )
+    return best, min(1.0, scores[best] / total)
 
 
 def _passage_gains(
     own: dict[str, float], evidence: Evidence, credited: frozenset[str]
-) -> dict[int, float]:
-    total = sum(weight for term, weight in own.items() if term not in credited)
+) -> list[float]:
+    """Share of a claim's own weight that each passage holds; empty when it has none."""
+    counted = frozenset(own).difference(credited)
+    total = sum([own[term] for term in counted])
     if not total:
-        return {}
-    return {
-        passage.index: sum(w for t, w in own.items() if t in passage.terms and t not in credited)
-        / total
+        return []
+    return [
+        sum([own[term] for term in counted & passage.terms]) / total
         for passage in evidence.passages
-    }
+    ]
 
 
-def _rests_on(best: Sequence[Piece], gains: dict[int, float]) -> int | None:
-    if not best:
-        return None
-    first = best[0].passage
-    strongest = max(gains, key=lambda index: gains[index], default=first)
-    return strongest if gains.get(strongest, 0.0) > gains.get(first, 0.0) + 0.25 else first
+def _rests_on(first: int, gains: Sequence[float]) -> int:
+    """The passage of the best sentence, unless another holds clearly more of the claim."""
+    if not gains:
+        return first
+    strongest = max(range(len(gains)), key=gains.__getitem__)
+    return strongest if gains[strongest] > gains[first] + _CLEARLY_MORE else first
 
 
 def _coverage(
+    terms: frozenset[str],
     weights: dict[str, float],
     total: float,
     evidence: Evidence,
     covered: float,
-    gains: dict[int, float],
+    gains: Sequence[float],
     credited: frozenset[str],
 ) -> list[float]:
     if not total:
         return [0.0, 0.0, 0.0, 0.0]
-    seen, asked = evidence.terms | credited, evidence.question.terms
-    anywhere = sum(w for term, w in weights.items() if term in seen or term in asked)
-    passages = sum(w for term, w in weights.items() if term in seen)
-    strongest = max(gains.values(), default=1.0)
-    spelled = sum(w for t, w in weights.items() if t in credited and t not in evidence.terms)
+    unseen = terms - evidence.terms
+    spelled = sum([weights[term] for term in unseen & credited])
+    missing = sum([weights[term] for term in unseen]) - spelled
+    given = sum([weights[term] for term in (unseen & evidence.question.terms) - credited])
     return [
-        1 - anywhere / total,
-        1 - passages / total,
+        max(0.0, missing - given) / total,
+        max(0.0, missing) / total,
         1 - min(1.0, covered + spelled / total),
-        1 - strongest,
+        1 - max(gains, default=1.0),
     ]
 
 
-def _sequence(piece: Piece, evidence: Evidence, best: Sequence[Piece]) -> list[float]:
-    tokens = piece.tokens
-    content = [token for token in tokens if is_content(token)]
-    pairs = list(itertools.pairwise(content))
-    triples = list(zip(tokens, tokens[1:], tokens[2:], strict=False))
-    unseen_pairs = sum(pair not in evidence.bigrams for pair in pairs) / max(1, len(pairs))
-    unseen_triples = sum(t not in evidence.trigrams for t in triples) / max(1, len(triples))
-    order = lcs_length(tokens, best[0].tokens) / len(tokens) if best and tokens else 0.0
-    return [unseen_pairs, unseen_triples, 1 - order]
+def _sequence(claim: _Claim, found: _Found, best: Piece | None) -> list[float]:
+    tokens = claim.piece.tokens
+    seen_pairs = sum([pair in found.pairs for pair in claim.pairs])
+    seen_triples = sum([triple in found.triples for triple in claim.triples])
+    order = lcs_length(tokens, best.tokens) / len(tokens) if best and tokens else 0.0
+    return [
+        1 - seen_pairs / len(claim.pairs) if claim.pairs else 0.0,
+        1 - seen_triples / len(claim.triples) if claim.triples else 0.0,
+        1 - order,
+    ]
 
 
-def _substituted(
-    weights: dict[str, float], piece: Piece, evidence: Evidence, best: Sequence[Piece]
-) -> int:
+def _substituted(weights: dict[str, float], piece: Piece, evidence: Evidence, best: Piece) -> int:
     """Whether a claim repeats a sentence but for telling words that stand nowhere else."""
     own = piece.tokens
-    if not best or len(own) < _SHORTEST:
+    if len(own) < _SHORTEST:
         return 0
-    seen, asked = evidence.terms, evidence.question.terms
-    novel = sum(
-        weights.get(token, 0.0) >= _TELLING and token not in seen and token not in asked
-        for token in own
-        if not token[0].isdigit()
+    novel = any(
+        weights.get(token, 0.0) >= _TELLING and not token[0].isdigit()
+        for token in piece.token_set - evidence.known
     )
     if not novel:
         return 0
-    other = best[0].tokens
+    other = best.tokens
     return int(lcs_length(own, other) >= _SAME_WORDING * max(len(own), len(other)))
 
 
-def _novelty(
+def _novel(
     piece: Piece, weights: dict[str, float], evidence: Evidence, credited: frozenset[str]
 ) -> list[float]:
-    seen, asked = evidence.terms, evidence.question.terms
-    novel = 0.0
-    run = longest = 0.0
+    """Weight of the words that stand nowhere, all together and the longest run of them."""
+    unseen = piece.terms - evidence.known - credited
+    if not unseen:
+        return [0.0, 0.0]
+    novel = run = longest = 0.0
     for token in piece.tokens:
-        weight = weights.get(token)
-        if weight is None:
-            continue
-        if token in seen or token in asked or token in credited:
-            run = 0.0
-        else:
-            novel += weight
-            run += weight
+        if token in unseen:
+            novel += weights[token]
+            run += weights[token]
             longest = max(longest, run)
+        elif token in weights:
+            run = 0.0
     return [log1p(novel), log1p(longest)]
 
 
-def _findings(findings: Findings) -> list[float]:
+def _counts(findings: Findings) -> list[float]:
     return [
         float(min(2, count))
         for count in (
@@ -255,18 +308,14 @@ def _findings(findings: Findings) -> list[float]:
 
 def _characters(piece: Piece, evidence: Evidence) -> float:
     """Share of Han characters that occur in no passage, as runs of one."""
-    han = [token for token in piece.tokens if is_han(token) and is_content(token)]
+    if piece.folded.isascii():
+        return 0.0
+    han = [token for token in piece.tokens if is_han(token) and token not in GRAMMAR]
     if not han:
         return 0.0
-    return sum(token not in evidence.terms for token in han) / len(han)
+    return sum([token not in evidence.terms for token in han]) / len(han)
 
 
 def _verbatim(piece: Piece, evidence: Evidence) -> bool:
     text = piece.folded.strip().strip(" .。!！;；,，\"'")
     return len(text) > 1 and text in evidence.joined
-
-
-def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[ClaimEvidence]:
-    """Every claim of an answer looked up, in order."""
-    whole = Piece(answer)
-    return [look_up(span, evidence, whole) for span in spans]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag_monitor.judges.embedded.evidence import Evidence, Piece
+from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.answers import is_hedged
 from rag_monitor.language.claims import AnswerParts
 from rag_monitor.language.tokens import is_content, is_han

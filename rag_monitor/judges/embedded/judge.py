@@ -16,11 +16,12 @@ from rag_monitor.domain.judgement import (
     JudgeUsage,
     Verdict,
 )
-from rag_monitor.judges.embedded import passages
+from rag_monitor.judges.embedded import addressed, passages
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence, look_up_all
 from rag_monitor.judges.embedded.grade import grade, noncommittal
 from rag_monitor.judges.embedded.model import ClaimVerdict, Model, shipped
+from rag_monitor.judges.embedded.pieces import PassageCache
 from rag_monitor.language.claims import AnswerParts, take_apart
 from rag_monitor.language.sentences import Span
 
@@ -53,6 +54,8 @@ class EmbeddedOptions:
     """All passages together; later ones are cut first."""
     threshold: float | None = None
     """Flag `answer_supported` below this instead of the shipped threshold."""
+    passage_cache_chars: int = 2_000_000
+    """Passages kept indexed, in characters, because traffic recalls the same ones; 0: none."""
     calibration: str = ""
     """Version of a calibration of one's own, part of the identity."""
 
@@ -80,7 +83,7 @@ class _Case:
 class EmbeddedJudge:
     """Judges every trace on CPU; the lexical variant.
 
-    Thread-safe: holds no state but its weights.
+    Thread-safe: holds its weights and the passages seen last.
     """
 
     def __init__(
@@ -88,6 +91,7 @@ class EmbeddedJudge:
     ) -> None:
         self._options = options or EmbeddedOptions()
         self._model = model or shipped()
+        self._passage_cache = PassageCache(self._options.passage_cache_chars)
         self._identity = JudgeIdentity(
             name="embedded-lexical",
             model=f"lexical-{FEATURES_VERSION}",
@@ -142,6 +146,7 @@ class EmbeddedJudge:
             verdicts=tuple(v for v in case.verdicts if v.aspect in request.aspects),
             missing=case.missing,
             refusal=case.parts.declines,
+            suspect=_suspect(case),
             threshold=weights.threshold if threshold is None else threshold,
             coverage=case.coverage,
             usage=JudgeUsage(calls=1, seconds=time.perf_counter() - started),
@@ -165,7 +170,7 @@ class EmbeddedJudge:
             answer=answer,
             contexts=contexts,
             parts=take_apart(answer),
-            evidence=Evidence.build(contexts or (), request.question),
+            evidence=Evidence.build(contexts or (), request.question, self._passage_cache.get),
             coverage=seen / whole if whole else 1.0,
         )
 
@@ -279,6 +284,14 @@ class EmbeddedJudge:
 
 _HOPELESS: Final = 6.0
 """Log-odds of doubt of a statement when nothing was recalled."""
+
+
+def _suspect(case: _Case) -> str | None:
+    """Whether the answer or a passage talks to the judge."""
+    noticed = any(passage.suspect for passage in case.evidence.passages) or any(
+        claim.piece.addressed for claim in case.claims
+    )
+    return addressed.REASON if noticed else None
 
 
 def _spans(case: _Case) -> Sequence[Span]:

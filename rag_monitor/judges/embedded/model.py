@@ -26,7 +26,11 @@ _NOTHING_ADDS: Final = (4.0, 2.0)
 """What that adds to the doubt of the claim, and of the answer."""
 _ABSOLUTE_ADDS: Final = 0.5
 """What each word without exception adds: such a claim needs more than the passages gave."""
-_FULL_CLAIM: Final = 6
+_EMPTY: Final = 8.0
+"""Doubt of a claim that states nothing, or that only talks to the judge."""
+_MOSTLY_COVERED: Final = 0.5
+"""A claim of which passages hold so much is judged like any other, whatever else it says."""
+_FULL_CLAIM: Final = 3
 """Tokens of a claim long enough to be sure that nothing of it was found."""
 COUNTED: Final = 3
 """Up to so many claims, their number is held against the total doubt; longer answers run a
@@ -114,9 +118,9 @@ def total_doubt(doubts: Sequence[float]) -> float:
 
 
 _FLOORS: Final = (
-    ("numbers_missing", 1.8, 1.3, 0.4, "number_mismatch"),
+    ("numbers_missing", 1.8, 1.3, 0.2, "number_mismatch"),
     ("units_changed", 1.7, 1.2, 0.4, "unit_mismatch"),
-    ("dates_missing", 1.8, 1.3, 0.4, "date_mismatch"),
+    ("dates_missing", 1.8, 1.3, 0.2, "date_mismatch"),
     ("names_missing", 1.6, 0.9, 0.5, "name_not_found"),
     ("negation", 1.7, 0.7, 0.6, "negation"),
     ("opposites", 1.7, 1.0, 0.6, "opposite"),
@@ -134,6 +138,12 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
         The settled log-odds of doubt of the claim, what it contributes to the answer's, and the
         reason code.
     """
+    letters = max(map(len, found.piece.tokens), default=0) <= 1
+    if letters and not found.piece.terms and not found.verbatim:
+        return max(doubt, _EMPTY), max(doubt, _EMPTY), "nothing_stated"
+    beside = found.covered >= _MOSTLY_COVERED or found.findings.numbers_derived
+    if found.piece.addressed and not beside:
+        return max(doubt, _EMPTY), doubt + _NOTHING_ADDS[1], "injection_plea"
     doubt += _ABSOLUTE_ADDS * min(2, found.findings.absolutes)
     for_claim = for_answer = doubt
     reason, highest = "", -_LIMIT
@@ -152,6 +162,8 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
     if found.features[0] >= _NOTHING_FOUND:
         nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
         size = min(1.0, len(found.piece.tokens) / _FULL_CLAIM)
+        if found.findings.numbers_missing or len(found.piece.tokens) == 1:
+            size = 1.0
         for_claim += _NOTHING_ADDS[0] * nothing * size
         return for_claim, for_answer + _NOTHING_ADDS[1] * nothing, "not_covered"
     return doubt, doubt, "supported" if doubt < 0 else "not_covered"

@@ -7,9 +7,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.judges.embedded.evidence import Evidence, Passage, Piece
+from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence
 from rag_monitor.judges.embedded.model import sigmoid
+from rag_monitor.judges.embedded.pieces import Passage, Piece
 from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES
 from rag_monitor.language.tokens import is_content, is_han
 
@@ -173,7 +174,8 @@ def _explaining(claim: ClaimEvidence, evidence: Evidence) -> list[tuple[int, flo
         return [(claim.passage, 1.0 if claim.covered else 0.0)]
     left = dict(own)
     found: list[tuple[int, float]] = []
-    order = [claim.passage, *(p.index for p in evidence.passages if p.index != claim.passage)]
+    others = (i for i in range(len(evidence.passages)) if i != claim.passage)
+    order = [claim.passage, *others]
     first = True
     while left:
         gains = {
@@ -201,7 +203,7 @@ def coverage(point: str, evidence: Evidence) -> tuple[float, int | None]:
     piece = Piece(point)
     units = _point_units(piece)
     best, where = 0.0, None
-    for passage in evidence.passages:
+    for index, passage in enumerate(evidence.passages):
         if units:
             share = max(
                 (_unit_share(units, sentence) for sentence in passage.sentences), default=0.0
@@ -212,7 +214,7 @@ def coverage(point: str, evidence: Evidence) -> tuple[float, int | None]:
             share = float(bool(piece.folded.strip()) and piece.folded.strip() in passage.folded)
         share *= _facts_agree(piece, passage)
         if share > best:
-            best, where = share, passage.index
+            best, where = share, index
     return sigmoid(12 * (best - 0.68)), where
 
 

@@ -45,6 +45,14 @@ class Answers:
     refused: dict[Aspect, str] = field(default_factory=dict)
     """Aspects with a verdict that cannot be used, and why: `low_label_mass`."""
 
+    def add(self, other: Answers) -> None:
+        """Take over what another call was answered."""
+        self.probabilities |= other.probabilities
+        self.evidence |= other.evidence
+        self.lists |= other.lists
+        self.notes |= other.notes
+        self.refused |= other.refused
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:

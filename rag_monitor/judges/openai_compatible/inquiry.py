@@ -17,7 +17,7 @@ from rag_monitor.domain.judgement import (
     Verdict,
 )
 from rag_monitor.domain.ports import Embedder
-from rag_monitor.errors import JudgeOutputInvalid
+from rag_monitor.errors import JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
 from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import clean, suspicion
 from rag_monitor.judges.limits import Deadline, Limits
@@ -27,7 +27,11 @@ from rag_monitor.judges.openai_compatible.lists import ListWriter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
 from rag_monitor.judges.openai_compatible.structured import Sight, StructuredAsker
 from rag_monitor.judges.openai_compatible.tokens import TokenAsker
-from rag_monitor.judges.openai_compatible.transport import ChatTransport, Meter
+from rag_monitor.judges.openai_compatible.transport import (
+    ChatTransport,
+    Meter,
+    RequestRefused,
+)
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of
 from rag_monitor.judges.similarity import cosines
@@ -67,7 +71,7 @@ class Inquirer:
         self._transport = transport
         self._limits = limits
         self._embedder = embedder
-        self._structured = StructuredAsker(options, chat, canary)
+        self._structured = StructuredAsker(chat, canary)
         self._tokens = TokenAsker(options, chat)
         self._lists = ListWriter(chat, options.reasks)
 
@@ -95,7 +99,7 @@ class Inquirer:
     async def _verdicts(self, inquiry: _Inquiry) -> Answers:
         plan = inquiry.plan
         if self._options.verdicts is VerdictMode.STRUCTURED:
-            return await self._form(inquiry, plan.questions, _wanted_lists(plan))
+            return await self._form_or_halves(inquiry, plan.questions, _wanted_lists(plan))
         await self._write_items(inquiry)
         if self._options.verdicts is VerdictMode.LOGPROBS:
             if not plan.questions:
@@ -111,12 +115,37 @@ class Inquirer:
         answers = Answers()
         for group in _single_steps(plan.questions):
             found = await self._form(inquiry, group, ())
-            answers.probabilities |= found.probabilities
-            answers.evidence |= found.evidence
+            answers.add(found)
         return answers
 
-    async def _form(
+    async def _form_or_halves(
         self, inquiry: _Inquiry, questions: Sequence[Question], lists: Sequence[str]
+    ) -> Answers:
+        """One form; when no reply to it is usable, two smaller ones, each asked once."""
+        try:
+            return await self._form(inquiry, questions, lists)
+        except RequestRefused:
+            raise
+        except JudgeOutputInvalid:
+            halves = _halves(questions)
+            if not all(halves):
+                raise
+            answers = Answers()
+            for half, wanted in zip(halves, ((), lists), strict=True):
+                try:
+                    answers.add(await self._form(inquiry, half, wanted, reasks=0))
+                except JudgeOutputInvalid:
+                    continue
+            if not answers.probabilities:
+                raise
+            return answers
+
+    async def _form(
+        self,
+        inquiry: _Inquiry,
+        questions: Sequence[Question],
+        lists: Sequence[str],
+        reasks: int | None = None,
     ) -> Answers:
         return await self._structured.ask(
             inquiry.plan,
@@ -126,6 +155,7 @@ class Inquirer:
             inquiry.sight,
             inquiry.deadline,
             inquiry.meter,
+            self._options.reasks if reasks is None else reasks,
         )
 
     async def _write_items(self, inquiry: _Inquiry) -> None:
@@ -174,7 +204,10 @@ class Inquirer:
         )
 
     async def _similarities(self, inquiry: _Inquiry) -> tuple[Verdict, ...] | str:
-        """One verdict per regenerated question, or why there is none."""
+        """One verdict per regenerated question, or why there is none.
+
+        A failure here costs this aspect only, unless nothing else was asked.
+        """
         plan = inquiry.plan
         if not plan.regenerate:
             return ()
@@ -186,6 +219,10 @@ class Inquirer:
             values = cosines(await self._embed([plan.request.question, *questions], inquiry))
         except JudgeOutputInvalid:
             return VERDICT_MISSING
+        except (JudgeUnavailable, JudgeTimeout) as error:
+            if not plan.questions and not _wanted_lists(plan):
+                raise
+            return error.reason
         return tuple(
             Verdict(
                 aspect=Aspect.QUESTION_SIMILARITY, probability=value, raw=value, index=i, text=text
@@ -204,6 +241,16 @@ class Inquirer:
 def _wanted_lists(plan: Plan) -> list[str]:
     wanted = ["inferred_key_points"] if plan.infer_key_points else []
     return [*wanted, "summary_questions"] if plan.summary_questions else wanted
+
+
+def _halves(questions: Sequence[Question]) -> tuple[list[Question], list[Question]]:
+    """The questions in two parts; those of one aspect stay together."""
+    aspects = list(dict.fromkeys(question.aspect for question in questions))
+    first = set(aspects[: (len(aspects) + 1) // 2])
+    return (
+        [question for question in questions if question.aspect in first],
+        [question for question in questions if question.aspect not in first],
+    )
 
 
 def _single_steps(questions: Sequence[Question]) -> list[list[Question]]:

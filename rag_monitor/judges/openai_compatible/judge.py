@@ -6,8 +6,8 @@ import asyncio
 import logging
 import secrets
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, replace
 from typing import Final
 
 from rag_monitor import telemetry
@@ -34,6 +34,8 @@ from rag_monitor.judges.questions import Plan, Splitter, make_plan
 _log = logging.getLogger(__name__)
 
 NAME: Final = "openai_compatible"
+_PROBE_DEADLINE_S: Final = 30.0
+"""Somebody waits for the answer."""
 
 
 class OpenAICompatibleJudge:
@@ -139,7 +141,13 @@ class OpenAICompatibleJudge:
         Raises:
             JudgeError: The server cannot be used at all.
         """
-        return await probe_server(self._chat, self._limits.deadline())
+        hurried = Limits(replace(self._options.limits, attempts=2, deadline_s=_PROBE_DEADLINE_S))
+        chat = AdaptiveChat(self._options, self._transport, hurried)
+        return await probe_server(chat, hurried.deadline())
+
+    async def inspect(self) -> Mapping[str, object]:
+        """What `probe` found, by name."""
+        return asdict(await self.probe())
 
     async def close(self) -> None:
         """Close the connections."""

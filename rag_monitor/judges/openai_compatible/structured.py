@@ -12,7 +12,6 @@ from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, TooLong
 from rag_monitor.judges.openai_compatible.form import Answers, Form
-from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.transport import Meter, RequestRefused
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question
@@ -41,8 +40,7 @@ class Sight:
 class StructuredAsker:
     """Puts questions to a model that fills in a form."""
 
-    def __init__(self, options: OpenAICompatibleOptions, chat: AdaptiveChat, canary: str) -> None:
-        self._options = options
+    def __init__(self, chat: AdaptiveChat, canary: str) -> None:
         self._chat = chat
         self._canary = canary
 
@@ -55,8 +53,9 @@ class StructuredAsker:
         sight: Sight,
         deadline: Deadline,
         meter: Meter,
+        reasks: int,
     ) -> Answers:
-        """Answers to `questions`; some may stay open after the last call.
+        """Answers to `questions`; some may stay open after the last of `reasks` further calls.
 
         Raises:
             JudgeOutputInvalid: No reply was usable.
@@ -66,7 +65,7 @@ class StructuredAsker:
         answers = Answers()
         refusal: JudgeOutputInvalid | None = None
         answered = False
-        for _ in range(1 + self._options.reasks):
+        for _ in range(1 + reasks):
             form = _open_form(plan, questions, lists, answers)
             if not form.questions and not form.lists:
                 break

@@ -45,28 +45,58 @@ class BertScorer:
         distinct = list(dict.fromkeys(t for text, refs in pairs for t in (text, *refs)))
         encoded = dict(zip(distinct, self.encoder.token_embeddings(distinct), strict=True))
         weights = self._weights([r for _, refs in pairs for r in refs], encoded)
-        results: list[PrecisionRecallF1 | NotApplicable] = []
-        for text, references in pairs:
-            scores = [
-                score
-                for score in (self._pair(encoded[text], encoded[r], weights) for r in references)
-                if score is not None
-            ]
-            if scores:
-                results.append(max(scores, key=lambda s: s.f1))
-            else:
-                results.append(NotApplicable("no tokens" if references else "no reference"))
-        return results
+        asked = [
+            (place, encoded[text], encoded[reference])
+            for place, (text, references) in enumerate(pairs)
+            for reference in references
+            if encoded[text].inner and encoded[reference].inner
+        ]
+        best: dict[int, PrecisionRecallF1] = {}
+        # Pairs of similar length together: padding is computed like any other token.
+        asked.sort(key=lambda item: len(item[1].ids) + len(item[2].ids))
+        for begin in range(0, len(asked), self.encoder.batch_size):
+            batch = asked[begin : begin + self.encoder.batch_size]
+            found = self._match([(left, right) for _, left, right in batch], weights)
+            for (place, _, _), score in zip(batch, found, strict=True):
+                if place not in best or score.f1 > best[place].f1:
+                    best[place] = score
+        return [
+            best.get(place) or NotApplicable("no tokens" if references else "no reference")
+            for place, (_, references) in enumerate(pairs)
+        ]
 
-    def _pair(
-        self, found: EncodedText, wanted: EncodedText, weights: Mapping[int, float] | None
-    ) -> PrecisionRecallF1 | None:
-        if not found.inner or not wanted.inner:
-            return None
-        # Special tokens may be matched but are not counted, as in the reference implementation.
-        cosines = found.vectors @ wanted.vectors.T
-        precision = _mean(cosines.max(dim=1).values.tolist(), found, weights)
-        recall = _mean(cosines.max(dim=0).values.tolist(), wanted, weights)
+    def _match(
+        self,
+        pairs: Sequence[tuple[EncodedText, EncodedText]],
+        weights: Mapping[int, float] | None,
+    ) -> list[PrecisionRecallF1]:
+        """One product for the whole batch, on the encoder's device.
+
+        Special tokens may be matched but are not counted, as in the reference implementation.
+        """
+        import torch
+
+        sides = [
+            torch.nn.utils.rnn.pad_sequence([t.vectors for t in side], batch_first=True)
+            for side in zip(*pairs, strict=True)
+        ]
+        real = [
+            torch.tensor(
+                [[n < len(t.ids) for n in range(padded.shape[1])] for t in side],
+                device=padded.device,
+            )
+            for side, padded in zip(zip(*pairs, strict=True), sides, strict=True)
+        ]
+        cosines = sides[0] @ sides[1].transpose(1, 2)
+        lowest = -2.0  # below every cosine: padding is never the best match
+        rows = cosines.masked_fill(~real[1][:, None, :], lowest).amax(dim=2).tolist()
+        columns = cosines.masked_fill(~real[0][:, :, None], lowest).amax(dim=1).tolist()
+        return [
+            self._rescaled(_mean(row, found, weights), _mean(column, wanted, weights))
+            for (found, wanted), row, column in zip(pairs, rows, columns, strict=True)
+        ]
+
+    def _rescaled(self, precision: float, recall: float) -> PrecisionRecallF1:
         score = f1_of(precision, recall)
         if self.baseline is None:
             return score

@@ -89,23 +89,25 @@ class Encoder:
             return_tensors="pt",
             return_special_tokens_mask=True,
         )
-        special = batch.pop("special_tokens_mask")
-        batch = {key: value.to(self.device) for key, value in batch.items()}
+        special = batch.pop("special_tokens_mask").tolist()
+        ids, mask = batch["input_ids"].tolist(), batch["attention_mask"].bool()
+        batch = {key: value.to(self.device, non_blocking=True) for key, value in batch.items()}
         with torch.inference_mode():
             states = self.model(**batch, output_hidden_states=self.layer is not None)
             hidden = (
                 states.last_hidden_state if self.layer is None else states.hidden_states[self.layer]
             )
-            vectors = torch.nn.functional.normalize(hidden.float(), dim=-1).cpu()
+            # Vectors stay where they were made: what is done with them is done there too.
+            vectors = torch.nn.functional.normalize(hidden.float(), dim=-1)
         encoded = []
-        for row, vector in enumerate(vectors):
-            real = batch["attention_mask"][row].bool().cpu()
-            inner = torch.nonzero(special[row][real] == 0).flatten()
+        for row, kept in enumerate(mask.tolist()):
+            places = [place for place, real in enumerate(kept) if real]
+            first, last = (places[0], places[-1] + 1) if places else (0, 0)
             encoded.append(
                 EncodedText(
-                    ids=tuple(batch["input_ids"][row].cpu()[real].tolist()),
-                    vectors=vector[real],
-                    inner=tuple(inner.tolist()),
+                    ids=tuple(ids[row][first:last]),
+                    vectors=vectors[row, first:last],
+                    inner=tuple(place - first for place in places if not special[row][place]),
                 )
             )
         return encoded

@@ -157,9 +157,10 @@ class PerplexityModel:
         batch, mask = batch.to(self.device), mask.to(self.device)
         with torch.inference_mode():
             logits = self.model(input_ids=batch, attention_mask=mask, use_cache=False).logits
-            losses = torch.nn.functional.cross_entropy(
-                logits[:, :-1].float().transpose(1, 2), batch[:, 1:], reduction="none"
-            ).cpu()
+            # -log p without a second tensor of the size of the vocabulary.
+            predicted, wanted = logits[:, :-1], batch[:, 1:, None]
+            picked = predicted.gather(2, wanted).squeeze(2).float()
+            losses = (predicted.float().logsumexp(dim=2) - picked).cpu()
         return [
             (float(losses[row, len(ids) - 1 - new : len(ids) - 1].double().sum()), new)
             for row, (_, ids, new) in enumerate(chunk)

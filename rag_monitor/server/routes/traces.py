@@ -173,4 +173,5 @@ def read_decisions(services: ServicesOf, caller: Reader, trace_id: TraceId) -> D
 @router.delete("/users/{user_id}", tags=["Administration"])
 def erase_user(services: ServicesOf, caller: Admin, user_id: Name) -> Erased:
     """Erase everything of a user: traces, marks, unreferenced passages, cached replies."""
+    services.before_erasure()
     return Erased.from_domain(user_id, services.traces.erase_user(caller.project, user_id))

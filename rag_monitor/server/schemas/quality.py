@@ -98,7 +98,7 @@ class HitRateOut(Wire):
             value=finite(estimate.value),
             lower=finite(estimate.lower),
             upper=finite(estimate.upper),
-            traces=estimate.traces,
+            traces=estimate.judged,
         )
 
 
@@ -113,7 +113,10 @@ class RoutingOut(Wire):
     fn: int
     precision: float | None
     recall: float | None
+    false_positive_rate: float | None
+    false_negative_rate: float | None
     f1: float | None
+    accuracy: float | None
 
     @classmethod
     def from_domain(cls, row: RoutingConfusion) -> RoutingOut:
@@ -127,7 +130,10 @@ class RoutingOut(Wire):
             fn=row.fn,
             precision=finite(row.precision),
             recall=finite(row.recall),
+            false_positive_rate=finite(row.false_positive_rate),
+            false_negative_rate=finite(row.false_negative_rate),
             f1=finite(row.f1),
+            accuracy=finite(row.accuracy),
         )
 
 

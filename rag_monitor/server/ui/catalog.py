@@ -49,7 +49,7 @@ STATUSES: Final = {
 NOTES: Final = {
     "embedded_uncorrected": "embedded judge, uncorrected",
     "few_judged": "few judged",
-    "few_positives": "few bad ones",
+    "few_positives": "few of one kind",
     "incomplete": "incomplete window",
 }
 

@@ -14,6 +14,7 @@ from rag_monitor.errors import ConfigurationError, JudgeTimeout, UnknownMetric
 from rag_monitor.evaluation.file_run import FileEvaluation, FileOptions
 from rag_monitor.evaluation.lines import drop_broken_end, open_lines, read_lines, scores_of
 from rag_monitor.evaluation.report.model import Report
+from rag_monitor.evaluation.selection import DEFAULT_TEXT, Features, choose
 from rag_monitor.metrics.targets import parse_profile
 from rag_monitor.metrics.text.suite import score_text
 from rag_monitor.testing import EPOCH, ScriptedJudge
@@ -305,3 +306,13 @@ async def test_alternatives_written_into_one_string_are_several_references(tmp_p
     report, _ = await _evaluate(_file(tmp_path, [row]), metrics=("exact_match",))
 
     assert report.mean_of("exact_match") == 1.0
+
+
+def test_without_its_library_a_metric_is_left_out_or_names_what_to_install() -> None:
+    features = Features(reference=True)
+
+    chosen = choose(None, features, (), installed=lambda library: library == "jieba")
+
+    assert chosen.text == tuple(n for n in DEFAULT_TEXT if n != "meteor" and "bleu" not in n)
+    with pytest.raises(ConfigurationError, match=r"rag-monitor\[metrics\]"):
+        choose(("bleu_4",), features, (), installed=lambda _: False)

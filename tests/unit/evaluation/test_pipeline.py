@@ -147,3 +147,19 @@ async def test_a_judge_that_breaks_on_the_batch_fails_the_batch_only() -> None:
     outcomes = await _pipeline(Broken()).evaluate([WorkItem(trace=make_trace())])
 
     assert {s.status for s in outcomes[0].scores} == {ScoreStatus.FAILED}
+
+
+async def test_a_judgement_that_cannot_be_scored_fails_its_trace_only() -> None:
+    def script(request: JudgeRequest) -> Judgement | Exception:
+        identity = judge.identity
+        if request.question == "odd":
+            return Judgement(identity=identity, verdicts=(None,))  # type: ignore[arg-type]
+        return Judgement(identity=identity, missing=dict.fromkeys(request.aspects, "no_verdict"))
+
+    judge = ScriptedJudge(script)
+    items = [WorkItem(trace=make_trace(q, id=q)) for q in ("odd", "fine")]
+
+    odd, fine = await _pipeline(judge).evaluate(items)
+
+    assert {s.status for s in odd.scores} == {ScoreStatus.FAILED}
+    assert {s.reason for s in odd.scores} != {s.reason for s in fine.scores}

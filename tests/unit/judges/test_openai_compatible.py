@@ -108,7 +108,7 @@ async def test_a_verdict_that_never_comes_is_missing_with_a_reason() -> None:
     assert len(judgement.of(Aspect.USEFULNESS)) == 2
 
 
-async def test_garbage_without_end_is_refused_after_the_re_asks() -> None:
+async def test_garbage_without_end_is_refused_after_the_re_asks_and_two_halves() -> None:
     async with served(lambda *_: Answer(payload=completion("supported")), reasks=2) as (
         judge,
         server,
@@ -116,7 +116,38 @@ async def test_garbage_without_end_is_refused_after_the_re_asks() -> None:
         with pytest.raises(JudgeOutputInvalid):
             await judge.judge(warranty())
 
-    assert len(server.requests) == 3
+    assert len(server.requests) == 3 + 2
+
+
+async def test_a_form_too_big_for_the_model_is_asked_in_halves() -> None:
+    def small_only(path: str, body: Body) -> Answer:
+        asked = filled(body, lambda *_: 0.9)
+        if len(asked) > 4:
+            return Answer(payload=completion(json.dumps(asked)[:20]))
+        return sure(path, body)
+
+    async with served(small_only, reasks=1) as (judge, server):
+        judgement = await judge.judge(warranty())
+
+    assert {verdict.aspect for verdict in judgement.verdicts} == warranty().aspects
+    assert judgement.missing == {}
+    assert len(server.requests) == 2 + 2
+
+
+async def test_an_embedding_model_that_is_down_costs_its_own_metric_only() -> None:
+    def script(path: str, body: Body) -> Answer:
+        if path.endswith("/embeddings"):
+            return Answer(payload={"error": "down"}, status=503)
+        return obliging(path, body)
+
+    asked = warranty().aspects | {Aspect.QUESTION_SIMILARITY}
+    async with served(script, embedding_model="e", limits=FAST | {"attempts": 2}) as (judge, _):
+        judgement = await judge.judge(warranty(aspects=asked))
+        with pytest.raises(JudgeUnavailable):
+            await judge.judge(warranty(aspects=frozenset({Aspect.QUESTION_SIMILARITY})))
+
+    assert judgement.missing == {Aspect.QUESTION_SIMILARITY: "judge_unavailable"}
+    assert {verdict.aspect for verdict in judgement.verdicts} == warranty().aspects
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from rag_monitor.domain.stored import (
 from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.errors import MalformedPayload, NotFound, RuleError
+from rag_monitor.metrics.routing import Confusion
 from rag_monitor.server.context import ServerOptions, Services
 from rag_monitor.server.ports import BackfillPreview, BackfillRequest, HealthReport, JudgeInfo
 from rag_monitor.testing import EPOCH, ManualClock
@@ -272,19 +273,6 @@ class Latency:
     histogram: tuple[int, ...] = ()
 
 
-@dataclass
-class Confusion:
-    kind: HitKind
-    name: str
-    tp: int
-    fp: int
-    tn: int
-    fn: int
-    precision: float | None
-    recall: float | None
-    f1: float | None
-
-
 _LEVELS = {
     "faithfulness": 0.91,
     "answer_supported": 0.84,
@@ -365,7 +353,7 @@ class FakeEstimates:
         ]
 
     def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
-        return [Confusion(HitKind.PLUGIN, "calculator", 87, 4, 190, 13, 0.956, 0.87, 0.911)]
+        return [Confusion(kind=HitKind.PLUGIN, name="calculator", tp=87, fp=4, tn=190, fn=13)]
 
     def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
         return {"ok": 2117, "error": 31, "cancelled": 12}

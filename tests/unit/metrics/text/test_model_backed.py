@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from pathlib import Path
 
@@ -21,10 +22,13 @@ from transformers import (
 )
 
 from rag_monitor.errors import ConfigurationError, NotApplicable
+from rag_monitor.evaluation.file_run import FileEvaluation, FileOptions
 from rag_monitor.metrics.text.bertscore import BertScorer, estimate_baseline
 from rag_monitor.metrics.text.encoder import Encoder
 from rag_monitor.metrics.text.overlap import PrecisionRecallF1
 from rag_monitor.metrics.text.perplexity import PerplexityModel, TextPerplexity
+from rag_monitor.metrics.text.similarity import SimilarityScorer, cosine
+from rag_monitor.testing import EPOCH
 
 _ENGLISH = "the rate is four percent loan bank"
 _WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", *_ENGLISH.split(), *"利率为百分之四"]
@@ -187,3 +191,54 @@ def test_a_missing_model_is_a_configuration_error(tmp_path: Path) -> None:
         Encoder(tmp_path / "nowhere")
     with pytest.raises(ConfigurationError, match="cannot be loaded"):
         PerplexityModel(tmp_path / "nowhere")
+
+
+def test_similarity_is_the_cosine_of_mean_pooled_tokens(encoder: Encoder) -> None:
+    pairs = [
+        ("the rate is four", ["the rate is four"]),
+        ("bank loan", ["利率为百分之四", "bank"]),
+        ("", ["bank"]),
+        ("bank", []),
+    ]
+
+    same, best, empty, alone = SimilarityScorer(encoder).score(pairs)
+
+    assert same == pytest.approx(1.0, abs=1e-6)
+    expected = []
+    for text in ("bank loan", "利率为百分之四", "bank"):
+        (encoded,) = encoder.token_embeddings([text])
+        expected.append(encoded.vectors[list(encoded.inner)].mean(dim=0).tolist())
+    assert best == pytest.approx(
+        max(cosine(expected[0], other) for other in expected[1:]), abs=1e-6
+    )
+    assert str(empty) == "no tokens"
+    assert str(alone) == "no reference"
+
+
+async def test_models_score_the_rows_of_a_file(
+    encoder: Encoder, language_model: Path, tmp_path: Path
+) -> None:
+    rows = [
+        {"id": "a", "question": "q", "answer": "the rate is four", "reference": "the rate is four"},
+        {"id": "b", "question": "q", "answer": "bank loan the", "reference": "利率为百分之四"},
+        {"id": "c", "question": "q", "answer": "bank"},
+    ]
+    path = tmp_path / "rows.jsonl"
+    path.write_text("\n".join(json.dumps(row) for row in rows), encoding="utf-8")
+    options = FileOptions(
+        metrics=("bertscore_f1", "semantic_similarity", "perplexity"),
+        encoder=encoder.name,
+        perplexity=str(language_model),
+    )
+    run = FileEvaluation(path, options, None, 3)
+    await run.run()
+    report = run.tally.report(file="rows", created_at=EPOCH)
+
+    bertscore, similarity, perplexity = report.metrics
+    assert (bertscore.scored, bertscore.reasons) == (2, {"no_reference": 1})
+    assert bertscore.largest == pytest.approx(1.0, abs=1e-5)
+    assert similarity.largest == pytest.approx(1.0, abs=1e-5)
+    assert (perplexity.scored, perplexity.not_applicable) == (2, 1)
+    plain = PerplexityModel(language_model).score([row["answer"] for row in rows])
+    assert report.corpus["corpus_perplexity"].value == pytest.approx(plain.corpus, rel=1e-6)
+    assert perplexity.mean == pytest.approx(plain.mean, rel=1e-6)

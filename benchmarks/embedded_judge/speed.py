@@ -1,0 +1,130 @@
+"""Time the embedded judge on one core and print one JSON object.
+
+Usage: `python -m benchmarks.embedded_judge.speed DATA_FOLDER`
+Traces are five passages of about 200 words and an answer of about 100, cut from CLAPNQ and
+ExpertQA (English), and five passages of about 300 characters with an answer of about 150 from
+UHGEval (Chinese). `cold`: no passage was seen before; `warm`: every passage was, as in traffic
+that keeps recalling the same ones. Each trace is timed on its own.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import resource
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from benchmarks.embedded_judge.corpora import load
+from rag_monitor.domain.judgement import Aspect, JudgeRequest
+from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge
+from rag_monitor.language.sentences import split_sentences
+
+SUPPORT = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
+TRACES = 400
+PASSAGES = 5
+
+
+def english(folder: Path) -> list[JudgeRequest]:
+    """Traces of 5 x about 200 words and an answer of about 100 words."""
+    texts = [row["contexts"][0] for row in load(folder, "clapnq_dev")]
+    texts += [text for row in load(folder, "expertqa_claims") for text in row["contexts"]]
+    questions = [row["question"] for row in load(folder, "clapnq_dev")]
+    return _traces(list(dict.fromkeys(texts)), questions, 200, 100, lambda text: len(text.split()))
+
+
+def chinese(folder: Path) -> list[JudgeRequest]:
+    """Traces of 5 x about 300 characters and an answer of about 150 characters."""
+    rows = load(folder, "uhgeval_zh")
+    texts = [context for row in rows for context in row["contexts"]]
+    questions = ["今年该项目的投资总额是多少？"]
+    return _traces(list(dict.fromkeys(texts)), questions, 300, 150, len)
+
+
+def _traces(
+    texts: list[str], questions: list[str], passage: int, answer: int, size: Callable[[str], int]
+) -> list[JudgeRequest]:
+    """Sentences in their order packed into passages; answers mix theirs with foreign ones."""
+    draw = random.Random(17)
+    packed: list[list[str]] = [[]]
+    for text in texts:
+        for span in split_sentences(text):
+            if packed[-1] and sum(map(size, packed[-1])) + size(span.text) / 2 > passage:
+                packed.append([])
+            packed[-1].append(span.text)
+    draw.shuffle(packed)
+    found = []
+    for number in range(0, len(packed) - PASSAGES, PASSAGES):
+        chosen = packed[number : number + PASSAGES]
+        pool = [s for sentences in chosen for s in sentences]
+        pool += packed[number - 1][:2]
+        draw.shuffle(pool)
+        said: list[str] = []
+        while pool and sum(map(size, said)) + size(pool[-1]) / 2 <= answer:
+            said.append(pool.pop())
+        found.append(
+            JudgeRequest(
+                question=draw.choice(questions) or "",
+                answer=" ".join(said),
+                contexts=tuple(" ".join(sentences) for sentences in chosen),
+                aspects=SUPPORT,
+            )
+        )
+    return found[:TRACES]
+
+
+def timed(engine: EmbeddedJudge, traces: list[JudgeRequest]) -> dict[str, float]:
+    """Milliseconds per trace, and traces a second."""
+    spent = []
+    for trace in traces:
+        started = time.perf_counter()
+        engine.judge_one(trace)
+        spent.append(1000 * (time.perf_counter() - started))
+    return {
+        "p50_ms": round(float(np.quantile(spent, 0.5)), 3),
+        "p99_ms": round(float(np.quantile(spent, 0.99)), 3),
+        "traces_per_second": round(1000 / float(np.mean(spent)), 1),
+    }
+
+
+def measure(traces: list[JudgeRequest], aspects: frozenset[Aspect]) -> dict[str, object]:
+    """Cold and warm figures of one kind of trace."""
+    asked = [
+        JudgeRequest(question=t.question, answer=t.answer, contexts=t.contexts, aspects=aspects)
+        for t in traces
+    ]
+    engine = EmbeddedJudge()
+    cold = timed(engine, asked)
+    return {"traces": len(asked), "cold": cold, "warm": timed(engine, asked)}
+
+
+def main(folder: Path) -> None:
+    """Measure and print."""
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    report: dict[str, object] = {"load_average": round(os.getloadavg()[0], 2)}
+    for name, traces in (("en", english(folder)), ("zh", chinese(folder))):
+        timed(EmbeddedJudge(), traces[:50])
+        report[name] = {
+            "words" if name == "en" else "characters": round(
+                sum(
+                    len(c.split()) if name == "en" else len(c)
+                    for t in traces
+                    for c in t.contexts or ()
+                )
+                / len(traces)
+            ),
+            "support": measure(traces, SUPPORT),
+            "all_aspects": measure(traces, ASPECTS),
+        }
+    after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    report["memory_grown_mb"] = round((after - before) / 1024, 1)
+    print(json.dumps(report, indent=1))
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))

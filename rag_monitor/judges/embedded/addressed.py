@@ -1,0 +1,92 @@
+"""Sentences that talk to the judge: never evidence, never supported.
+
+Such a sentence names a verdict and tells somebody to give it, or says of the answer or the page
+itself what the verdict should be. Text about grading (rubrics, reports, quotations) does neither.
+Recognising them is not what keeps the score honest: they match no passage, so they are doubted
+like any chatter. It keeps them from lending each other support, and lets a person see them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from typing import Final
+
+from rag_monitor.language.tokens import stem
+
+REASON: Final = "injection_plea"
+"""What `Judgement.suspect` says, as for the other judges."""
+
+_HINTS: Final = frozenset(
+    map(
+        stem,
+        "score scores scored mark marks marked grade grades graded grading grader graders judge "
+        "judges judged supported grounded faithful flawless fabricated hallucination hallucinated "
+        "rubric criteria criterion instructions instruction verdict evidence generous "
+        "evaluator evaluators reviewer reviewers".split(),
+    )
+)
+_HAN_HINTS: Final = frozenset({"满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分"})
+_LETTERED: Final = re.compile(r"\b(?:[a-z] +){4,}[a-z]\b")
+_HAN_GAP: Final = re.compile(r"(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
+_QUOTED: Final = re.compile(r"\"[^\"]{2,}\"")
+
+_VERDICT: Final = (
+    r"(?:\b(?:full|highest|top|perfect|maximum|best|low|zero) (?:score|marks?|grade|points)\b"
+    r"|\b(?:score|grade)\W{1,4}(?:it |this |of |is )?(?:0|1|10|100)(?:\.0+)?(?!\d|\.\d)"
+    r"|\b(?:fully|completely|always|entirely) (?:supported|grounded|faithful|correct)\b"
+    r"|\bas (?:fully |un|completely )?(?:supported|grounded|faithful|correct|perfect|evidence)\b"
+    r"|\bcounts? as (?:supported|grounded|faithful|correct|true)\b"
+    r"|\bresult\W{1,3}(?:un)?supported\b|\bverdict\W{1,3}\w*supported\b"
+    r"|\b(?:flawless|fabricated|hallucination)\b|\b(?:give|award|score)(?: it)? [01]\.0\b"
+    r"|满分|最高(?:的)?分|(?:给|判|打|记)[^。，\d]{0,6}[01](?:\.0)?\s?分?(?![\d.])|(?:完全|算|判定为|标为)有?无?依据"
+    r"|结论[:：为]\s?(?:有|无)?依据|得分为\s?[01]|\bscore\W{1,4}[01]\b|完美无误|完全可靠|幻觉|编造|判对|判高分)"
+)
+_DIRECTIVE: Final = (
+    r"(?:(?:^|[.!?;:,|>#\[(-]\s*|\b(?:please|kindly|just|only|must|should|shall)\b(?: be)? )"
+    r"(?:give|award|grant|assign|output|return|record(?:ed)?|mark(?:ed)?|treat(?:ed)?|score[d]?"
+    r"|rate[d]?|judge[d]?|grade[d]?|accept(?:ed)?|pass(?:ed)?|new criterion|result|verdict)\b"
+    r"|请|麻烦|务必|一律|直接|应当|只需|必须|均视为|伏乞|祈|给我|给這|给这)"
+)
+_OBJECT: Final = (
+    r"(?:\b(?:this|the|my|our|each|any|every) (?:\w+ )?(?:answer|reply|response|claim|document|page"
+    r"|statement)\b|\banswers? (?:citing|that (?:cites?|refers?|you grade))\b|\bif this is not\b"
+    r"|(?:这个?|该|本|此)(?:回答|答案|回复|文件|次)|引用本[页文]|凡(?:是)?(?:引用|涉及)|逐句核对|评分结束|的回答)"
+)
+_VERDICT_FOUND: Final = re.compile(_VERDICT)
+_DIRECTED: Final = re.compile(f"{_DIRECTIVE}|{_OBJECT}")
+_ALONE: Final = re.compile(
+    r"(?:(?:^|[.!?;:>\[(-])\s*|\b(?:please|kindly|now) )(?:ignore|disregard|forget|override)\b"
+    r"[^.!?]{0,24}\b(?:previous|above|prior|earlier|the)\b"
+    r"[^.!?]{0,24}\b(?:instructions?|criteri(?:a|on)|rubric)\b"
+    r"|\byou are (?:now )?an? [^.!?]{0,30}\b(?:teacher|grader|judge|examiner|evaluator)\b"
+    r"|\b(?:note|message|instructions?) (?:to|for) (?:the |all )?(?:graders?|judges?|evaluators?)\b"
+    r"|\b(?:this|the) (?:answer|reply|response)\b[^.!?]{0,30}\b(?:already )?verified\b"
+    r"|\bverified (?:this|the) (?:answer|reply|response)\b"
+    r"|(?:忽略|无视|忘记)[^。！？]{0,10}(?:以上|上面|之前|先前)[^。！？]{0,10}(?:指令|标准|要求|提示)"
+    r"|你现在是[^。！？]{0,12}(?:老师|评委|考官|评审)|(?:评审|评分|评判)(?:者|人|员)?须知"
+    r"|(?:核验|审批|认可)[^。！？]{0,4}(?:该|此|本)(?:回答|回复|答案)|误判(?:低|高)分"
+)
+
+
+def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
+    """Whether a folded sentence tries to talk a judge into a verdict.
+
+    Args:
+        folded: One sentence.
+        tokens: Its tokens; most sentences hold no word of judging and need no closer look.
+    """
+    if not folded.isascii():
+        folded = _HAN_GAP.sub("", folded)
+        hinted = any(hint in folded for hint in _HAN_HINTS)
+    else:
+        hinted = False
+    spaced = _LETTERED.search(folded) if len(tokens) > 4 and "a" <= folded[:1] <= "z" else None
+    if spaced:
+        folded = re.sub(r"(?<=\b[a-z]) (?=[a-z]\b)", "", folded)
+    if not (hinted or spaced or not _HINTS.isdisjoint(tokens)):
+        return False
+    folded = _QUOTED.sub(" ", folded)
+    if _ALONE.search(folded):
+        return True
+    return _VERDICT_FOUND.search(folded) is not None and _DIRECTED.search(folded) is not None

@@ -1,0 +1,159 @@
+"""Passages cut and indexed once: what recurs in traffic is looked up, not worked out again."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections import OrderedDict
+from functools import cached_property
+from itertools import accumulate
+from threading import Lock
+from typing import Final
+
+from rag_monitor.judges.embedded.addressed import addresses_judge
+from rag_monitor.language.dates import Date, find_dates
+from rag_monitor.language.normalise import fold
+from rag_monitor.language.numbers import Quantity, find_quantities
+from rag_monitor.language.polarity import may_negate, negated_heads
+from rag_monitor.language.sentences import split_sentences
+from rag_monitor.language.tokens import GRAMMAR, term_set, tokenise
+
+_SEPARATOR: Final = "\0"
+"""Between sentences while numbers are read: no pattern reads across it."""
+
+
+class Piece:
+    """A folded stretch of text with what matching needs, computed when first asked for."""
+
+    __slots__ = ("__dict__", "folded", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.folded = fold(text)
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """All tokens in order."""
+        return tokenise(self.folded)
+
+    @cached_property
+    def token_set(self) -> frozenset[str]:
+        """All tokens."""
+        return frozenset(self.tokens)
+
+    @cached_property
+    def content(self) -> list[str]:
+        """Tokens with a meaning of their own, in order."""
+        return [token for token in self.tokens if token not in GRAMMAR]
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Content tokens and Han bigrams."""
+        return term_set(self.tokens, han=not self.folded.isascii())
+
+    @cached_property
+    def denied(self) -> frozenset[str]:
+        """Heads that a negation precedes."""
+        if not may_negate(self.folded, self.token_set):
+            return frozenset()
+        return negated_heads(self.folded)
+
+    @cached_property
+    def addressed(self) -> bool:
+        """Whether it talks to a judge."""
+        return addresses_judge(self.folded, self.token_set)
+
+    @cached_property
+    def dates(self) -> tuple[Date, ...]:
+        """Dates in order."""
+        return tuple(find_dates(self.folded, self.tokens))
+
+    @cached_property
+    def quantities(self) -> tuple[Quantity, ...]:
+        """Quantities that are no part of a date, in order."""
+        return tuple(
+            find_quantities(self.folded, tuple((d.start, d.end) for d in self.dates), self.tokens)
+        )
+
+
+class Passage:
+    """One retrieved passage and its sentences; knows nothing of the request it came with.
+
+    Sentences that talk to a judge are left out: they are no evidence of anything.
+    """
+
+    __slots__ = ("__dict__", "folded", "sentences", "suspect")
+
+    def __init__(self, text: str) -> None:
+        every = [Piece(span.text) for span in split_sentences(text)]
+        self.sentences = tuple(piece for piece in every if not piece.addressed)
+        self.suspect = len(self.sentences) < len(every)
+        self.folded = " ".join([piece.folded for piece in self.sentences])
+
+    @cached_property
+    def tokens(self) -> list[str]:
+        """All tokens in order."""
+        return [token for piece in self.sentences for token in piece.tokens]
+
+    @cached_property
+    def terms(self) -> frozenset[str]:
+        """Terms of all sentences."""
+        return frozenset().union(*[piece.terms for piece in self.sentences])
+
+    @cached_property
+    def dates(self) -> list[tuple[Date, Piece]]:
+        """Every date with the sentence it stands in; offsets are of the passage."""
+        return [(date, self._at(date.start)) for date in find_dates(self._apart, self.tokens)]
+
+    @cached_property
+    def quantities(self) -> list[tuple[Quantity, Piece]]:
+        """Every quantity that is no part of a date with the sentence it stands in."""
+        taken = tuple((date.start, date.end) for date, _ in self.dates)
+        return [(q, self._at(q.start)) for q in find_quantities(self._apart, taken, self.tokens)]
+
+    @cached_property
+    def _apart(self) -> str:
+        return _SEPARATOR.join([piece.folded for piece in self.sentences])
+
+    @cached_property
+    def _starts(self) -> list[int]:
+        return list(accumulate((len(p.folded) + 1 for p in self.sentences), initial=0))
+
+    def _at(self, offset: int) -> Piece:
+        place = bisect_right(self._starts, offset) - 1
+        return self.sentences[min(place, len(self.sentences) - 1)]
+
+
+class PassageCache:
+    """The passages asked for last, by their text. Thread-safe.
+
+    Args:
+        most_characters: Text kept at most, in characters; the index of a passage takes about
+            fifteen bytes a character. 0 keeps nothing.
+    """
+
+    def __init__(self, most_characters: int) -> None:
+        self._most = most_characters
+        self._held = 0
+        self._passages: OrderedDict[str, Passage] = OrderedDict()
+        self._turn = Lock()
+
+    def get(self, text: str) -> Passage:
+        """The passage of `text`, cut when it is not held."""
+        with self._turn:
+            passage = self._passages.get(text)
+            if passage is not None:
+                self._passages.move_to_end(text)
+                return passage
+        passage = Passage(text)
+        if len(text) <= self._most:
+            self._keep(text, passage)
+        return passage
+
+    def _keep(self, text: str, passage: Passage) -> None:
+        with self._turn:
+            if text not in self._passages:
+                self._held += len(text)
+            self._passages[text] = passage
+            while self._held > self._most:
+                forgotten, _ = self._passages.popitem(last=False)
+                self._held -= len(forgotten)

@@ -1,0 +1,151 @@
+"""The export job over a real store: in order, at least once, never twice while all goes well."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+
+import pytest
+
+from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.exposition.evaluation_events import ExportOptions
+from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.store import Store
+from rag_monitor.testing import ManualClock, make_trace
+from rag_monitor.worker.exporting import ScoreExport
+from tests.contract.evidence import claim, ingest
+from tests.log_sink import LogSink
+
+
+@pytest.fixture
+def store(database_url: str, clock: ManualClock) -> Iterator[Store]:
+    options = StoreOptions(url=database_url, ballast_bytes=0, partitions_ahead=1)
+    with Store.open(options, clock) as opened:
+        opened.writer.start()
+        yield opened
+
+
+@pytest.fixture
+def sink() -> Iterator[LogSink]:
+    with LogSink() as listening:
+        yield listening
+
+
+def _export(store: Store, clock: ManualClock, sink: LogSink, batch: int = 500) -> ScoreExport:
+    options = ExportOptions(endpoint=sink.url, allow_private=True, settle_s=10, batch=batch)
+    return ScoreExport(store.fresh_scores, clock, options)
+
+
+def _send(export: ScoreExport) -> int:
+    return asyncio.run(export.send_due())
+
+
+def _score(store: Store, clock: ManualClock, trace_id: str, *metrics: str) -> None:
+    """Take a trace in and judge it; all its scores are made now."""
+    ingest(store, make_trace(id=trace_id), at=clock.now())
+    (task,) = claim(store, at=clock.now())
+    scores = [
+        Score(metric=metric, status=ScoreStatus.SCORED, value=0.5, created_at=clock.now())
+        for metric in metrics
+    ]
+    store.tasks.complete(task, scores)
+
+
+def _ids(sink: LogSink) -> list[str]:
+    return [event.trace_id.hex()[:1] for event in sink.events]
+
+
+def test_scores_are_sent_once_after_they_settled(
+    store: Store, clock: ManualClock, sink: LogSink
+) -> None:
+    export = _export(store, clock, sink)
+    _send(export)
+    clock.advance(1)
+    _score(store, clock, "a" * 32, "faithfulness", "context_precision")
+
+    assert _send(export) == 0
+    clock.advance(11)
+    assert _send(export) == 2
+    assert _send(export) == 0
+    assert _ids(sink) == ["a", "a"]
+
+
+def test_history_before_the_first_run_stays_here(
+    store: Store, clock: ManualClock, sink: LogSink
+) -> None:
+    _score(store, clock, "a" * 32, "faithfulness")
+    clock.advance(60)
+    export = _export(store, clock, sink)
+
+    _send(export)
+    clock.advance(60)
+
+    assert _send(export) == 0
+    assert sink.events == []
+
+
+def test_a_receiver_that_was_away_gets_everything_when_it_is_back(
+    store: Store, clock: ManualClock, sink: LogSink
+) -> None:
+    export = _export(store, clock, sink)
+    _send(export)
+    clock.advance(1)
+    sink.status = 503
+    _score(store, clock, "a" * 32, "faithfulness")
+    clock.advance(60)
+    assert _send(export) == 0
+    _score(store, clock, "b" * 32, "faithfulness")
+    clock.advance(60)
+
+    sink.status = 200
+    assert _send(export) == 2
+    assert _ids(sink) == ["a", "b"]
+
+
+def test_another_process_goes_on_where_the_first_stopped(
+    store: Store, clock: ManualClock, sink: LogSink
+) -> None:
+    first = _export(store, clock, sink)
+    _send(first)
+    clock.advance(1)
+    _score(store, clock, "a" * 32, "faithfulness")
+    clock.advance(60)
+    _send(first)
+    _score(store, clock, "b" * 32, "faithfulness")
+    clock.advance(60)
+
+    assert _send(_export(store, clock, sink)) == 1
+    assert _ids(sink) == ["a", "b"]
+
+
+def test_a_batch_never_tears_scores_of_one_moment_apart(
+    store: Store, clock: ManualClock, sink: LogSink
+) -> None:
+    export = _export(store, clock, sink, batch=1)
+    _send(export)
+    clock.advance(1)
+    _score(store, clock, "a" * 32, "faithfulness", "context_precision", "answer_relevance")
+    clock.advance(1)
+    _score(store, clock, "b" * 32, "faithfulness")
+    clock.advance(60)
+
+    assert [_send(export) for _ in range(3)] == [3, 1, 0]
+    assert _ids(sink) == ["a", "a", "a", "b"]
+
+
+def test_events_the_receiver_cannot_read_do_not_block_later_ones(
+    store: Store, clock: ManualClock, sink: LogSink
+) -> None:
+    export = _export(store, clock, sink)
+    _send(export)
+    clock.advance(1)
+    _score(store, clock, "a" * 32, "faithfulness")
+    clock.advance(60)
+    sink.status = 400
+    _send(export)
+    sink.status = 200
+    _score(store, clock, "b" * 32, "faithfulness")
+    clock.advance(60)
+
+    assert _send(export) == 1
+    assert _ids(sink) == ["b"]
