@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress
@@ -13,6 +14,9 @@ from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
 from rag_monitor.cli.output import AsJson, print_fields, print_json, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.errors import RagMonitorError
+
+if TYPE_CHECKING:
+    from rag_monitor.evaluation.agreement import JudgedRow
 
 _METRIC = "answer_supported"
 
@@ -26,16 +30,31 @@ def agreement(
 ) -> None:
     """Compare `answer_supported` with `label_faithful`, with intervals clustered by source."""
     settings = load(config)
-    figures = asyncio.run(_run(settings, judge, file, limit, quiet=as_json))
+    rows, labelled = asyncio.run(judge_labelled(settings, judge, file, limit, quiet=as_json))
+    figures = _figures(file, rows, labelled)
     if as_json:
         print_json(figures)
     else:
         print_fields(figures)
 
 
-async def _run(
+@dataclass(frozen=True, slots=True)
+class JudgedFile:
+    """The rows of a file that could be judged."""
+
+    identity: str
+    judged: list[JudgedRow]
+
+
+async def judge_labelled(
     settings: Any, judge_name: str, file: Path, limit: int, *, quiet: bool
-) -> dict[str, Any]:
+) -> tuple[JudgedFile, int]:
+    """Judge the labelled rows of a file; also how many there are.
+
+    Raises:
+        RagMonitorError: The rows are not of both classes, or none could be judged.
+    """
+    from rag_monitor.evaluation.agreement import JudgedRow
     from rag_monitor.evaluation.dataset import evaluate_rows
     from rag_monitor.evaluation.labelled import read_labelled
 
@@ -45,39 +64,41 @@ async def _run(
             f"{file} needs rows with label_faithful 0 and rows with label_faithful 1"
         )
     judge = create_judge(settings, judge_name)
-    scores = []
+    judged = []
     try:
         with Progress(console=progress_console(quiet), transient=True) as bar:
             task = bar.add_task(file.name, total=len(labelled))
-            async for result in evaluate_rows((r.row for r in labelled), judge, (_METRIC,)):
-                scores.append(result.scores[0] if result.scores else None)
+            results = evaluate_rows((r.row for r in labelled), judge, (_METRIC,))
+            place = 0
+            async for result in results:
+                row, place = labelled[place], place + 1
+                score = result.scores[0] if result.scores else None
+                if score is not None and score.value is not None:
+                    judged.append(
+                        JudgedRow(
+                            probability=score.value,
+                            flagged=bool(score.flagged),
+                            faithful=bool(row.faithful),
+                            group=row.group,
+                        )
+                    )
                 bar.advance(task)
         identity = str(judge.identity)
     finally:
         await judge.close()
-    return _figures(file, identity, labelled, scores)
-
-
-def _figures(file: Path, identity: str, labelled: list[Any], scores: list[Any]) -> dict[str, Any]:
-    from rag_monitor.evaluation.agreement import JudgedRow, agreement_report
-
-    judged = [
-        JudgedRow(
-            probability=score.value,
-            flagged=bool(score.flagged),
-            faithful=row.faithful,
-            group=row.group,
-        )
-        for row, score in zip(labelled, scores, strict=True)
-        if score is not None and score.value is not None
-    ]
     if not judged:
         raise RagMonitorError(f"{identity} judged none of the rows of {file}")
+    return JudgedFile(identity, judged), len(labelled)
+
+
+def _figures(file: Path, rows: JudgedFile, labelled: int) -> dict[str, Any]:
+    from rag_monitor.evaluation.agreement import agreement_report
+
     return {
         "file": file.name,
-        "judge": identity,
-        "rows": len(labelled),
-        "judged": len(judged),
-        "not_judged": len(labelled) - len(judged),
-        **agreement_report(judged),
+        "judge": rows.identity,
+        "rows": labelled,
+        "judged": len(rows.judged),
+        "not_judged": labelled - len(rows.judged),
+        **agreement_report(rows.judged),
     }
