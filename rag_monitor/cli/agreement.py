@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress
@@ -14,8 +15,11 @@ from rich.progress import Progress
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
 from rag_monitor.cli.output import AsJson, print_fields, print_json, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import RagMonitorError
-from rag_monitor.judges.judge import Judge
+
+if TYPE_CHECKING:
+    from rag_monitor.evaluation.agreement import JudgedRow
 
 _METRIC = "answer_supported"
 
@@ -25,11 +29,9 @@ def agreement(
     judge: JudgeName = "embedded",
     limit: Annotated[int, typer.Option(min=1, help="Use at most so many rows.")] = 1_000_000,
     bias: Annotated[
-        bool, typer.Option("--bias", help="Also: what order and length do to the judge.")
+        bool, typer.Option("--bias", help="Also look for order and length bias.")
     ] = False,
-    bias_rows: Annotated[
-        int, typer.Option(min=1, help="With --bias: judge so many rows again, in both orders.")
-    ] = 100,
+    bias_rows: Annotated[int, typer.Option(min=2, help="Rows judged again for --bias.")] = 100,
     config: ConfigPath = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,17 +41,35 @@ def agreement(
     reversed, and the scores are held against the length of the answers.
     """
     settings = load(config)
-    sample = bias_rows if bias else 0
-    figures = asyncio.run(_run(settings, judge, file, limit, sample, quiet=as_json))
+    rows, labelled = asyncio.run(judge_labelled(settings, judge, file, limit, quiet=as_json))
+    figures = _figures(file, rows, labelled)
+    if bias:
+        figures |= asyncio.run(_bias(settings, judge, rows, bias_rows))
     if as_json:
         print_json(figures)
     else:
         print_fields(figures)
 
 
-async def _run(
-    settings: Any, judge_name: str, file: Path, limit: int, bias_rows: int, *, quiet: bool
-) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class JudgedFile:
+    """The rows of a file that could be judged."""
+
+    identity: str
+    judged: list[JudgedRow]
+    traces: list[Trace]
+    """Of the same rows, in the same order."""
+
+
+async def judge_labelled(
+    settings: Any, judge_name: str, file: Path, limit: int, *, quiet: bool
+) -> tuple[JudgedFile, int]:
+    """Judge the labelled rows of a file; also how many there are.
+
+    Raises:
+        RagMonitorError: The rows are not of both classes, or none could be judged.
+    """
+    from rag_monitor.evaluation.agreement import JudgedRow
     from rag_monitor.evaluation.dataset import evaluate_rows
     from rag_monitor.evaluation.labelled import read_labelled
 
@@ -59,61 +79,59 @@ async def _run(
             f"{file} needs rows with label_faithful 0 and rows with label_faithful 1"
         )
     judge = create_judge(settings, judge_name)
-    scores = []
+    judged, traces = [], []
     try:
         with Progress(console=progress_console(quiet), transient=True) as bar:
             task = bar.add_task(file.name, total=len(labelled))
-            async for result in evaluate_rows((r.row for r in labelled), judge, (_METRIC,)):
-                scores.append(result.scores[0] if result.scores else None)
+            results = evaluate_rows((r.row for r in labelled), judge, (_METRIC,))
+            place = 0
+            async for result in results:
+                row, place = labelled[place], place + 1
+                score = result.scores[0] if result.scores else None
+                if score is not None and score.value is not None and row.row.trace is not None:
+                    traces.append(row.row.trace)
+                    judged.append(
+                        JudgedRow(
+                            probability=score.value,
+                            flagged=bool(score.flagged),
+                            faithful=bool(row.faithful),
+                            group=row.group,
+                        )
+                    )
                 bar.advance(task)
-        figures = _figures(file, str(judge.identity), labelled, scores)
-        if bias_rows:
-            figures |= await _bias(judge, labelled, scores, bias_rows)
+        identity = str(judge.identity)
     finally:
         await judge.close()
-    return figures
-
-
-async def _bias(
-    judge: Judge, labelled: list[Any], scores: list[Any], rows: int
-) -> Mapping[str, Any]:
-    from rag_monitor.evaluation.bias import bias_report, length_bias, position_bias
-
-    scored = [
-        (row.row.trace, score.value, row.faithful)
-        for row, score in zip(labelled, scores, strict=True)
-        if score is not None and score.value is not None
-    ]
-    length = length_bias(
-        [value for _, value, _ in scored],
-        [len(trace.answer or "") for trace, _, _ in scored],
-        [faithful for _, _, faithful in scored],
-    )
-    # A fixed draw: the same file gives the same sample, and not only its first rows.
-    sample = Random(0).sample(scored, min(rows, len(scored)))  # noqa: S311
-    return bias_report(await position_bias(judge, [trace for trace, _, _ in sample]), length)
-
-
-def _figures(file: Path, identity: str, labelled: list[Any], scores: list[Any]) -> dict[str, Any]:
-    from rag_monitor.evaluation.agreement import JudgedRow, agreement_report
-
-    judged = [
-        JudgedRow(
-            probability=score.value,
-            flagged=bool(score.flagged),
-            faithful=row.faithful,
-            group=row.group,
-        )
-        for row, score in zip(labelled, scores, strict=True)
-        if score is not None and score.value is not None
-    ]
     if not judged:
         raise RagMonitorError(f"{identity} judged none of the rows of {file}")
+    return JudgedFile(identity, judged, traces), len(labelled)
+
+
+async def _bias(settings: Any, judge_name: str, rows: JudgedFile, count: int) -> Mapping[str, Any]:
+    from rag_monitor.evaluation.bias import bias_report, length_bias, position_bias
+
+    length = length_bias(
+        [row.probability for row in rows.judged],
+        [len(trace.answer or "") for trace in rows.traces],
+        [row.faithful for row in rows.judged],
+    )
+    # A fixed draw: the same file gives the same sample, and not only its first rows.
+    sample = Random(0).sample(rows.traces, min(count, len(rows.traces)))  # noqa: S311
+    judge = create_judge(settings, judge_name)
+    try:
+        return bias_report(await position_bias(judge, sample), length)
+    finally:
+        await judge.close()
+
+
+def _figures(file: Path, rows: JudgedFile, labelled: int) -> dict[str, Any]:
+    from rag_monitor.evaluation.agreement import agreement_report
+
     return {
         "file": file.name,
-        "judge": identity,
-        "rows": len(labelled),
-        "judged": len(judged),
-        "not_judged": len(labelled) - len(judged),
-        **agreement_report(judged),
+        "judge": rows.identity,
+        "rows": labelled,
+        "judged": len(rows.judged),
+        "not_judged": labelled - len(rows.judged),
+        **agreement_report(rows.judged),
     }

@@ -10,6 +10,7 @@ from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
     backfill,
+    calibrate,
     compare,
     demo,
     doctor,
@@ -58,6 +59,7 @@ app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("golden")(golden.golden)
 app.command("agreement")(agreement.agreement)
+app.command("calibrate")(calibrate.calibrate)
 app.command("backfill")(backfill.backfill)
 app.add_typer(rules.app, name="rules")
 app.add_typer(keys.app, name="keys")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
+from rag_monitor.evaluation.reliability import ReliabilityTally
 from rag_monitor.statistics.agreement import (
     auroc,
     binary_agreement,
@@ -68,7 +69,17 @@ def agreement_report(rows: Rows, *, runs: int = 1000) -> dict[str, Any]:
             "lower": interval.lower if interval else None,
             "upper": interval.upper if interval else None,
         }
+    report["reliability"] = reliability_bins(rows)
     return report
+
+
+def reliability_bins(rows: Rows) -> list[dict[str, float]]:
+    """Stated against observed share of faithful rows, in tenths of the stated probability."""
+    tally = ReliabilityTally()
+    for row in rows:
+        tally.add(row.probability, row.faithful)
+    found = tally.report()
+    return [asdict(cell) for cell in found.bins] if found else []
 
 
 def _flags(rows: Rows) -> list[bool]:

@@ -43,6 +43,8 @@ CLAIM_FEATURES: Final = (
 _SHORTEST: Final = 5
 _SAME_WORDING: Final = 0.75
 """Share of both sentences that must be the same, in order, for the rest to be a substitution."""
+_LONGEST_SWAP: Final = 4
+"""Han characters of a name or word that stands in the place of another."""
 _TELLING: Final = 0.5
 _GIVEN: Final = 0.3
 """What a term of the question weighs when a claim repeats it: little, it was given."""
@@ -260,6 +262,8 @@ def _substituted(weights: dict[str, float], piece: Piece, evidence: Evidence, be
     own = piece.tokens
     if len(own) < _SHORTEST:
         return 0
+    if _swapped(own, best.tokens, evidence):
+        return 1
     novel = any(
         weights.get(token, 0.0) >= _TELLING and not token[0].isdigit()
         for token in piece.token_set - evidence.known
@@ -268,6 +272,26 @@ def _substituted(weights: dict[str, float], piece: Piece, evidence: Evidence, be
         return 0
     other = best.tokens
     return int(lcs_length(own, other) >= _SAME_WORDING * max(len(own), len(other)))
+
+
+def _swapped(own: Sequence[str], other: Sequence[str], evidence: Evidence) -> bool:
+    """Whether two Han sentences are the same but for one short stretch that stands nowhere else."""
+    shorter = min(len(own), len(other))
+    head = 0
+    while head < shorter and own[head] == other[head]:
+        head += 1
+    tail = 0
+    while tail < shorter - head and own[-1 - tail] == other[-1 - tail]:
+        tail += 1
+    said = own[head : len(own) - tail]
+    known = len(other) - head - tail
+    if not (2 <= len(said) <= _LONGEST_SWAP and 2 <= known <= _LONGEST_SWAP):
+        return False
+    if head + tail < _SHORTEST - 1 or not all(map(is_han, said)):
+        return False
+    return "".join(said) not in evidence.joined and all(
+        a + b not in evidence.terms for a, b in pairwise(said)
+    )
 
 
 def _novel(

@@ -5,7 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Final
 
 from rag_monitor.domain.judgement import (
@@ -16,6 +17,7 @@ from rag_monitor.domain.judgement import (
     JudgeUsage,
     Verdict,
 )
+from rag_monitor.judges.calibration import Calibration, read_calibration
 from rag_monitor.judges.embedded import addressed, passages
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence, look_up_all
@@ -46,7 +48,7 @@ FEATURES_VERSION: Final = "1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EmbeddedOptions:
-    """Settings of the embedded judge."""
+    """Settings of the embedded judge, `[judges.embedded]`."""
 
     max_answer_chars: int = 20_000
     """Longer answers are judged by their beginning; `Judgement.coverage` says how much."""
@@ -57,7 +59,7 @@ class EmbeddedOptions:
     passage_cache_chars: int = 2_000_000
     """Passages kept indexed, in characters, because traffic recalls the same ones; 0: none."""
     calibration: str = ""
-    """Version of a calibration of one's own, part of the identity."""
+    """Path of a file `rag-monitor calibrate` wrote; its version becomes part of the identity."""
 
 
 @dataclass(slots=True, eq=False)
@@ -92,12 +94,18 @@ class EmbeddedJudge:
         self._options = options or EmbeddedOptions()
         self._model = model or shipped()
         self._passage_cache = PassageCache(self._options.passage_cache_chars)
-        self._identity = JudgeIdentity(
+        shipped_identity = JudgeIdentity(
             name="embedded-lexical",
             model=f"lexical-{FEATURES_VERSION}",
             prompts=self._model.digest,
-            calibration=self._options.calibration or f"shipped-{self._model.version}",
+            calibration=f"shipped-{self._model.version}",
         )
+        self._identity = shipped_identity
+        self._calibration: Calibration | None = None
+        if self._options.calibration:
+            path = Path(self._options.calibration)
+            self._calibration = read_calibration(path, str(shipped_identity))
+            self._identity = replace(shipped_identity, calibration=self._calibration.version)
 
     @property
     def identity(self) -> JudgeIdentity:
@@ -139,18 +147,23 @@ class EmbeddedJudge:
         self._passages(case)
         self._coverage(case)
         self._manner(case)
-        weights = self._model.weights(case.answer)
-        threshold = self._options.threshold
         return Judgement(
             identity=self._identity,
             verdicts=tuple(v for v in case.verdicts if v.aspect in request.aspects),
             missing=case.missing,
             refusal=case.parts.declines,
             suspect=_suspect(case),
-            threshold=weights.threshold if threshold is None else threshold,
+            threshold=self._threshold(case),
             coverage=case.coverage,
             usage=JudgeUsage(calls=1, seconds=time.perf_counter() - started),
         )
+
+    def _threshold(self, case: _Case) -> float:
+        if self._options.threshold is not None:
+            return self._options.threshold
+        if self._calibration is not None:
+            return self._calibration.threshold
+        return self._model.weights(case.answer).threshold
 
     def _open(self, request: JudgeRequest) -> _Case:
         answer = request.answer[: self._options.max_answer_chars]
@@ -204,6 +217,8 @@ class EmbeddedJudge:
                 )
             )
         probability, raw = self._model.answer([v.for_answer for v in case.settled], case.answer)
+        if self._calibration is not None:
+            probability = self._calibration.apply(probability)
         worst = min(range(len(spans)), key=lambda i: case.settled[i].probability)
         case.verdicts.append(
             Verdict(

@@ -3,6 +3,7 @@ from collections.abc import Iterator
 
 from rag_monitor.domain.judgement import Aspect
 from tests.unit.judges.embedded.cases import judged
+from tests.unit.judges.embedded.twins import generated
 
 ENGLISH = [
     ("The Alder library opens at 9 and closes at 18 on weekdays.", [("9", "7"), ("opens", "does not open"), ("weekdays", "weekends")]),
@@ -55,3 +56,22 @@ def test_near_twins_are_told_apart() -> None:
 
     assert len(every) >= 60
     assert len(failed) <= 0.05 * len(every), failed
+
+
+def test_two_hundred_generated_near_twins_are_told_apart() -> None:
+    every = list(generated())
+    failed = [
+        (twin.false, round(support(twin.passage, twin.true), 2), round(score, 2))
+        for twin in every
+        if not support(twin.passage, twin.true)
+        >= 0.5
+        > (score := support(twin.passage, twin.false))
+    ]
+
+    assert len(every) == 200
+    assert {(twin.kind, twin.lang) for twin in every} == {
+        (kind, lang)
+        for kind in ("number", "date", "unit", "name", "negation")
+        for lang in ("en", "zh")
+    }
+    assert len(failed) <= 10, failed
