@@ -21,7 +21,7 @@ from rag_monitor.aggregation.baselines import (
 from rag_monitor.aggregation.combine import BadCount, Choice, bad_count, choose, combine
 from rag_monitor.aggregation.folding import FoldedReleases
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
-from rag_monitor.aggregation.totals import RollupSource, sum_of, sums_by
+from rag_monitor.aggregation.totals import RollupSource, SummingSource, sum_of, sums_by
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import HIT_RATE_METRIC, ROUTING_METRIC, TRACES_METRIC, Rollup
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -67,6 +67,7 @@ class Estimates:
 
     def __init__(self, source: RollupSource, options: EstimateOptions | None = None) -> None:
         self._source = source
+        self._sums = source.load_sums if isinstance(source, SummingSource) else source.load
         self._options = options or EstimateOptions()
 
     def estimate(
@@ -79,12 +80,12 @@ class Estimates:
             window: When.
             min_judged: Fewer scored traces than this withhold the interval; None: the option.
         """
-        rows = self._scores(series, window)
+        rows = self._summed(series, window)
         choice = choose(series.judge, sums_by(rows, _judge))
         lam = 1.0
         if choice.cheap is not None:
-            lam = self._tuning(self._scores(series, window.before()), choice)
-        traces = sum_of(self._rows(series, window, TRACES_METRIC)).count
+            lam = self._tuning(self._summed(series, window.before()), choice)
+        traces = self._count(series, window)
         return self._estimate(series, window, choice, traces, lam, min_judged)
 
     def series(
@@ -109,7 +110,7 @@ class Estimates:
 
         For `combined`, those of the judge whose scores the estimate rests on.
         """
-        totals = choose(series.judge, sums_by(self._scores(series, window), _judge)).totals
+        totals = choose(series.judge, sums_by(self._summed(series, window), _judge)).totals
         return Outcomes(
             scored=totals.count,
             failed=totals.failed,
@@ -121,7 +122,7 @@ class Estimates:
 
     def bad_count(self, series: Series, window: Window) -> BadCount:
         """Judged and bad traces (score below `BAD_BELOW`) of the window."""
-        by_judge = sums_by(self._scores(series, window), _judge)
+        by_judge = sums_by(self._summed(series, window), _judge)
         return bad_count(choose(series.judge, by_judge).totals)
 
     def bad_counts(
@@ -171,7 +172,7 @@ class Estimates:
         self, project: str, app: str, metric: str, window: Window, release: str | None = None
     ) -> LatencySummary:
         """Count, percentiles, mean (milliseconds) and histogram of one latency."""
-        rows = self._source.load(project, window, app=app, metric=metric, release=release)
+        rows = self._sums(project, window, app, metric, release)
         return latency_summary(sum_of(rows))
 
     def hit_rate(
@@ -190,7 +191,7 @@ class Estimates:
         if basis not in {"all", "expected"}:
             raise ValueError(f"basis must be 'all' or 'expected', not {basis!r}")
         dimension = keys.hit_dimension(HitKind(kind), name, basis)
-        rows = self._source.load(project, window, app=app, metric=HIT_RATE_METRIC)
+        rows = self._sums(project, window, app, HIT_RATE_METRIC)
         totals = sum_of(row for row in rows if row.key.dimension == dimension)
         traces = sum(self.traces(project, app, window).values())
         # A minute without the name has no row, so the rows do not know all traces.
@@ -216,7 +217,7 @@ class Estimates:
 
     def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
         """Every kind and name that was hit or expected in the window, in order."""
-        rows = self._source.load(project, window, app=app, metric=HIT_RATE_METRIC)
+        rows = self._sums(project, window, app, HIT_RATE_METRIC)
         found = {
             (parts[0], parts[1])
             for row in rows
@@ -226,7 +227,7 @@ class Estimates:
 
     def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
         """The routing confusion per kind and name over the labelled traces of the window."""
-        rows = self._source.load(project, window, app=app, metric=ROUTING_METRIC)
+        rows = self._sums(project, window, app, ROUTING_METRIC)
         labelled: dict[HitKind, int] = defaultdict(int)
         cells: dict[tuple[HitKind, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for row in rows:
@@ -245,7 +246,7 @@ class Estimates:
 
     def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
         """Traces by status."""
-        rows = self._source.load(project, window, app=app, metric=TRACES_METRIC)
+        rows = self._sums(project, window, app, TRACES_METRIC)
         counts: dict[str, int] = defaultdict(int)
         for row in rows:
             counts[row.key.dimension] += row.count
@@ -337,6 +338,15 @@ class Estimates:
             release=series.release,
             judge=judge,
         )
+
+    def _summed(self, series: Series, window: Window) -> Sequence[Rollup]:
+        """As `_scores`, for adding up."""
+        judge = None if series.judge == keys.COMBINED else series.judge
+        return self._sums(series.project, window, series.app, series.metric, series.release, judge)
+
+    def _count(self, series: Series, window: Window) -> int:
+        rows = self._sums(series.project, window, series.app, TRACES_METRIC, series.release)
+        return sum_of(rows).count
 
     def _rows(self, series: Series, window: Window, metric: str) -> Sequence[Rollup]:
         return self._source.load(

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Protocol, TypeVar, runtime_checkable
 
 from rag_monitor.aggregation import keys
-from rag_monitor.domain.rollup import Rollup
+from rag_monitor.domain.rollup import Rollup, RollupKey
 from rag_monitor.domain.window import Window
 from rag_monitor.statistics.difference import DifferenceSums
 
@@ -28,6 +28,23 @@ class RollupSource(Protocol):
         judge: str | None = None,
     ) -> Sequence[Rollup]:
         """The rollups whose minute lies in the window; None does not filter."""
+        ...
+
+
+@runtime_checkable
+class SummingSource(RollupSource, Protocol):
+    """A source that can add minutes up before it hands them out."""
+
+    def load_sums(
+        self,
+        project: str,
+        window: Window,
+        app: str,
+        metric: str,
+        release: str | None = None,
+        judge: str | None = None,
+    ) -> Sequence[Rollup]:
+        """As `load`, but rows of several minutes may come added up as one."""
         ...
 
 
@@ -66,6 +83,25 @@ class Totals:
             self.histogram = _added(self.histogram, row.histogram)
         for name, value in row.moments.items():
             self.moments[name] = self.moments.get(name, 0.0) + value
+
+    def rollup(self, key: RollupKey) -> Rollup:
+        """The sums as one row."""
+        return Rollup(
+            key=key,
+            count=self.count,
+            total=self.total,
+            squares=self.squares,
+            bad=self.bad,
+            failed=self.failed,
+            not_applicable=self.not_applicable,
+            suspect=self.suspect,
+            histogram=tuple(self.histogram),
+            weight=self.weight,
+            weighted_total=self.weighted_total,
+            weight_squares=self.weight_squares,
+            weighted_squares=self.weighted_squares,
+            moments=self.moments,
+        )
 
     def moment(self, name: str) -> float:
         """A further sum; 0 where nothing was counted."""

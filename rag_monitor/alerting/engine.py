@@ -92,6 +92,7 @@ class AlertEngine:
         self._silences = silences
         self._channels = tuple(channels)
         self._before_save = before_save
+        self._estimates = estimates
         self._evaluator = Evaluator(estimates, self._options)
 
     def run(self, now: datetime | None = None) -> list[Transition]:
@@ -119,7 +120,9 @@ class AlertEngine:
     def try_rule(self, rule: AlertRule, now: datetime | None = None) -> Mapping[str, Finding]:
         """What a rule would find right now, by app. Changes nothing."""
         moment = slot(now or self._clock.now(), self._options.slot_s)
-        return {app: self._evaluator.look(rule, app, moment) for app in self._evaluator.apps(rule)}
+        # Detectors of its own: a trial must not reset the running one of a rule of that name.
+        evaluator = Evaluator(self._estimates, self._options)
+        return {app: evaluator.look(rule, app, moment) for app in evaluator.apps(rule)}
 
     def _standing(self) -> tuple[dict[_Key, Alert], list[Alert]]:
         """Pending and firing alerts by rule and app, and the resolved ones."""

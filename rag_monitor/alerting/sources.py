@@ -9,14 +9,13 @@ from rag_monitor.aggregation.baselines import BaselineKind
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
 from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.domain.ports import BudgetState
-from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Estimate, Series, Window
 
 
 class TraceReads(Protocol):
     """What alerting asks of the traces; the store's `traces` is one."""
 
-    def apps(self, project: str) -> Sequence[AppSummary]:
+    def app_names(self, project: str) -> Sequence[str]:
         """The applications with traces."""
         ...
 
@@ -51,7 +50,7 @@ class RollupEstimates(Estimates):
 
     def apps(self, project: str) -> Sequence[str]:
         """The applications whose traces are still kept."""
-        return [summary.app for summary in self._traces.apps(project)]
+        return self._traces.app_names(project)
 
     def worst(
         self, project: str, app: str, metric: str, window: Window, limit: int

@@ -31,7 +31,7 @@ def agreement(
     bias: Annotated[
         bool, typer.Option("--bias", help="Also look for order and length bias.")
     ] = False,
-    bias_rows: Annotated[int, typer.Option(min=2, help="Rows judged again for --bias.")] = 100,
+    bias_rows: Annotated[int, typer.Option(min=1, help="Rows judged again for --bias.")] = 100,
     config: ConfigPath = None,
     as_json: AsJson = False,
 ) -> None:

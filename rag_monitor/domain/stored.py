@@ -134,6 +134,7 @@ class AppSummary:
 
     app: str
     traces: int
+    """Traces of the day that ended with the newest one; the store stops counting at 1,000."""
     last_seen: datetime
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -14,6 +14,7 @@ from rag_monitor.domain.rollup import Rollup, RollupKey, TraceFacts
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import DirtyMinute
 from rag_monitor.domain.window import Window
+from rag_monitor.store import dirty as dirty_marks
 from rag_monitor.store.engine import Database
 from rag_monitor.store.score_rows import load_score
 from rag_monitor.store.tables import decisions, dirty_minutes, rollups, scores, traces
@@ -39,6 +40,10 @@ _LOOKUP: Final = 500
 _KEY: Final = ("project", "app", "minute", "key")
 
 
+_Place = tuple[str, str, datetime]
+"""Project, app and minute."""
+
+
 class Rollups:
     """The table that dashboards and detectors read."""
 
@@ -56,6 +61,13 @@ class Rollups:
             for row in rows
         ]
 
+    def mark(self, places: Iterable[tuple[str, str, datetime]], now: datetime) -> None:
+        """Have minutes (project, app, start of the minute) computed again."""
+        wanted = list(places)
+        self._database.transact(
+            lambda connection: dirty_marks.mark(self._database, connection, wanted, now)
+        )
+
     def facts(self, dirty: Sequence[DirtyMinute]) -> list[TraceFacts]:
         """The traces of those minutes, without texts and passages, with their current scores."""
         found: list[TraceFacts] = []
@@ -67,7 +79,8 @@ class Rollups:
     def replace(self, dirty: Sequence[DirtyMinute], rollups: Sequence[Rollup]) -> None:
         """Write the rollups of those minutes in place of what is there; one transaction.
 
-        A mark that changed since `dirty` was read stays, so that the minute is computed again.
+        A mark that changed since `dirty` was read stays, so that the minute is computed again. A
+        minute that is marked no more was computed by another worker meanwhile: it is left alone.
         """
         if dirty:
             self._database.transact(
@@ -162,44 +175,13 @@ def _replace(
     found: Sequence[Rollup],
 ) -> None:
     ordered = sorted(dirty, key=lambda item: (item.project, item.app, item.minute))
-    wanted: set[tuple[Any, ...]] = set()
+    standing: set[_Place] = set()
     for start in range(0, len(ordered), _LOOKUP // 5):
-        part = ordered[start : start + _LOOKUP // 5]
-        same = or_(*(_same_minute(dirty_minutes, item) for item in part))
-        # Two workers on one minute follow one another; the second finds its mark cleared.
-        marked = connection.execute(
-            select(dirty_minutes.c.project, dirty_minutes.c.app, dirty_minutes.c.minute)
-            .where(same)
-            .order_by(*dirty_minutes.primary_key.columns)
-            .with_for_update()
-        )
-        present = {tuple(row) for row in marked}
-        part = [item for item in part if (item.project, item.app, item.minute) in present]
-        wanted |= present
-        if not part:
-            continue
-        connection.execute(
-            delete(rollups).where(or_(*(_same_minute(rollups, item) for item in part)))
-        )
-        connection.execute(
-            delete(dirty_minutes).where(
-                or_(
-                    *(
-                        and_(
-                            _same_minute(dirty_minutes, item),
-                            dirty_minutes.c.version == item.version,
-                        )
-                        for item in part
-                    )
-                )
-            )
-        )
-    current = [
-        rollup
-        for rollup in found
-        if (rollup.key.project, rollup.key.app, rollup.key.minute) in wanted
-    ]
-    if current:
+        standing |= _clear(connection, ordered[start : start + _LOOKUP // 5])
+    # A minute without a mark was recomputed by somebody else since it was read here: what they
+    # wrote is newer. Whoever was held up in between must not put the older numbers back.
+    found = [row for row in found if (row.key.project, row.key.app, row.key.minute) in standing]
+    if found:
         statement = database.insert(rollups)
         statement = statement.on_conflict_do_update(
             index_elements=list(_KEY),
@@ -209,7 +191,32 @@ def _replace(
                 if column.name not in _KEY
             },
         )
-        connection.execute(statement, [_dump(rollup) for rollup in current])
+        connection.execute(statement, [_dump(rollup) for rollup in found])
+
+
+def _clear(connection: Connection, part: Sequence[DirtyMinute]) -> set[_Place]:
+    """Delete the rollups and marks of minutes that are still marked; returns those minutes."""
+    # Two workers on one minute follow one another.
+    marked = {
+        (row.project, row.app, row.minute)
+        for row in connection.execute(
+            select(dirty_minutes)
+            .where(or_(*(_same_minute(dirty_minutes, item) for item in part)))
+            .order_by(*dirty_minutes.primary_key.columns)
+            .with_for_update()
+        )
+    }
+    present = [item for item in part if (item.project, item.app, item.minute) in marked]
+    if present:
+        connection.execute(
+            delete(rollups).where(or_(*(_same_minute(rollups, item) for item in present)))
+        )
+        unchanged = (
+            and_(_same_minute(dirty_minutes, item), dirty_minutes.c.version == item.version)
+            for item in present
+        )
+        connection.execute(delete(dirty_minutes).where(or_(*unchanged)))
+    return marked
 
 
 def _same_minute(table: Any, item: DirtyMinute) -> Any:

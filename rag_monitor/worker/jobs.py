@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 
 from rag_monitor import telemetry
+from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.outbox import Dispatcher
@@ -30,7 +31,11 @@ _log = logging.getLogger(__name__)
 
 
 class Jobs:
-    """The jobs of one worker process."""
+    """The jobs of one worker process.
+
+    Args:
+        memory: What the alert engine remembers of rollups; told when minutes change.
+    """
 
     def __init__(
         self,
@@ -43,6 +48,7 @@ class Jobs:
         owner: str,
         options: WorkerOptions,
         retention: RetentionPolicy,
+        memory: RollupMemory | None = None,
     ) -> None:
         self._store = store
         self._pipeline = pipeline
@@ -53,6 +59,7 @@ class Jobs:
         self._options = options
         self._retention = retention
         self._shipped: set[str] = set()
+        self._memory = memory
 
     async def derive_due(self) -> int:
         """Assemble traces whose spans are complete, or have waited long enough."""
@@ -154,7 +161,14 @@ class Jobs:
             return 0
         rollups = summarise(self._store.rollups.facts(dirty))
         self._store.rollups.replace(dirty, rollups)
+        if self._memory is not None:
+            self._memory.forget(dirty)
         return len(dirty)
+
+    def take_over(self) -> None:
+        """Begin to lead: rollups may have changed while another process did."""
+        if self._memory is not None:
+            self._memory.clear()
 
     async def check_rules(self) -> int:
         """Evaluate the alert rules; the count is of state changes."""
@@ -162,8 +176,11 @@ class Jobs:
 
     def _check_rules(self) -> int:
         self.ship_rules()
+        now = self._clock.now()
+        if self._memory is not None:
+            self._memory.begin(now)
         try:
-            return len(self._engine.run(self._clock.now()))
+            return len(self._engine.run(now))
         except LeaseLost as error:
             _log.warning("alert rules: %s", error)
             return 0

@@ -57,7 +57,11 @@ class Worker:
         await asyncio.to_thread(self._leadership.release)
 
     async def _lead(self) -> int:
-        return int(await asyncio.to_thread(self._leadership.hold))
+        led = self._leadership.leads
+        leads = await asyncio.to_thread(self._leadership.hold)
+        if leads and not led:
+            self._jobs.take_over()
+        return int(leads)
 
     def _led(self, job: Job) -> Job:
         async def run() -> int:

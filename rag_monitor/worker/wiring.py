@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.notifiers.registry import build_all
 from rag_monitor.alerting.outbox import Dispatcher
@@ -73,13 +74,15 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         UnknownJudge: There is no judge of the configured name.
         ConfigurationError: A channel or a judge cannot be set up.
     """
-    estimates = RollupEstimates(store.rollups, store.traces, budget=_budget(settings, store))
+    budget = _budget(settings, store)
+    estimates = RollupEstimates(store.rollups, store.traces, budget=budget)
+    memory = RollupMemory(store.rollups)
     channels = build_all(
         settings.notifiers, language=settings.language, public_url=settings.public_url
     )
     leadership = Leadership(store.leases, owner, settings.worker.leader_ttl_s)
     engine = AlertEngine(
-        estimates,
+        RollupEstimates(memory, store.traces, budget=budget),
         store.rules,
         store.alerts,
         clock,
@@ -101,6 +104,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         owner=owner,
         options=settings.worker,
         retention=settings.retention,
+        memory=memory,
     )
     return Workshop(
         estimates=estimates,

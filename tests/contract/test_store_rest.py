@@ -19,7 +19,9 @@ from rag_monitor.domain.alert import (
 )
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.judgement import JudgeUsage
+from rag_monitor.domain.rollup import Rollup, RollupKey
 from rag_monitor.domain.stored import BudgetLimits, KeyScope, RetentionPolicy, TraceQuery
+from rag_monitor.domain.window import Window
 from rag_monitor.errors import LeaseLost, NotFound
 from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.store import Store
@@ -232,3 +234,15 @@ def test_the_newest_day_survives_retention_by_size(store: Store) -> None:
     page = store.traces.search(TraceQuery(project="default"))
     assert [item.question for item in page.items] == ["new"]
     assert store.retention.size_bytes() > 1
+
+
+def test_a_worker_that_was_held_up_does_not_put_older_rollups_back(store: Store) -> None:
+    ingest(store, make_trace())
+    seen_by_both = store.rollups.dirty()
+    key = RollupKey(project="default", app="test-app", metric="traces", minute=EPOCH)
+    store.rollups.replace(seen_by_both, [Rollup(key=key, count=2)])
+
+    store.rollups.replace(seen_by_both, [Rollup(key=key, count=1)])
+
+    (row,) = store.rollups.load("default", Window(EPOCH, EPOCH + timedelta(minutes=1)))
+    assert row.count == 2

@@ -9,7 +9,6 @@ from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupKey
-from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.alerting.fakes import FakeAlerts, FakeRules
@@ -87,8 +86,8 @@ class _Rollups:
 
 
 class _Traces:
-    def apps(self, project: str) -> Sequence[AppSummary]:
-        return [AppSummary(app="shop", traces=2400, last_seen=EPOCH)]
+    def app_names(self, project: str) -> Sequence[str]:
+        return ["shop"]
 
     def worst(
         self, project: str, app: str, metric: str, window: Window, limit: int = 5
