@@ -36,6 +36,10 @@ class ScoreExport:
         """Seconds between two looks."""
         return self._options.every_s
 
+    async def begin(self) -> None:
+        """Set the mark, where there is none yet, to the present."""
+        await asyncio.to_thread(self._scores.mark, MARK, self._clock.now())
+
     async def send_due(self) -> int:
         """Send one batch; returns how many scores were dealt with."""
         return await asyncio.to_thread(self._send)

@@ -37,6 +37,8 @@ class Worker:
         if self._leadership.leads:
             # Before the first request: rules a person puts in must not meet defaults later.
             await asyncio.to_thread(jobs.ship_rules)
+            if self._export is not None:
+                await self._export.begin()
         schedule = self._scheduler
         schedule.every(options.leader_ttl_s / 3, "lead", self._lead)
         schedule.every(options.poll_s, "evaluate", jobs.evaluate_due, drain=True)

@@ -14,6 +14,7 @@ NEEDED = (
     "rag_monitor/py.typed",
     "rag_monitor/store/migrations/env.py",
     "rag_monitor/store/migrations/versions/0001_first_tables.py",
+    "rag_monitor/store/migrations/versions/0002_marks.py",
     "rag_monitor/judges/embedded/weights.json",
     "rag_monitor/judges/embedded/lexicon.json.gz",
     "rag_monitor/judges/prompts/zh.toml",
