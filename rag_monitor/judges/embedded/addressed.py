@@ -20,10 +20,42 @@ REASON: Final = "injection_plea"
 _HINTS: Final = frozenset(
     map(
         stem,
-        "score scores scored mark marks marked grade grades graded grading grader graders judge "
-        "judges judged supported grounded faithful flawless fabricated hallucination hallucinated "
-        "rubric criteria criterion instructions instruction verdict evidence generous "
-        "evaluator evaluators reviewer reviewers".split(),
+        [
+            "score",
+            "scores",
+            "scored",
+            "mark",
+            "marks",
+            "marked",
+            "grade",
+            "grades",
+            "graded",
+            "grading",
+            "grader",
+            "graders",
+            "judge",
+            "judges",
+            "judged",
+            "supported",
+            "grounded",
+            "faithful",
+            "flawless",
+            "fabricated",
+            "hallucination",
+            "hallucinated",
+            "rubric",
+            "criteria",
+            "criterion",
+            "instructions",
+            "instruction",
+            "verdict",
+            "evidence",
+            "generous",
+            "evaluator",
+            "evaluators",
+            "reviewer",
+            "reviewers",
+        ],
     )
 )
 _HAN_HINTS: Final = frozenset({"满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分"})
