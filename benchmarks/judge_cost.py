@@ -116,7 +116,9 @@ async def structured_cost(
             "embedding_calls": len(server.requests) - len(chats),
             "prompt_tokens": sum(tokens.of_messages(body) for body in chats),
             "output_tokens": sum(
-                tokens.count(obliging("chat", body).payload["choices"][0]["message"]["content"])
+                tokens.count(
+                    obliging("/chat/completions", body).payload["choices"][0]["message"]["content"]
+                )
                 for body in chats
             ),
         }

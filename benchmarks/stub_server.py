@@ -112,6 +112,8 @@ def obliging(path: str, body: Body) -> Answer:
     """Answers everything: 0.9 for each verdict, yes for each token."""
     if path.endswith("/embeddings"):
         return Answer(payload=embeddings(body))
+    if not path.endswith("/chat/completions"):
+        return Answer(payload={"error": f"nothing at {path}"}, status=404)
     if body.get("logprobs"):
         return Answer(payload=completion("Yes", top_logprobs={"Yes": -0.105, "No": -2.303}))
     schema = schema_of(body)

@@ -21,6 +21,7 @@ from rag_monitor.judges.openai_compatible.transport import (
     Meter,
     RequestRefused,
 )
+from rag_monitor.judges.openai_compatible.ways import Way, forget_ways, label_fields
 
 
 class Shape(StrEnum):
@@ -112,6 +113,22 @@ class AdaptiveChat:
 
         return await self._send(messages, body, deadline, meter)
 
+    async def label_token(
+        self, messages: Sequence[Message], way: Way, deadline: Deadline, meter: Meter
+    ) -> ChatReply:
+        """The first token with the logprobs of the labels of `way` and no others.
+
+        Raises:
+            JudgeError: As for `structured`; nothing simpler is tried.
+        """
+        fields = _common(self.capabilities, 1) | label_fields(way) | dict(self._options.extra_body)
+        try:
+            return await self._limits.call(
+                lambda: self._transport.chat(messages, fields, meter), deadline
+            )
+        except RequestRefused as error:
+            raise named_refusal(error) from None
+
     async def _send(
         self, messages: Sequence[Message], body: Any, deadline: Deadline, meter: Meter
     ) -> ChatReply:
@@ -134,9 +151,15 @@ class AdaptiveChat:
                 return reply
 
 
+def named_refusal(error: RequestRefused) -> RequestRefused:
+    """`TooLong` where the server says so, else the error itself."""
+    return TooLong(str(error)) if _TOO_LONG.search(str(error)) else error
+
+
 def forget() -> None:
     """Forget what is known of all servers, e.g. after one was upgraded."""
     _KNOWN.clear()
+    forget_ways()
 
 
 def _common(known: Capabilities, max_tokens: int) -> dict[str, Any]:

@@ -32,6 +32,7 @@ from rag_monitor.judges.openai_compatible.transport import (
     Meter,
     RequestRefused,
 )
+from rag_monitor.judges.openai_compatible.ways import WayFinder
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of
 from rag_monitor.judges.similarity import cosines
@@ -72,7 +73,7 @@ class Inquirer:
         self._limits = limits
         self._embedder = embedder
         self._structured = StructuredAsker(chat, canary)
-        self._tokens = TokenAsker(options, chat)
+        self._tokens = TokenAsker(options, chat, WayFinder(options, transport), limits)
         self._lists = ListWriter(chat, options.reasks)
 
     async def inquire(self, plan: Plan, identity: JudgeIdentity, meter: Meter) -> Judgement:

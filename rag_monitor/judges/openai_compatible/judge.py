@@ -28,7 +28,8 @@ from rag_monitor.judges.openai_compatible.inquiry import Inquirer
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
 from rag_monitor.judges.openai_compatible.probe import probe_server
 from rag_monitor.judges.openai_compatible.transport import ChatTransport, Meter
-from rag_monitor.judges.prompts import prompts_hash
+from rag_monitor.judges.openai_compatible.ways import WayFinder
+from rag_monitor.judges.prompts import LANGUAGES, load, prompts_hash
 from rag_monitor.judges.questions import Plan, Splitter, make_plan
 
 _log = logging.getLogger(__name__)
@@ -146,8 +147,11 @@ class OpenAICompatibleJudge:
         return await probe_server(chat, hurried.deadline())
 
     async def inspect(self) -> Mapping[str, object]:
-        """What `probe` found, by name."""
-        return asdict(await self.probe())
+        """What `probe` found, by name, and where label probabilities come from."""
+        found = asdict(await self.probe())
+        finder = WayFinder(self._options, self._transport)
+        way = await finder.way(load(LANGUAGES[0]), Meter())
+        return found | {"labels_by": way.scoring}
 
     async def close(self) -> None:
         """Close the connections."""

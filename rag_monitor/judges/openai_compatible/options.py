@@ -52,6 +52,8 @@ class OpenAICompatibleOptions:
     """Known-answer probes: one per so many traces; 0: none."""
     warm_prefix: bool = True
     """With logprobs: wait for the first verdict, so that the others find the prefix cached."""
+    scoring_endpoints: bool = True
+    """With logprobs: look for endpoints of vLLM and SGLang that give label probabilities."""
     extra_body: Mapping[str, Any] = field(default_factory=dict)
     """Sent with every chat request, e.g. `chat_template_kwargs = {enable_thinking = false}`."""
     limits: LimitOptions = field(default_factory=LimitOptions)

@@ -5,16 +5,28 @@ from __future__ import annotations
 import asyncio
 import math
 from collections.abc import Sequence
+from functools import partial
 
+from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, MIN_LABEL_MASS, LabelVerdict, verdict_of
-from rag_monitor.judges.limits import Deadline
-from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, TooLong
+from rag_monitor.judges.limits import Deadline, Limits, NotNow
+from rag_monitor.judges.openai_compatible.capabilities import (
+    AdaptiveChat,
+    TooLong,
+    named_refusal,
+)
 from rag_monitor.judges.openai_compatible.form import Answers
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.structured import Sight
-from rag_monitor.judges.openai_compatible.transport import ChatReply, Meter
+from rag_monitor.judges.openai_compatible.transport import (
+    ChatReply,
+    Message,
+    Meter,
+    RequestRefused,
+)
+from rag_monitor.judges.openai_compatible.ways import Scoring, Way, WayFinder
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question, question_text
 
@@ -44,9 +56,17 @@ def read_labels(
 class TokenAsker:
     """Puts each question as one call of one token."""
 
-    def __init__(self, options: OpenAICompatibleOptions, chat: AdaptiveChat) -> None:
+    def __init__(
+        self,
+        options: OpenAICompatibleOptions,
+        chat: AdaptiveChat,
+        ways: WayFinder,
+        limits: Limits,
+    ) -> None:
         self._options = options
         self._chat = chat
+        self._ways = ways
+        self._limits = limits
 
     async def ask(
         self,
@@ -63,10 +83,15 @@ class TokenAsker:
             JudgeError: One of the calls failed; half a trace is no judgement.
         """
         while True:
+            way = await self._ways.way(prompts, meter)
             try:
-                return await self._ask(plan, questions, prompts, sight, deadline, meter)
+                return await self._ask(plan, questions, prompts, sight, deadline, meter, way)
             except TooLong:
                 sight.narrow()
+            except (NotNow, JudgeOutputInvalid):
+                if way.scoring is Scoring.TOP_LOGPROBS:
+                    raise
+                self._ways.distrust(prompts)
 
     async def _ask(
         self,
@@ -76,26 +101,52 @@ class TokenAsker:
         sight: Sight,
         deadline: Deadline,
         meter: Meter,
+        way: Way,
     ) -> Answers:
         evidence = gather(plan.request, sight.max_chars)
         sight.coverage = min(sight.coverage, evidence.coverage)
+        has_query = bool(plan.request.query)
         prefix = fenced(draw_boundary(), evidence.data) + "\n" + prompts.verdict["closing"] + " "
 
-        async def put(question: Question) -> ChatReply:
-            text = question_text(question, prompts, has_query=bool(plan.request.query))
-            messages = [
-                {"role": "system", "content": prompts.verdict["system"]},
-                {"role": "user", "content": prefix + text},
-            ]
+        system = {"role": "system", "content": prompts.verdict["system"]}
+        texts = [question_text(question, prompts, has_query=has_query) for question in questions]
+        asked = [[system, {"role": "user", "content": prefix + text}] for text in texts]
+        answers = Answers()
+        if way.scoring in (Scoring.SGLANG_SCORE, Scoring.VLLM_SCORING):
+            for question, masses in zip(
+                questions, await self._scored(asked, way, deadline, meter), strict=True
+            ):
+                _settle(question, verdict_of(*masses), answers)
+            return answers
+
+        async def put(messages: Sequence[Message]) -> ChatReply:
+            if way.scoring is Scoring.LABEL_IDS:
+                return await self._chat.label_token(messages, way, deadline, meter)
             return await self._chat.one_token(messages, deadline, meter)
 
         first = 1 if self._options.warm_prefix else 0
-        replies = [await put(question) for question in questions[:first]]
-        replies += await _all([put(question) for question in questions[first:]])
-        answers = Answers()
+        replies = [await put(messages) for messages in asked[:first]]
+        replies += await _all([put(messages) for messages in asked[first:]])
         for question, reply in zip(questions, replies, strict=True):
-            _read(question, reply, prompts, answers)
+            if way.scoring is Scoring.LABEL_IDS:
+                listed = self._ways.label_probabilities(reply.top_logprobs or ())
+                _settle(question, verdict_of(*way.masses(listed)), answers)
+            else:
+                _read(question, reply, prompts, answers)
         return answers
+
+    async def _scored(
+        self, asked: Sequence[Sequence[Message]], way: Way, deadline: Deadline, meter: Meter
+    ) -> list[tuple[float, float]]:
+        """All verdicts by one scoring request (vLLM: one per label)."""
+        try:
+            ids = [
+                await self._limits.call(partial(self._ways.token_ids, messages), deadline)
+                for messages in asked
+            ]
+            return await self._limits.call(partial(self._ways.scores, way, ids, meter), deadline)
+        except RequestRefused as error:
+            raise named_refusal(error) from None
 
 
 async def _all(calls: Sequence[object]) -> list[ChatReply]:
@@ -116,6 +167,10 @@ def _read(question: Question, reply: ChatReply, prompts: PromptSet, answers: Ans
     else:
         verdict = _read_text(reply.content or "", prompts)
         answers.notes[question] = "text_verdict"
+    _settle(question, verdict, answers)
+
+
+def _settle(question: Question, verdict: LabelVerdict, answers: Answers) -> None:
     if verdict.probability is None:
         answers.refused[question.aspect] = LOW_LABEL_MASS
     else:

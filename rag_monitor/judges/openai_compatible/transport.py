@@ -11,6 +11,8 @@ from dataclasses import dataclass, field
 from email.utils import parsedate_to_datetime
 from typing import TYPE_CHECKING, Any, Final
 
+import httpx
+
 from rag_monitor.domain.clock import SystemClock
 from rag_monitor.errors import (
     ConfigurationError,
@@ -113,23 +115,40 @@ class ChatTransport:
         meter.input_tokens += _count(raw, "prompt_tokens")
         return _read_vectors(raw, len(texts))
 
+    async def post(self, url: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Put a request to an endpoint that the `openai` client does not know.
+
+        Args:
+            url: Absolute, of the same server.
+            body: Everything but the model's name.
+
+        Raises:
+            JudgeError: As for `chat`.
+        """
+        return await self._post(url, {"model": self._options.model} | dict(body))
+
     async def close(self) -> None:
         """Close the connections."""
         if self._client is not None:
             await self._client.close()
             self._client = None
 
-    async def _post(self, path: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
+    async def _content(self, path: str, payload: Mapping[str, Any]) -> bytes:
         client = self._connected()
+        if path == "/embeddings":
+            vectors = await client.embeddings.with_raw_response.create(**payload)
+            return vectors.http_response.content
+        if path == "/chat/completions":
+            chat = await client.chat.completions.with_raw_response.create(**_split_extra(payload))
+            content: bytes = chat.http_response.content
+            return content
+        response = await client.post(path, cast_to=httpx.Response, body=dict(payload))
+        return response.content
+
+    async def _post(self, path: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         openai = self._openai
         try:
-            if path == "/embeddings":
-                response = await client.embeddings.with_raw_response.create(**payload)
-            else:
-                response = await client.chat.completions.with_raw_response.create(
-                    **_split_extra(payload)
-                )
-            raw = json.loads(response.http_response.content)
+            raw = json.loads(await self._content(path, payload))
         except openai.APITimeoutError:
             raise JudgeTimeout from None
         except openai.APIStatusError as error:

@@ -38,6 +38,7 @@ async def served(
     forget()
     async with StubServer(script) as server:
         settings = {"base_url": server.url, "model": "m", "limits": FAST, "probe_every": 0}
+        settings["scoring_endpoints"] = False  # test_label_ways.py is about them
         judge = create(settings | options, **(services or {}))
         try:
             yield judge, server

@@ -1,0 +1,261 @@
+"""How a server gives the probabilities of single labels, found by asking it once.
+
+Tried in this order: SGLang's `/v1/score`, chat with vLLM's `logprob_token_ids`, vLLM's
+`/generative_scoring`, and what every server understands: `top_logprobs`, or the text itself. The
+scoring endpoints know no chat template, so they are used only where `/tokenize` renders one.
+Source: reference/judging.md 2.3 and 2.4.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any, Final
+
+from rag_monitor.errors import JudgeError, JudgeOutputInvalid
+from rag_monitor.judges.limits import NotNow
+from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
+from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message, Meter
+from rag_monitor.judges.prompts import PromptSet
+
+_TRIAL: Final = (
+    {"role": "user", "content": "Is water wet? Reply Yes or No."},
+    {"role": "user", "content": "Is water dry? Reply Yes or No."},
+)
+_SLACK: Final = 1e-3
+"""Probabilities of servers that compute in half precision may add up to a little over 1."""
+
+
+class Scoring(StrEnum):
+    """Where label probabilities come from."""
+
+    SGLANG_SCORE = "sglang_score"
+    LABEL_IDS = "logprob_token_ids"
+    VLLM_SCORING = "vllm_generative_scoring"
+    TOP_LOGPROBS = "top_logprobs"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Way:
+    """How one server and model are asked for one pair of labels."""
+
+    scoring: Scoring = Scoring.TOP_LOGPROBS
+    yes: tuple[int, ...] = ()
+    """Ids of the spellings of yes that are one token."""
+    no: tuple[int, ...] = ()
+
+    @property
+    def ids(self) -> tuple[int, ...]:
+        """All label ids."""
+        return self.yes + self.no
+
+    def masses(self, probabilities: Mapping[int, float]) -> tuple[float, float]:
+        """What yes and no hold.
+
+        Raises:
+            JudgeOutputInvalid: A label is not listed, or the numbers are no probabilities.
+        """
+        if not set(self.ids) <= probabilities.keys():
+            raise JudgeOutputInvalid("the server left out the probability of a label")
+        values = [probabilities[label] for label in self.ids]
+        total = sum(values)
+        if not all(0.0 <= value <= 1.0 + _SLACK for value in values) or total > 1.0 + _SLACK:
+            raise JudgeOutputInvalid("the server's label probabilities are none")
+        yes = sum(values[: len(self.yes)])
+        return yes, total - yes
+
+
+@dataclass(slots=True)
+class _Registry:
+    ways: dict[tuple[str, str, tuple[str, ...]], Way] = field(default_factory=dict)
+
+
+_FOUND: Final = _Registry()
+
+
+def forget_ways() -> None:
+    """Forget what is known of all servers."""
+    _FOUND.ways.clear()
+
+
+class WayFinder:
+    """Finds and remembers the way, per URL, model and labels."""
+
+    def __init__(self, options: OpenAICompatibleOptions, transport: ChatTransport) -> None:
+        self._options = options
+        self._transport = transport
+        self._turn = asyncio.Lock()
+
+    async def way(self, prompts: PromptSet, meter: Meter) -> Way:
+        """The best way that works; when the server is down now, the plain one, not remembered."""
+        if not self._options.scoring_endpoints:
+            return Way()
+        key = self._key(prompts)
+        async with self._turn:
+            if key not in _FOUND.ways:
+                try:
+                    _FOUND.ways[key] = await self._find(prompts, meter)
+                except JudgeError:
+                    return Way()
+            return _FOUND.ways[key]
+
+    def distrust(self, prompts: PromptSet) -> None:
+        """Go the plain way from now on: the server refused what it took before."""
+        _FOUND.ways[self._key(prompts)] = Way()
+
+    async def scores(
+        self, way: Way, prompts: Sequence[Sequence[int]], meter: Meter
+    ) -> list[tuple[float, float]]:
+        """Masses of yes and no after each of `prompts`, which share what they can.
+
+        Raises:
+            JudgeError: The server does not give them.
+        """
+        shared = _common_length(prompts)
+        query, items = list(prompts[0][:shared]), [list(prompt[shared:]) for prompt in prompts]
+        if way.scoring is Scoring.SGLANG_SCORE:
+            rows = await self._sglang(way, query, items, meter)
+        else:
+            rows = await self._vllm(way, query, items, meter)
+        return [way.masses(row) for row in rows]
+
+    async def token_ids(self, messages: Sequence[Message]) -> list[int]:
+        """The tokens of a rendered chat, up to where the reply begins.
+
+        Raises:
+            JudgeError: The server does not render chats.
+        """
+        body: dict[str, Any] = {"messages": list(messages), "add_generation_prompt": True}
+        template = self._options.extra_body.get("chat_template_kwargs")
+        return await self._tokenize(body | ({"chat_template_kwargs": template} if template else {}))
+
+    def label_probabilities(self, listed: Sequence[tuple[str, float]]) -> dict[int, float]:
+        """By id, from tokens named `token_id:<id>` and their logprobs."""
+        return {
+            int(token.removeprefix("token_id:")): math.exp(logprob)
+            for token, logprob in listed
+            if token.startswith("token_id:") and token[9:].isdigit()
+        }
+
+    def _key(self, prompts: PromptSet) -> tuple[str, str, tuple[str, ...]]:
+        return self._options.base_url, self._options.model, (*prompts.yes, *prompts.no)
+
+    async def _find(self, prompts: PromptSet, meter: Meter) -> Way:
+        try:
+            yes, no = await self._single(prompts.yes), await self._single(prompts.no)
+        except (NotNow, JudgeOutputInvalid):
+            return Way()
+        if not yes or not no or set(yes) & set(no):
+            return Way()
+        for scoring in (Scoring.SGLANG_SCORE, Scoring.LABEL_IDS, Scoring.VLLM_SCORING):
+            way = Way(scoring=scoring, yes=yes, no=no)
+            try:
+                await self._try(way, meter)
+            except (NotNow, JudgeOutputInvalid):
+                continue
+            return way
+        return Way()
+
+    async def _try(self, way: Way, meter: Meter) -> None:
+        if way.scoring is Scoring.LABEL_IDS:
+            body = {"max_tokens": 1, "temperature": 0} | label_fields(way)
+            reply = await self._transport.chat(
+                _TRIAL[:1], body | dict(self._options.extra_body), meter
+            )
+            way.masses(self.label_probabilities(reply.top_logprobs or ()))
+            return
+        prompts = [await self.token_ids([message]) for message in _TRIAL]
+        await self.scores(way, prompts, meter)
+
+    async def _single(self, labels: Sequence[str]) -> tuple[int, ...]:
+        found: dict[int, None] = {}
+        for label in labels:
+            ids = await self._tokenize({"prompt": label, "add_special_tokens": False})
+            if len(ids) == 1:
+                found[ids[0]] = None
+        return tuple(found)
+
+    async def _tokenize(self, body: Mapping[str, Any]) -> list[int]:
+        raw = await self._transport.post(self._url("/tokenize"), body)
+        ids = raw.get("tokens")
+        if not isinstance(ids, list) or not ids or not all(type(i) is int for i in ids):
+            raise JudgeOutputInvalid("the server gives no token ids")
+        return ids
+
+    def _url(self, path: str) -> str:
+        """Of an endpoint that stands beside `/v1`."""
+        return self._options.base_url.rstrip("/").removesuffix("/v1") + path
+
+    async def _sglang(
+        self, way: Way, query: list[int], items: list[list[int]], meter: Meter
+    ) -> list[dict[int, float]]:
+        body = _scoring_body(query, items, way.ids)
+        meter.calls += 1
+        raw = await self._transport.post(self._options.base_url.rstrip("/") + "/score", body)
+        meter.input_tokens += len(query) + sum(map(len, items))
+        rows = _numbers(raw.get("scores"), len(items))
+        return [dict(zip(way.ids, _numbers(row, len(way.ids)), strict=True)) for row in rows]
+
+    async def _vllm(
+        self, way: Way, query: list[int], items: list[list[int]], meter: Meter
+    ) -> list[dict[int, float]]:
+        """One call per label: the endpoint gives the probability of the first id only."""
+        found: list[dict[int, float]] = [{} for _ in items]
+        for label in way.ids:
+            ids = (label, *(other for other in way.ids if other != label))
+            body = _scoring_body(query, items, ids) | {"add_special_tokens": False}
+            meter.calls += 1
+            raw = await self._transport.post(self._url("/generative_scoring"), body)
+            meter.input_tokens += len(query) + sum(map(len, items))
+            rows = _numbers(raw.get("data"), len(items))
+            scores = _numbers([row.get("score") for row in rows if isinstance(row, Mapping)])
+            for row, score in zip(found, _numbers(scores, len(items)), strict=True):
+                row[label] = score
+        return found
+
+
+def label_fields(way: Way) -> dict[str, Any]:
+    """What a chat request says to get the labels' logprobs and no others."""
+    return {
+        "logprobs": True,
+        "logprob_token_ids": list(way.ids),
+        "return_tokens_as_token_ids": True,
+    }
+
+
+def _scoring_body(
+    query: list[int], items: list[list[int]], labels: Sequence[int]
+) -> dict[str, Any]:
+    # Without softmax the numbers are shares of the whole vocabulary: they hold the label mass.
+    return {
+        "query": query,
+        "items": items,
+        "label_token_ids": list(labels),
+        "apply_softmax": False,
+        "item_first": False,
+    }
+
+
+def _numbers(value: Any, count: int | None = None) -> list[Any]:
+    """A list, of `count` entries; numbers in it are finite."""
+    if not isinstance(value, list) or (count is not None and len(value) != count):
+        raise JudgeOutputInvalid("the server's scores do not fit what was asked")
+    for entry in value:
+        number = type(entry) in (int, float)
+        if not number and not isinstance(entry, (list, Mapping)):
+            raise JudgeOutputInvalid("the server's scores are no numbers")
+        if number and not math.isfinite(entry):
+            raise JudgeOutputInvalid("the server's scores are not finite")
+    return value
+
+
+def _common_length(prompts: Sequence[Sequence[int]]) -> int:
+    """How many tokens all prompts begin with alike, leaving each at least one of its own."""
+    most = min(len(prompt) for prompt in prompts) - 1
+    for place in range(most):
+        if len({prompt[place] for prompt in prompts}) > 1:
+            return place
+    return most
