@@ -160,13 +160,17 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
     if found.findings.numbers_derived and found.features[0] < 0.5:
         return min(doubt, -3.4), min(doubt, -3.4), "derived_number"
     if found.features[0] >= _NOTHING_FOUND:
-        nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
-        size = min(1.0, len(found.piece.tokens) / _FULL_CLAIM)
-        if found.findings.numbers_missing or len(found.piece.tokens) == 1:
-            size = 1.0
-        for_claim += _NOTHING_ADDS[0] * nothing * size
-        return for_claim, for_answer + _NOTHING_ADDS[1] * nothing, "not_covered"
+        return (*_unfounded(found, doubt), "not_covered")
     return doubt, doubt, "supported" if doubt < 0 else "not_covered"
+
+
+def _unfounded(found: ClaimEvidence, doubt: float) -> tuple[float, float]:
+    """The doubt about a claim of which next to nothing was found, and the answer's share."""
+    nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
+    size = min(1.0, len(found.piece.tokens) / _FULL_CLAIM)
+    if found.findings.numbers_missing or len(found.piece.tokens) == 1:
+        size = 1.0
+    return doubt + _NOTHING_ADDS[0] * nothing * size, doubt + _NOTHING_ADDS[1] * nothing
 
 
 def softplus(value: float) -> float:
