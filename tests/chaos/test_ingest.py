@@ -85,6 +85,7 @@ def test_twenty_kills_lose_and_double_nothing(monitor: Monitor, database_url: st
     assert refusals <= {0, 503}, "a client may see a broken connection or a 503, nothing else"
     stored = [row[0] for row in rows(database_url, "SELECT trace_id FROM spans")]
     lost = set(acknowledged) - set(stored)
+    print(f"{len(acknowledged)} acknowledged, {len(stored)} stored, refusals {sorted(refusals)}")
     assert not lost, f"{len(lost)} of {len(acknowledged)} acknowledged traces are lost"
     assert len(stored) == len(set(stored)), "a resent trace was stored twice"
     keys = rows(database_url, "SELECT count(*) FROM trace_keys")
