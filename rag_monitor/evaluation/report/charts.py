@@ -82,9 +82,9 @@ def interval(mean: float, lower: float | None, upper: float | None, label: str) 
     )
     if lower is not None and upper is not None:
         parts.append(
-            Markup('<rect class="band" x="{:.1f}" y="4" width="{:.1f}" height="10" rx="3"/>').format(
-                x(lower), max(2.0, x(upper) - x(lower))
-            )
+            Markup(
+                '<rect class="band" x="{:.1f}" y="4" width="{:.1f}" height="10" rx="3"/>'
+            ).format(x(lower), max(2.0, x(upper) - x(lower)))
         )
     parts.append(
         Markup('<circle class="point" cx="{:.1f}" cy="{}" r="3.2"/>').format(x(mean), middle)

@@ -97,7 +97,9 @@ def _confusion(confusion: Confusions, t: Words) -> Table:
     for rate in confusion.rates:
         counts = (str(count) for count in (rate.tp, rate.fp, rate.fn, rate.tn))
         table.add_row(
-            _plain(t.label(confusion.title, rate.name)), *counts, *map(number, (rate.precision, rate.recall, rate.f1))
+            _plain(t.label(confusion.title, rate.name)),
+            *counts,
+            *map(number, (rate.precision, rate.recall, rate.f1)),
         )
     return table
 

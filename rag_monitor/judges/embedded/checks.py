@@ -120,7 +120,9 @@ def _operands(
     """Numbers the answer names that stand in the passages, those of the claim first."""
     named = [q for q in claim.quantities[:_MOST_FACTS] if q is not quantity]
     named += [
-        q for q in answer.quantities[:_MOST_OPERANDS] if not any(_alike(q, other) for other in [*named, quantity])
+        q
+        for q in answer.quantities[:_MOST_OPERANDS]
+        if not any(_alike(q, other) for other in [*named, quantity])
     ]
     known = [q for q, _ in evidence.quantities] + list(evidence.question.quantities)
     found: list[Quantity] = []

@@ -52,9 +52,10 @@ class EmbeddedOptions:
     """Settings of the embedded judge, `[judges.embedded]`."""
 
     max_answer_chars: int = 5_000
-    """Han characters count three. Longer answers are judged by their beginning; `Judgement.coverage` says how much."""
+    """Longer answers are judged by their beginning; `Judgement.coverage` says how much. A Han
+    character counts as three."""
     max_context_chars: int = 40_000
-    """Han characters count three. All passages together; later ones are cut first."""
+    """All passages together, counted likewise; later ones are cut first."""
     max_statements: int = 60
     """Statements of an answer that are judged; `Judgement.coverage` says how much that leaves."""
     threshold: float | None = None

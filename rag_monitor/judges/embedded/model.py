@@ -138,12 +138,9 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
         The settled log-odds of doubt of the claim, what it contributes to the answer's, and the
         reason code.
     """
-    letters = max(map(len, found.piece.tokens), default=0) <= 1
-    if letters and not found.piece.terms and not found.verbatim:
-        return max(doubt, _EMPTY), max(doubt, _EMPTY), "nothing_stated"
-    beside = found.covered >= _MOSTLY_COVERED or found.findings.numbers_derived
-    if found.piece.addressed and not beside:
-        return max(doubt, _EMPTY), doubt + _NOTHING_ADDS[1], "injection_plea"
+    idle = _says_nothing(found, doubt)
+    if idle is not None:
+        return idle
     doubt += _ABSOLUTE_ADDS * min(2, found.findings.absolutes)
     for_claim = for_answer = doubt
     reason, highest = "", -_LIMIT
@@ -167,6 +164,17 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
         for_claim += _NOTHING_ADDS[0] * nothing * size
         return for_claim, for_answer + _NOTHING_ADDS[1] * nothing, "not_covered"
     return doubt, doubt, "supported" if doubt < 0 else "not_covered"
+
+
+def _says_nothing(found: ClaimEvidence, doubt: float) -> tuple[float, float, str] | None:
+    """What `settle` says of a claim without a word of its own, or that only talks to the judge."""
+    letters = max(map(len, found.piece.tokens), default=0) <= 1
+    if letters and not found.piece.terms and not found.verbatim:
+        return max(doubt, _EMPTY), max(doubt, _EMPTY), "nothing_stated"
+    beside = found.covered >= _MOSTLY_COVERED or found.findings.numbers_derived
+    if found.piece.addressed and not beside:
+        return max(doubt, _EMPTY), doubt + _NOTHING_ADDS[1], "injection_plea"
+    return None
 
 
 def softplus(value: float) -> float:

@@ -103,7 +103,8 @@ _UNITS = {
 _NEGATED = (
     (" is open", " is not open"), (" can borrow", " cannot borrow"),
     (" covers", " does not cover"), (" was inspected", " was not inspected"),
-    ("在节假日营业", "在节假日不营业"), ("可以", "不可以"), ("覆盖", "不覆盖"), ("通过了", "未通过"),
+    ("在节假日营业", "在节假日不营业"), ("可以", "不可以"),
+    ("覆盖", "不覆盖"), ("通过了", "未通过"),
 )  # fmt: skip
 _FILLER = {
     "en": "The building also has a small garden. Staff meet there every week.",
