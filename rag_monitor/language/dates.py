@@ -116,14 +116,14 @@ def find_dates(folded: str, tokens: Collection[str] | None = None) -> list[Date]
     if _FIRST_DIGIT.search(text) is None:
         return []
     tokens = tokenise(folded) if tokens is None else tokens
-    taken: list[tuple[int, int]] = []
+    taken = bytearray(len(text))
     found: list[Date] = []
     for pattern in _patterns(text, tokens, han=han):
         for match in pattern.finditer(text):
             start, end = match.span()
-            if taken and any(start < e and s < end for s, e in taken):
+            if 1 in taken[start:end]:
                 continue
-            taken.append((start, end))
+            taken[start:end] = b"\1" * (end - start)
             found.append(_date(match))
     return sorted(found, key=lambda date: date.start)
 

@@ -87,6 +87,8 @@ _IDIOMS: Final = frozenset(_IDIOMS_TEXT.split())
 _ORDINAL: Final = "第"
 
 
+_LONGEST: Final = 18
+"""Longer rows of digits are serial numbers or noise, and overflow."""
 _DIGIT: Final = re.compile(r"\d")
 _PARTS: Final = frozenset(_FRACTIONS)
 _SPELLED: Final[dict[str, list[str]]] = {}
@@ -170,7 +172,9 @@ def find_quantities(
         tokens: Its tokens when they are known already; only saves time.
     """
     found: list[Quantity] = []
-    taken = list(skip)
+    taken = bytearray(len(folded))
+    for start, end in skip:
+        taken[start:end] = b"\1" * (end - start)
     if _DIGIT.search(folded):
         pattern = _ASCII_ARABIC if folded.isascii() else _ARABIC
         _collect(found, taken, pattern.finditer(folded), _from_arabic)
@@ -187,18 +191,18 @@ def find_quantities(
 
 def _collect(
     found: list[Quantity],
-    taken: list[tuple[int, int]],
+    taken: bytearray,
     matches: Iterable[re.Match[str]],
     read: Callable[[re.Match[str]], Quantity | None],
 ) -> None:
     for match in matches:
         start, end = match.span()
-        if taken and any(start < e and s < end for s, e in taken):
+        if 1 in taken[start:end]:
             continue
         quantity = read(match)
         if quantity is not None:
             found.append(quantity)
-            taken.append((start, end))
+            taken[start:end] = b"\1" * (end - start)
 
 
 def _han_numbers(text: str) -> Iterator[re.Match[str]]:
@@ -252,6 +256,8 @@ def _from_arabic(match: re.Match[str]) -> Quantity | None:
     if before == _ORDINAL or text[end : end + 2] in {"st", "nd", "rd", "th"}:
         return None
     digits = match["num"].replace(",", "")
+    if len(digits) > _LONGEST:
+        return None
     value = float(digits)
     scale = (match["scale"] or "").strip()
     unit = (match["unit"] or "").strip(" -")
@@ -269,6 +275,8 @@ def _from_arabic(match: re.Match[str]) -> Quantity | None:
 
 def _from_han(match: re.Match[str]) -> Quantity | None:
     numeral, unit = match["num"], match["unit"] or ""
+    if len(numeral) > _LONGEST:
+        return None
     before = match.string[max(0, match.start() - 1) : match.start()]
     if before == _ORDINAL or (match["den"] is None and _is_idiom(match, numeral, unit)):
         return None

@@ -34,6 +34,11 @@ def detect_script(text: str) -> Script:
     return Script.ENGLISH if share <= 0.2 else Script.MIXED
 
 
+def count_han(text: str) -> int:
+    """How many Han characters `text` holds."""
+    return 0 if text.isascii() else len(_HAN.findall(text))
+
+
 def has_han(text: str) -> bool:
     """Whether any Han character occurs in `text`."""
     return _HAN.search(text) is not None

@@ -17,48 +17,15 @@ from rag_monitor.language.tokens import stem
 REASON: Final = "injection_plea"
 """What `Judgement.suspect` says, as for the other judges."""
 
-_HINTS: Final = frozenset(
-    map(
-        stem,
-        [
-            "score",
-            "scores",
-            "scored",
-            "mark",
-            "marks",
-            "marked",
-            "grade",
-            "grades",
-            "graded",
-            "grading",
-            "grader",
-            "graders",
-            "judge",
-            "judges",
-            "judged",
-            "supported",
-            "grounded",
-            "faithful",
-            "flawless",
-            "fabricated",
-            "hallucination",
-            "hallucinated",
-            "rubric",
-            "criteria",
-            "criterion",
-            "instructions",
-            "instruction",
-            "verdict",
-            "evidence",
-            "generous",
-            "evaluator",
-            "evaluators",
-            "reviewer",
-            "reviewers",
-        ],
-    )
+_HINTS_TEXT: Final = """
+score scores scored mark marks marked grade grades graded grading grader graders judge judges judged
+supported grounded faithful flawless fabricated hallucination hallucinated rubric criteria criterion
+instructions instruction verdict evidence teacher examiner evaluator evaluators reviewer reviewers
+"""
+_HINTS: Final = frozenset(map(stem, _HINTS_TEXT.split()))
+_HAN_HINTS: Final = frozenset(
+    {"满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分", "你现在是"}
 )
-_HAN_HINTS: Final = frozenset({"满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分"})
 _LETTERED: Final = re.compile(r"\b(?:[a-z] +){4,}[a-z]\b")
 _HAN_GAP: Final = re.compile(r"(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
 _QUOTED: Final = re.compile(r"\"[^\"]{2,}\"")

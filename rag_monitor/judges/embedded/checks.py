@@ -45,6 +45,12 @@ class Findings:
     """Numbers, dates and names the claim states."""
 
 
+_MOST_FACTS: Final = 24
+"""Numbers, and dates, of one claim that are checked; a row of a table may hold hundreds."""
+_MOST_OPERANDS: Final = 48
+"""Numbers of an answer that another may be derived from."""
+
+
 def check(claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece) -> Findings:
     """Run every check of `claim` against the passages, with `best` its best sentence."""
     findings = Findings()
@@ -60,7 +66,7 @@ def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Pie
     if not claim.dates:
         return
     known = [date for date, _ in evidence.dates]
-    for date in claim.dates:
+    for date in claim.dates[:_MOST_FACTS]:
         findings.facts += 1
         if not date.supported_by(known) and not _plain_year(date, evidence):
             findings.dates_missing += not date.supported_by(evidence.question.dates)
@@ -80,7 +86,7 @@ def _check_numbers(
         return
     asked = evidence.question.quantities
     constants = 0
-    for quantity in claim.quantities:
+    for quantity in claim.quantities[:_MOST_FACTS]:
         findings.facts += 1
         places = evidence.equal(quantity)
         if places:
@@ -112,9 +118,11 @@ def _operands(
     quantity: Quantity, claim: Piece, answer: Piece, evidence: Evidence
 ) -> list[Quantity]:
     """Numbers the answer names that stand in the passages, those of the claim first."""
-    named = [q for q in claim.quantities if q is not quantity]
+    named = [q for q in claim.quantities[:_MOST_FACTS] if q is not quantity]
     named += [
-        q for q in answer.quantities if not any(_alike(q, other) for other in [*named, quantity])
+        q
+        for q in answer.quantities[:_MOST_OPERANDS]
+        if not any(_alike(q, other) for other in [*named, quantity])
     ]
     known = [q for q, _ in evidence.quantities] + list(evidence.question.quantities)
     found: list[Quantity] = []

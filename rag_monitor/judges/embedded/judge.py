@@ -25,6 +25,7 @@ from rag_monitor.judges.embedded.grade import grade, noncommittal
 from rag_monitor.judges.embedded.model import ClaimVerdict, Model, shipped
 from rag_monitor.judges.embedded.pieces import PassageCache
 from rag_monitor.language.claims import AnswerParts, take_apart
+from rag_monitor.language.script import count_han
 from rag_monitor.language.sentences import Span
 
 ASPECTS: Final = frozenset(
@@ -50,10 +51,13 @@ FEATURES_VERSION: Final = "1"
 class EmbeddedOptions:
     """Settings of the embedded judge, `[judges.embedded]`."""
 
-    max_answer_chars: int = 20_000
-    """Longer answers are judged by their beginning; `Judgement.coverage` says how much."""
-    max_context_chars: int = 400_000
-    """All passages together; later ones are cut first."""
+    max_answer_chars: int = 5_000
+    """Longer answers are judged by their beginning; `Judgement.coverage` says how much. A Han
+    character counts as three."""
+    max_context_chars: int = 40_000
+    """All passages together, counted likewise; later ones are cut first."""
+    max_statements: int = 60
+    """Statements of an answer that are judged; `Judgement.coverage` says how much that leaves."""
     threshold: float | None = None
     """Flag `answer_supported` below this instead of the shipped threshold."""
     passage_cache_chars: int = 2_000_000
@@ -166,15 +170,20 @@ class EmbeddedJudge:
         return self._model.weights(case.answer).threshold
 
     def _open(self, request: JudgeRequest) -> _Case:
-        answer = request.answer[: self._options.max_answer_chars]
+        answer, _ = _cut(request.answer, self._options.max_answer_chars)
         contexts = request.contexts
+        parts = take_apart(answer)
+        left_out = parts.claims[self._options.max_statements :]
+        if left_out:
+            answer = answer[: left_out[0].start]
+            parts = replace(parts, claims=parts.claims[: self._options.max_statements])
         seen, whole = len(answer), len(request.answer)
         if contexts is not None:
             left = self._options.max_context_chars
             cut = []
             for text in contexts:
-                cut.append(text[:left])
-                left -= len(cut[-1])
+                kept, left = _cut(text, left)
+                cut.append(kept)
             seen += sum(map(len, cut))
             whole += sum(map(len, contexts))
             contexts = tuple(cut)
@@ -182,7 +191,7 @@ class EmbeddedJudge:
             request=request,
             answer=answer,
             contexts=contexts,
-            parts=take_apart(answer),
+            parts=parts,
             evidence=Evidence.build(contexts or (), request.question, self._passage_cache.get),
             coverage=seen / whole if whole else 1.0,
         )
@@ -299,6 +308,22 @@ class EmbeddedJudge:
 
 _HOPELESS: Final = 6.0
 """Log-odds of doubt of a statement when nothing was recalled."""
+
+
+_HAN_COUNTS: Final = 3
+"""A Han character says about as much as three Latin letters, and costs as much to look up."""
+
+
+def _cut(text: str, budget: int) -> tuple[str, int]:
+    """The beginning of a text that the budget allows, and what is left of it."""
+    text = text[: max(0, budget)]
+    if text.isascii():
+        return text, budget - len(text)
+    size = len(text) + (_HAN_COUNTS - 1) * count_han(text)
+    if size > budget:
+        text = text[: len(text) * budget // size]
+        return text, 0
+    return text, budget - size
 
 
 def _suspect(case: _Case) -> str | None:

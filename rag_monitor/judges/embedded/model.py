@@ -138,12 +138,9 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
         The settled log-odds of doubt of the claim, what it contributes to the answer's, and the
         reason code.
     """
-    letters = max(map(len, found.piece.tokens), default=0) <= 1
-    if letters and not found.piece.terms and not found.verbatim:
-        return max(doubt, _EMPTY), max(doubt, _EMPTY), "nothing_stated"
-    beside = found.covered >= _MOSTLY_COVERED or found.findings.numbers_derived
-    if found.piece.addressed and not beside:
-        return max(doubt, _EMPTY), doubt + _NOTHING_ADDS[1], "injection_plea"
+    idle = _says_nothing(found, doubt)
+    if idle is not None:
+        return idle
     doubt += _ABSOLUTE_ADDS * min(2, found.findings.absolutes)
     for_claim = for_answer = doubt
     reason, highest = "", -_LIMIT
@@ -160,17 +157,24 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
     if found.findings.numbers_derived and found.features[0] < 0.5:
         return min(doubt, -3.4), min(doubt, -3.4), "derived_number"
     if found.features[0] >= _NOTHING_FOUND:
-        return (*_unfounded(found, doubt), "not_covered")
+        nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
+        size = min(1.0, len(found.piece.tokens) / _FULL_CLAIM)
+        if found.findings.numbers_missing or len(found.piece.tokens) == 1:
+            size = 1.0
+        for_claim += _NOTHING_ADDS[0] * nothing * size
+        return for_claim, for_answer + _NOTHING_ADDS[1] * nothing, "not_covered"
     return doubt, doubt, "supported" if doubt < 0 else "not_covered"
 
 
-def _unfounded(found: ClaimEvidence, doubt: float) -> tuple[float, float]:
-    """The doubt about a claim of which next to nothing was found, and the answer's share."""
-    nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
-    size = min(1.0, len(found.piece.tokens) / _FULL_CLAIM)
-    if found.findings.numbers_missing or len(found.piece.tokens) == 1:
-        size = 1.0
-    return doubt + _NOTHING_ADDS[0] * nothing * size, doubt + _NOTHING_ADDS[1] * nothing
+def _says_nothing(found: ClaimEvidence, doubt: float) -> tuple[float, float, str] | None:
+    """What `settle` says of a claim without a word of its own, or that only talks to the judge."""
+    letters = max(map(len, found.piece.tokens), default=0) <= 1
+    if letters and not found.piece.terms and not found.verbatim:
+        return max(doubt, _EMPTY), max(doubt, _EMPTY), "nothing_stated"
+    beside = found.covered >= _MOSTLY_COVERED or found.findings.numbers_derived
+    if found.piece.addressed and not beside:
+        return max(doubt, _EMPTY), doubt + _NOTHING_ADDS[1], "injection_plea"
+    return None
 
 
 def softplus(value: float) -> float:

@@ -106,9 +106,13 @@ class Passage:
 
     @cached_property
     def quantities(self) -> list[tuple[Quantity, Piece]]:
-        """Every quantity that is no part of a date with the sentence it stands in."""
+        """Every quantity that is no part of a date, once for each sentence it stands in."""
         taken = tuple((date.start, date.end) for date, _ in self.dates)
-        return [(q, self._at(q.start)) for q in find_quantities(self._apart, taken, self.tokens)]
+        found: dict[tuple[float, str, str, int, int], tuple[Quantity, Piece]] = {}
+        for q in find_quantities(self._apart, taken, self.tokens):
+            piece = self._at(q.start)
+            found.setdefault((q.value, q.kind, q.unit, q.digits, id(piece)), (q, piece))
+        return list(found.values())
 
     @cached_property
     def _apart(self) -> str:

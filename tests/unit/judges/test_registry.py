@@ -5,9 +5,9 @@ from rag_monitor.judges import registry
 
 
 def test_the_embedded_judge_is_made_by_name() -> None:
-    judge = registry.create("embedded-lexical", {"calibration": "mine-1"})
+    judge = registry.create("embedded-lexical", {"max_statements": 5})
 
-    assert judge.identity.calibration == "mine-1"
+    assert judge.identity.name == "embedded-lexical"
 
 
 def test_an_unknown_name_lists_the_known_ones() -> None:
