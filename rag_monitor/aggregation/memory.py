@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -255,10 +255,14 @@ def _block(column: _Column, app: str, length: int, start: datetime) -> Sequence[
 
 def merged(rows: Iterable[Rollup], start: datetime) -> list[Rollup]:
     """One row per key, whatever the minute; dated `start`."""
-    sums: Mapping[RollupKey, Totals] = defaultdict(Totals)
+    sums: dict[tuple[str, ...], Totals] = defaultdict(Totals)
+    keys: dict[tuple[str, ...], RollupKey] = {}
     for row in rows:
-        sums[replace(row.key, minute=start)].add(row)
-    return [totals.rollup(key) for key, totals in sums.items()]
+        key = row.key
+        name = (key.project, key.app, key.metric, key.release, key.judge, key.dimension)
+        sums[name].add(row)
+        keys[name] = key
+    return [totals.rollup(replace(keys[name], minute=start)) for name, totals in sums.items()]
 
 
 def _fits(row: Rollup, release: str | None, judge: str | None) -> bool:
