@@ -10,9 +10,9 @@ from __future__ import annotations
 
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from rag_monitor.aggregation.totals import RollupSource, Totals
@@ -21,8 +21,8 @@ from rag_monitor.domain.stored import DirtyMinute
 from rag_monitor.domain.window import Window
 
 _MINUTE: Final = timedelta(minutes=1)
-BLOCKS: Final = (timedelta(hours=1), timedelta(minutes=10))
-"""Lengths that are added up once and kept, longest first."""
+BLOCKS: Final = (60, 10)
+"""Minutes that are added up once and kept, longest first; each begins at a multiple of itself."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,7 +47,7 @@ class _Column:
     """The minutes that were read; those in `stale` must be read again."""
     minutes: dict[tuple[str, datetime], list[Rollup]] = field(default_factory=dict)
     """By app and minute; a minute without rows is not in it."""
-    blocks: dict[tuple[str, timedelta, datetime], list[Rollup]] = field(default_factory=dict)
+    blocks: dict[tuple[str, int, datetime], list[Rollup]] = field(default_factory=dict)
     stale: set[tuple[str, datetime]] = field(default_factory=set)
 
     def put(self, rows: Iterable[Rollup]) -> None:
@@ -59,7 +59,8 @@ class _Column:
         """Forget one minute of one app, and the blocks it is part of."""
         self.minutes.pop((app, minute), None)
         for length in BLOCKS:
-            self.blocks.pop((app, length, _floor(minute, length)), None)
+            start = minute - minute.minute % length * _MINUTE
+            self.blocks.pop((app, length, start), None)
 
     def drop_outside(self, window: Window) -> None:
         """Forget what lies outside, and the blocks that reach over its ends."""
@@ -69,8 +70,9 @@ class _Column:
         self.blocks = {
             key: rows
             for key, rows in self.blocks.items()
-            if window.start <= key[2] and key[2] + key[1] <= window.end
+            if window.start <= key[2] and key[2] + key[1] * _MINUTE <= window.end
         }
+        self.stale = {key for key in self.stale if window.start <= key[1] < window.end}
 
 
 class RollupMemory:
@@ -100,7 +102,7 @@ class RollupMemory:
                 self._columns.clear()
                 self._renewed_at = now
                 return
-            settled = _floor(now - options.unsettled, _MINUTE)
+            settled = _ceiling(now - options.unsettled) - _MINUTE
             for key, column in list(self._columns.items()):
                 if column.known is None:
                     continue
@@ -122,7 +124,10 @@ class RollupMemory:
         with self._lock:
             for item in changed:
                 for (project, _), column in self._columns.items():
-                    if project == item.project:
+                    known = column.known
+                    if project != item.project or known is None:
+                        continue
+                    if known.start <= item.minute < known.end:
                         column.stale.add((item.app, item.minute))
 
     def load(
@@ -221,20 +226,21 @@ def _pieces(column: _Column, app: str, window: Window) -> Iterator[Sequence[Roll
     place = _ceiling(window.start)
     while place < window.end:
         for length in BLOCKS:
-            if _floor(place, length) == place and place + length <= window.end:
+            after = place + length * _MINUTE
+            if place.minute % length == 0 and after <= window.end:
                 yield _block(column, app, length, place)
-                place += length
+                place = after
                 break
         else:
             yield column.minutes.get((app, place), ())
             place += _MINUTE
 
 
-def _block(column: _Column, app: str, length: timedelta, start: datetime) -> Sequence[Rollup]:
+def _block(column: _Column, app: str, length: int, start: datetime) -> Sequence[Rollup]:
     key = (app, length, start)
     found = column.blocks.get(key)
     if found is None:
-        end = start + length
+        end = start + length * _MINUTE
         found = merged(
             (
                 row
@@ -249,10 +255,14 @@ def _block(column: _Column, app: str, length: timedelta, start: datetime) -> Seq
 
 def merged(rows: Iterable[Rollup], start: datetime) -> list[Rollup]:
     """One row per key, whatever the minute; dated `start`."""
-    sums: Mapping[RollupKey, Totals] = defaultdict(Totals)
+    sums: dict[tuple[str, ...], Totals] = defaultdict(Totals)
+    keys: dict[tuple[str, ...], RollupKey] = {}
     for row in rows:
-        sums[replace(row.key, minute=start)].add(row)
-    return [totals.rollup(key) for key, totals in sums.items()]
+        key = row.key
+        name = (key.project, key.app, key.metric, key.release, key.judge, key.dimension)
+        sums[name].add(row)
+        keys[name] = key
+    return [totals.rollup(replace(keys[name], minute=start)) for name, totals in sums.items()]
 
 
 def _fits(row: Rollup, release: str | None, judge: str | None) -> bool:
@@ -268,11 +278,7 @@ def _starts(window: Window, step: timedelta) -> Iterator[datetime]:
         place += step
 
 
-def _floor(moment: datetime, length: timedelta) -> datetime:
-    seconds = moment.timestamp()
-    return moment - timedelta(seconds=seconds % length.total_seconds())
-
-
 def _ceiling(moment: datetime) -> datetime:
+    moment = moment.astimezone(UTC)
     floor = moment.replace(second=0, microsecond=0)
     return floor if floor == moment else floor + _MINUTE

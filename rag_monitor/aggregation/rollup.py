@@ -9,6 +9,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import Final
 
 from rag_monitor import telemetry
@@ -85,35 +86,61 @@ class _Sums:
         )
 
 
-Table = dict[RollupKey, _Sums]
+_Row = tuple[str, str, str]
+"""Metric, judge and dimension."""
+
+
+@dataclass(slots=True)
+class _Group:
+    """The traces of one app, minute and release, and their sums."""
+
+    traces: list[Trace] = field(default_factory=list)
+    table: dict[_Row, _Sums] = field(default_factory=lambda: defaultdict(_Sums))
+
+
+_Place = tuple[str, str, datetime, str]
+"""Project, app, minute and release."""
 
 
 def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
     """The rollups of these traces, complete for every minute they touch."""
-    table: Table = defaultdict(_Sums)
-    groups: dict[RollupKey, list[Trace]] = defaultdict(list)
+    groups: dict[_Place, _Group] = defaultdict(_Group)
     for fact in facts:
-        base = _base(fact.trace)
-        groups[base].append(fact.trace)
-        table[replace(base, dimension=fact.trace.status.value)].count += 1
-        _add_latencies(table, base, fact.trace)
-        _add_scores(table, base, fact)
-    for base, traces in groups.items():
-        _add_hits(table, base, _with_bounded_names(traces))
-    return [sums.frozen(key) for key, sums in table.items()]
+        trace = fact.trace
+        group = groups[_place(trace)]
+        group.traces.append(trace)
+        group.table[TRACES_METRIC, "", trace.status.value].count += 1
+        _add_latencies(group.table, trace)
+        _add_scores(group.table, fact)
+    for group in groups.values():
+        _add_hits(group.table, _with_bounded_names(group.traces))
+    return [
+        sums.frozen(_key(place, row))
+        for place, group in groups.items()
+        for row, sums in group.table.items()
+    ]
 
 
-def _base(trace: Trace) -> RollupKey:
+def _place(trace: Trace) -> _Place:
+    minute = trace.started_at.replace(second=0, microsecond=0)
+    return (trace.project, trace.app, minute, trace.release or "")
+
+
+def _key(place: _Place, row: _Row) -> RollupKey:
+    project, app, minute, release = place
+    metric, judge, dimension = row
     return RollupKey(
-        project=trace.project,
-        app=trace.app,
-        metric=TRACES_METRIC,
-        minute=trace.started_at.replace(second=0, microsecond=0),
-        release=trace.release or "",
+        project=project,
+        app=app,
+        metric=metric,
+        minute=minute,
+        release=release,
+        judge=judge,
+        dimension=dimension,
     )
 
 
-def _add_latencies(table: Table, base: RollupKey, trace: Trace) -> None:
+def _add_latencies(table: dict[_Row, _Sums], trace: Trace) -> None:
     for metric in LATENCY_METRICS:
         value: float | None = getattr(trace.timings, metric)
         if value is None:
@@ -121,18 +148,17 @@ def _add_latencies(table: Table, base: RollupKey, trace: Trace) -> None:
         if not math.isfinite(value) or value < 0:
             telemetry.dropped("aggregation", "impossible_latency")
             continue
-        sums = table[replace(base, metric=metric)]
         # Values are milliseconds, the bounds of the histogram are seconds.
-        sums.add(value, _LATENCY_BUCKETS_MS)
+        table[metric, "", ""].add(value, _LATENCY_BUCKETS_MS)
 
 
 _LATENCY_BUCKETS_MS: Final = tuple(bound * 1000.0 for bound in LATENCY_BUCKETS_S)
 
 
-def _add_scores(table: Table, base: RollupKey, fact: TraceFacts) -> None:
+def _add_scores(table: dict[_Row, _Sums], fact: TraceFacts) -> None:
     for score in fact.scores:
         judge = str(score.judge) if score.judge is not None else ""
-        sums = table[replace(base, metric=score.metric, judge=judge)]
+        sums = table[score.metric, judge, ""]
         name = score.judge.name if score.judge is not None else ""
         probability = fact.probabilities.get(name, 1.0)
         _add_score(sums, score, probability)
@@ -198,25 +224,23 @@ def _add_pairs(sums: _Sums, score: Score, probability: float, scores: Iterable[S
         sums.moments[keys.pair("jf", cheap)] += corrected * f * (ratio - 1.0)
 
 
-def _add_hits(table: Table, base: RollupKey, traces: Sequence[Trace]) -> None:
-    hits = replace(base, metric=HIT_RATE_METRIC)
+def _add_hits(table: dict[_Row, _Sums], traces: Sequence[Trace]) -> None:
     for basis in ("all", "expected"):
         for (kind, name), counted in hit_counts(traces, basis).items():
-            sums = table[replace(hits, dimension=keys.hit_dimension(kind, name, basis))]
+            sums = table[HIT_RATE_METRIC, "", keys.hit_dimension(kind, name, basis)]
             sums.count += counted.traces
             sums.total += counted.hits
-    routing = replace(base, metric=ROUTING_METRIC)
     for row in confusions(traces):
         for cell in ("tp", "fp", "tn", "fn"):
             count: int = getattr(row, cell)
             if count:
                 dimension = keys.hit_dimension(row.kind, row.name, cell)
-                table[replace(routing, dimension=dimension)].count += count
+                table[ROUTING_METRIC, "", dimension].count += count
     for kind in HitKind:
         labelled = sum(expected_names(trace, kind) is not None for trace in traces)
         if labelled:
             dimension = keys.hit_dimension(kind, "", keys.LABELLED)
-            table[replace(routing, dimension=dimension)].count += labelled
+            table[ROUTING_METRIC, "", dimension].count += labelled
 
 
 def _with_bounded_names(traces: Sequence[Trace]) -> list[Trace]:

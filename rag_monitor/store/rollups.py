@@ -201,27 +201,31 @@ def _clear(connection: Connection, part: Sequence[DirtyMinute]) -> set[_Place]:
         (row.project, row.app, row.minute)
         for row in connection.execute(
             select(dirty_minutes)
-            .where(or_(*(_same_minute(dirty_minutes, item) for item in part)))
+            .where(_same_minutes(dirty_minutes, part))
             .order_by(*dirty_minutes.primary_key.columns)
             .with_for_update()
         )
     }
     present = [item for item in part if (item.project, item.app, item.minute) in marked]
     if present:
+        connection.execute(delete(rollups).where(_same_minutes(rollups, present)))
+        # Versions are random: among these minutes, one that is equal belongs to its minute.
+        unchanged = dirty_minutes.c.version.in_([item.version for item in present])
         connection.execute(
-            delete(rollups).where(or_(*(_same_minute(rollups, item) for item in present)))
+            delete(dirty_minutes).where(_same_minutes(dirty_minutes, present), unchanged)
         )
-        unchanged = (
-            and_(_same_minute(dirty_minutes, item), dirty_minutes.c.version == item.version)
-            for item in present
-        )
-        connection.execute(delete(dirty_minutes).where(or_(*unchanged)))
     return marked
 
 
-def _same_minute(table: Any, item: DirtyMinute) -> Any:
-    return and_(
-        table.c.project == item.project, table.c.app == item.app, table.c.minute == item.minute
+def _same_minutes(table: Any, items: Sequence[DirtyMinute]) -> Any:
+    by_app: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    for item in items:
+        by_app[item.project, item.app].append(item.minute)
+    return or_(
+        *(
+            and_(table.c.project == project, table.c.app == app, table.c.minute.in_(minutes))
+            for (project, app), minutes in by_app.items()
+        )
     )
 
 
@@ -244,6 +248,8 @@ def _dump(rollup: Rollup) -> dict[str, Any]:
 
 
 def _load(row: Any) -> Rollup:
+    # By name through the mapping: `row.count` is a method of tuples.
+    values = row._mapping
     return Rollup(
         key=RollupKey(
             project=row.project,
@@ -254,8 +260,7 @@ def _load(row: Any) -> Rollup:
             judge=row.judge,
             dimension=row.dimension,
         ),
-        # By name through the mapping: `row.count` is a method of tuples.
-        **{sum_: row._mapping[sum_] for sum_ in _SUMS},
+        **{sum_: values[sum_] for sum_ in _SUMS},
         histogram=tuple(row.histogram),
         moments=row.moments,
     )
