@@ -150,7 +150,8 @@ def prompt_key(body: Body) -> str:
     schema = schema_of(body)
     if schema is not None:
         return f"{trace_of(body)} {sorted(schema['properties'])}"
-    return json.dumps(body.get("messages", body.get("input")))
+    # A repair repeats the prompt with the bad reply after it.
+    return json.dumps(body["messages"][:2] if "messages" in body else body.get("input"))
 
 
 def spoilt(kind: str, good: Answer) -> Answer:
