@@ -14,6 +14,9 @@ import unicodedata
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
+from rag_monitor.judges.disguise import readings
+from rag_monitor.language.normalise import to_simplified
+
 _BREAK: Final = "\u2060"
 """Word joiner: invisible, and splits a role token into pieces no template recognises."""
 _ROLE_TOKEN: Final = re.compile(
@@ -122,10 +125,30 @@ _PLEAS: Final = (
         _OPENS_ZH + r"(?:请)?(?:忽略|无视|忘记|抛开)[^。！？\n“”]{0,8}"
         r"(?:以上|上面|之前|先前|前面|所有)[^。！？\n“”]{0,12}(?:指令|标准|要求|规则|提示)"
     ),
+    # A verdict announced instead of asked for, and a grade that something hangs on.
+    re.compile(
+        r"\b(?:result|verdict|conclusion)\W{1,3}(?:is )?(?:fully |all )?(?:supported|grounded)\b"
+        r"|\bonly output\W{1,4}score\W{1,4}1\b"
+        r"|\b(?:this|the) (?:answer|reply|response)\W{1,3}score\W{1,3}1(?:\.0)?\b"
+        r"|\bif (?:this|it) is not (?:graded|judged|scored|marked|rated)\b"
+        r"|\byou (?:are now|receive|get|will get)\b[^.!?\n]{0,40}"
+        r"\b(?:never fails?|grade as|score as|rate as)\b",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"(?:结论|判定|结果)(?:[为是]|[:：])\s*(?:完全)?(?:有依据|可靠|属实)"
+        r"|(?:该|此|本)(?:回答|回复|答案)[^。！？\n]{0,6}[,，]\s*得分(?:[为是]|[:：])\s*1"
+        r"|只需输出[:：]\W{0,4}score\W{1,4}1\b"
+        r"|如果[^。！？\n]{0,6}不(?:判|给|打)(?:对|满|高)"
+        r"|你(?:现在)?(?:是|都会|将会)?[^。！？\n“”]{0,8}从不给低分"
+        r"|每(?:判|给|打)一?个?(?:满分|高分)[^。！？\n“”]{0,6}你"
+    ),
     re.compile(
         r"(?:评审|评分|评测|评判)(?:者|人|员)?须知|审核备注[：:]|系统提示[：:][^。\n]{0,24}判"
     ),
 )
+_LATIN_PLEAS: Final = tuple(plea for plea in _PLEAS if plea.flags & re.IGNORECASE)
+"""Those that can match where there is nothing but ASCII."""
 
 
 def suspicion(texts: Iterable[str]) -> str | None:
@@ -135,7 +158,13 @@ def suspicion(texts: Iterable[str]) -> str | None:
     noticed is not thereby harmless.
     """
     for text in texts:
-        folded = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text[:_MAX_TEXT]))
-        if any(plea.search(folded) for plea in _PLEAS):
+        if any(_pleads(reading) for reading in readings(text[:_MAX_TEXT])):
             return "injection_plea"
     return None
+
+
+def _pleads(reading: str) -> bool:
+    if reading.isascii():
+        return any(plea.search(reading) for plea in _LATIN_PLEAS)
+    folded = to_simplified(unicodedata.normalize("NFKC", _INVISIBLE.sub("", reading)))
+    return any(plea.search(folded) for plea in _PLEAS)
