@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+from abc import ABC, abstractmethod
 from collections.abc import Callable
 from time import perf_counter_ns
 from types import TracebackType
@@ -22,7 +23,7 @@ from rag_monitor.sdk.text import question_of
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Step:
+class Step(ABC):
     """A timed part of a trace."""
 
     __slots__ = ("ended", "error", "kind", "live", "name", "ok", "shared", "started", "timed")
@@ -84,9 +85,9 @@ class Step:
     def _record(self, live: LiveTrace) -> None:
         """Write into the trace what this kind of step means for it."""
 
+    @abstractmethod
     def _again(self) -> Step:
         """A fresh step with the same settings, for each call of a decorated function."""
-        raise NotImplementedError
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Look at the arguments of a decorated call."""

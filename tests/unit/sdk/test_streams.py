@@ -1,0 +1,227 @@
+"""Streamed answers: generators of both kinds keep their protocol and close their trace."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import gc
+import threading
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import pytest
+
+import rag_monitor as rm
+from rag_monitor.testing import InMemoryExporter
+
+
+def test_send_throw_close_and_return_value_pass_through(captured: InMemoryExporter) -> None:
+    log: list[Any] = []
+
+    @rm.trace
+    def answer(question: str) -> Any:
+        try:
+            log.append((yield "one "))
+            try:
+                yield "two"
+            except ValueError as error:
+                log.append(error)
+            yield " three"
+        finally:
+            log.append("closed")
+        return 42
+
+    thrown = ValueError()
+    stream = answer("q")
+    assert (next(stream), stream.send("sent"), stream.throw(thrown)) == ("one ", "two", " three")
+    with pytest.raises(StopIteration) as stop:
+        next(stream)
+    assert stop.value.value == 42
+    assert log == ["sent", thrown, "closed"]
+    (record,) = captured.records
+    assert (record["answer"], record["streamed"], record["status"]) == (
+        "one two three", True, "ok",
+    )  # fmt: skip
+
+
+def test_a_generator_that_ignores_close_fails_as_before(captured: InMemoryExporter) -> None:
+    @rm.trace
+    def answer(question: str) -> Iterator[str]:
+        with contextlib.suppress(GeneratorExit):
+            yield "x"
+        yield "y"
+
+    stream = answer("q")
+    next(stream)
+    with pytest.raises(RuntimeError, match="ignored GeneratorExit"):
+        stream.close()  # type: ignore[attr-defined]
+    stream.close()  # type: ignore[attr-defined]
+
+    assert captured.records[0]["answer"] == "xy"
+
+
+def test_an_abandoned_generator_closes_its_trace(captured: InMemoryExporter) -> None:
+    finals: list[str] = []
+
+    @rm.trace
+    def answer(question: str) -> Iterator[str]:
+        try:
+            yield "so "
+            yield "far"
+        finally:
+            finals.append("ran")
+
+    stream = answer("q")
+    next(stream)
+    del stream
+    gc.collect()
+
+    (record,) = captured.records
+    assert (record["status"], record["answer"], finals) == ("abandoned", "so ", ["ran"])
+
+
+def test_a_generator_that_never_starts_is_no_trace(captured: InMemoryExporter) -> None:
+    @rm.trace
+    def answer(question: str) -> Iterator[str]:
+        yield "x"
+
+    answer("q").close()
+
+    assert captured.records == []
+
+
+def test_a_generator_may_be_closed_from_another_thread(captured: InMemoryExporter) -> None:
+    @rm.trace
+    def answer(question: str) -> Iterator[str]:
+        yield "a"
+        yield "b"
+
+    stream = answer("q")
+    next(stream)
+    thread = threading.Thread(target=stream.close)  # type: ignore[attr-defined]
+    thread.start()
+    thread.join()
+
+    assert captured.records[0]["status"] == "abandoned"
+
+
+def test_the_trace_is_not_current_while_the_consumer_runs(captured: InMemoryExporter) -> None:
+    seen = []
+
+    @rm.trace
+    def answer(question: str) -> Iterator[str]:
+        seen.append(bool(rm.current()))
+        yield "a"
+
+    for _ in answer("q"):
+        seen.append(bool(rm.current()))
+
+    assert seen == [True, False]
+    assert len(captured.records) == 1
+
+
+async def test_async_generators_keep_their_protocol(captured: InMemoryExporter) -> None:
+    @rm.trace
+    async def answer(question: str) -> Any:
+        got = yield "a"
+        try:
+            yield f"b{got}"
+        except KeyError:
+            yield "c"
+
+    stream = answer("q")
+    assert await stream.asend(None) == "a"
+    assert await stream.asend(5) == "b5"
+    assert await stream.athrow(KeyError()) == "c"
+    with pytest.raises(StopAsyncIteration):
+        await anext(stream)
+    assert captured.records[0]["answer"] == "ab5c"
+
+
+async def test_an_async_generator_left_early_runs_its_finally_once(
+    captured: InMemoryExporter,
+) -> None:
+    finals: list[int] = []
+
+    @rm.trace
+    async def answer(question: str) -> AsyncIterator[str]:
+        try:
+            yield "a"
+            yield "b"
+        finally:
+            await asyncio.sleep(0)
+            finals.append(1)
+
+    stream = answer("q")
+    async for _ in stream:
+        break
+    await stream.aclose()  # type: ignore[attr-defined]
+
+    assert finals == [1]
+    assert captured.records[0]["status"] == "abandoned"
+
+
+def test_loop_shutdown_closes_an_open_stream_cleanly(captured: InMemoryExporter) -> None:
+    finals: list[int] = []
+    complaints: list[dict[str, Any]] = []
+    kept: list[Any] = []
+
+    @rm.trace
+    async def answer(question: str) -> AsyncIterator[str]:
+        try:
+            yield "a"
+        finally:
+            finals.append(1)
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda _, c: complaints.append(c))
+        stream = answer("q")
+        kept.append(stream)
+        await anext(stream)
+
+    asyncio.run(main())
+
+    assert (finals, complaints) == ([1], [])
+    assert captured.records[0]["status"] == "abandoned"
+
+
+async def test_cancelling_mid_stream_is_recorded_and_not_swallowed(
+    captured: InMemoryExporter,
+) -> None:
+    started = asyncio.Event()
+
+    @rm.trace
+    async def answer(question: str) -> AsyncIterator[str]:
+        yield "part"
+        started.set()
+        await asyncio.sleep(60)
+        yield "never"
+
+    async def consume() -> None:
+        async for _ in answer("q"):
+            pass
+
+    task = asyncio.create_task(consume())
+    await started.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+
+    (record,) = captured.records
+    assert (record["status"], record["answer"]) == ("cancelled", "part")
+
+
+async def test_concurrent_traces_do_not_mix(captured: InMemoryExporter) -> None:
+    @rm.trace
+    async def answer(question: str) -> str:
+        with rm.retrieval() as found:
+            await asyncio.sleep(0)
+            found.documents = [question]
+        await asyncio.sleep(0)
+        return question
+
+    await asyncio.gather(*(answer(f"q{n}") for n in range(20)))
+
+    records = captured.records
+    assert len({r["trace_id"] for r in records}) == 20
+    assert all(r["contexts"] == [{"content": r["question"]}] for r in records)
