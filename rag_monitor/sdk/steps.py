@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import functools
 import inspect
-from abc import ABC, abstractmethod
 from collections.abc import Callable
 from time import perf_counter_ns
 from types import TracebackType
@@ -23,7 +22,7 @@ from rag_monitor.sdk.text import question_of
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Step(ABC):
+class Step:
     """A timed part of a trace."""
 
     __slots__ = ("ended", "error", "kind", "live", "name", "ok", "shared", "started", "timed")
@@ -85,9 +84,9 @@ class Step(ABC):
     def _record(self, live: LiveTrace) -> None:
         """Write into the trace what this kind of step means for it."""
 
-    @abstractmethod
     def _again(self) -> Step:
         """A fresh step with the same settings, for each call of a decorated function."""
+        return type(self)()
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Look at the arguments of a decorated call."""
