@@ -86,7 +86,7 @@ class Step:
 
     def _again(self) -> Step:
         """A fresh step with the same settings, for each call of a decorated function."""
-        return type(self)()
+        return type(self)(self.kind, self.name)
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Look at the arguments of a decorated call."""

@@ -43,8 +43,8 @@ ASPECTS: Final = frozenset(
 """What the embedded judge answers; it regenerates no questions and writes no text."""
 
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "1"
-"""Grows when a feature means something else under the same name."""
+FEATURES_VERSION: Final = "2"
+"""Grows when the same text and weights score otherwise than before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -63,7 +63,7 @@ def test_the_same_passage_twice_is_two_passages() -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["1," * 9_000, "9" * 9_000, "一" * 9_000, "may 1 " * 2_000, "（1）" * 999, "\0" * 99, "a b " * 999],  # noqa: E501 - one sentence
+    ["1," * 9_000, "9" * 9_000, "一" * 9_000, "may 1 " * 2_000, "（1）" * 99, "\0", "a b " * 99],
 )  # fmt: skip
 def test_noise_of_any_length_is_judged(text: str) -> None:
     judge = EmbeddedJudge()
