@@ -29,13 +29,16 @@ def export_rules(
         bool,
         typer.Option("--prometheus", help="Recording and alerting rules for Prometheus (YAML)."),
     ] = False,
+    every: Annotated[
+        float, typer.Option(min=1, help="With --prometheus: seconds between two evaluations.")
+    ] = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Write all rules as JSON, ready to be edited, checked and kept under version control."""
     with Remote(url, api_key) as monitor:
         rules = _rules_in(monitor.get("/api/v1/rules"), "the monitor's answer")
     if prometheus:
-        text = export_as_prometheus([_rule(item) for item in rules]).rstrip("\n")
+        text = export_as_prometheus([_rule(item) for item in rules], every).rstrip("\n")
     else:
         text = json.dumps({"rules": rules}, ensure_ascii=False, indent=2)
     if output is None:
