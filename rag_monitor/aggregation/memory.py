@@ -81,10 +81,18 @@ class RollupMemory:
     Args:
         source: Where rollups come from.
         options: How much is kept.
+        app: Read the rollups of this app only, and answer for no other; None: of every app.
     """
 
-    def __init__(self, source: RollupSource, options: MemoryOptions | None = None) -> None:
+    def __init__(
+        self,
+        source: RollupSource,
+        options: MemoryOptions | None = None,
+        *,
+        app: str | None = None,
+    ) -> None:
         self._source = source
+        self._app = app
         self._options = options or MemoryOptions()
         self._columns: dict[tuple[str, str], _Column] = defaultdict(_Column)
         self._lock = threading.Lock()
@@ -141,7 +149,8 @@ class RollupMemory:
     ) -> Sequence[Rollup]:
         """The rollups whose minute lies in the window; None does not filter."""
         with self._lock:
-            column = self._column(project, window, metric) if app is not None else None
+            mine = app is not None and self._app in (None, app)
+            column = self._column(project, window, metric) if mine else None
             if column is None or app is None:
                 return self._source.load(project, window, app, metric, release, judge)
             return [
@@ -162,7 +171,8 @@ class RollupMemory:
     ) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one."""
         with self._lock:
-            column = self._column(project, window, metric)
+            mine = self._app in (None, app)
+            column = self._column(project, window, metric) if mine else None
             if column is None:
                 return self._source.load(project, window, app, metric, release, judge)
             return [
@@ -200,7 +210,7 @@ class RollupMemory:
         return sum(len(column.minutes) for column in self._columns.values())
 
     def _read(self, column: _Column, project: str, metric: str, window: Window) -> None:
-        column.put(self._source.load(project, window, None, metric))
+        column.put(self._source.load(project, window, self._app, metric))
 
     def _reread(self, column: _Column, project: str, metric: str) -> None:
         """Read the minutes again that were recomputed since they were read."""

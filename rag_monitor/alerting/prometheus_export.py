@@ -24,17 +24,19 @@ _LATENCIES: Final = {
 _OFFSETS: Final = {"previous_window": ("1h", "hour"), "last_week": ("1w", "week")}
 
 
-def export_rules(rules: Sequence[AlertRule]) -> str:
+def export_rules(rules: Sequence[AlertRule], every_s: float = 60.0) -> str:
     """A rule file for Prometheus, as YAML.
 
     Args:
         rules: Of one project; disabled ones are left out.
+        every_s: How often Prometheus evaluates them, whole seconds, 1 or more.
     """
+    every = _duration(max(1.0, every_s))
     groups = [
-        {"name": "rag_monitor_recording", "interval": "1m", "rules": _recording()},
+        {"name": "rag_monitor_recording", "interval": every, "rules": _recording()},
         {
             "name": "rag_monitor_rules",
-            "interval": "1m",
+            "interval": every,
             "rules": [_alerting(rule) for rule in rules if rule.enabled],
         },
         {"name": "rag_monitor_self", "interval": "30s", "rules": _own()},

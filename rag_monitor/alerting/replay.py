@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import Final
 
 from rag_monitor.alerting.evaluator import Evaluator, slot
 from rag_monitor.alerting.lifecycle import step
@@ -24,13 +27,42 @@ class Episode:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AppReplay:
+    """What a rule would have done on one app."""
+
+    looks: int = 0
+    untold: int = 0
+    """Looks that could not tell: too little data. Near `looks`, the rule is blind."""
+    episodes: tuple[Episode, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Replay:
     """What a rule would have done."""
 
-    looks: int
-    untold: int
-    """Looks that could not tell: too little data. Near `looks`, the rule is blind."""
-    episodes: tuple[Episode, ...]
+    since: datetime
+    until: datetime
+    every: timedelta
+    apps: Mapping[str, AppReplay] = field(default_factory=dict)
+
+    @property
+    def looks(self) -> int:
+        """Looks on all apps."""
+        return sum(app.looks for app in self.apps.values())
+
+    @property
+    def untold(self) -> int:
+        """Looks that could not tell."""
+        return sum(app.untold for app in self.apps.values())
+
+    @property
+    def episodes(self) -> tuple[Episode, ...]:
+        """Every time it would have fired, app by app."""
+        return tuple(episode for app in self.apps.values() for episode in app.episodes)
+
+
+MAX_LOOKS: Final = 20_000
+"""Of one replay, over all apps; beyond it looks are made less often."""
 
 
 def replay(
@@ -41,6 +73,7 @@ def replay(
     *,
     every: timedelta = timedelta(minutes=5),
     options: AlertOptions | None = None,
+    source_of: Callable[[str], EstimateSource] | None = None,
 ) -> Replay:
     """Run a rule over the past, with its hold and keep times. Changes and announces nothing.
 
@@ -49,30 +82,56 @@ def replay(
         estimates: Answers about past windows, as far as rollups are kept.
         since: First look.
         until: No look after this.
-        every: Between looks; at least a minute, as numbers are kept by the minute.
+        every: Between looks; at least a minute, as numbers are kept by the minute. Longer where
+            there would be more than `MAX_LOOKS`; the result says how long.
         options: Limits.
+        source_of: Answers about one app, made when its turn comes; None: `estimates` does.
     """
     if every < timedelta(minutes=1):
         raise ValueError("looks less than a minute apart would see the same numbers")
-    evaluator = Evaluator(estimates, options or AlertOptions())
+    limits = options or AlertOptions()
+    apps = Evaluator(estimates, limits).apps(rule)
+    source = source_of or (lambda _: estimates)
+    steps = (until - since) / every * len(apps)
+    if steps > MAX_LOOKS:
+        minutes = math.ceil(every / timedelta(minutes=1) * steps / MAX_LOOKS)
+        every = timedelta(minutes=minutes)
+    return Replay(
+        since=since,
+        until=until,
+        every=every,
+        apps={
+            app: _replay(Evaluator(source(app), limits), rule, app, since, until, every)
+            for app in apps
+        },
+    )
+
+
+def _replay(
+    evaluator: Evaluator,
+    rule: AlertRule,
+    app: str,
+    since: datetime,
+    until: datetime,
+    every: timedelta,
+) -> AppReplay:
     episodes: list[Episode] = []
     looks = untold = 0
-    for app in evaluator.apps(rule):
-        alert: Alert | None = None
-        now = slot(since, 60.0)
-        while now <= until:
-            finding = evaluator.look(rule, app, now)
-            looks += 1
-            untold += finding.active is None
-            alert = step(rule, app, alert, finding, now, mute=True).alert
-            if alert is not None and alert.state is AlertState.RESOLVED:
-                episodes.append(_episode(alert))
-            if alert is not None and alert.state not in (AlertState.PENDING, AlertState.FIRING):
-                alert = None
-            now += every
-        if alert is not None and alert.state is AlertState.FIRING:
+    alert: Alert | None = None
+    now = slot(since, 60.0)
+    while now <= until:
+        finding = evaluator.look(rule, app, now)
+        looks += 1
+        untold += finding.active is None
+        alert = step(rule, app, alert, finding, now, mute=True).alert
+        if alert is not None and alert.state is AlertState.RESOLVED:
             episodes.append(_episode(alert))
-    return Replay(looks=looks, untold=untold, episodes=tuple(episodes))
+        if alert is not None and alert.state not in (AlertState.PENDING, AlertState.FIRING):
+            alert = None
+        now += every
+    if alert is not None and alert.state is AlertState.FIRING:
+        episodes.append(_episode(alert))
+    return AppReplay(looks=looks, untold=untold, episodes=tuple(episodes))
 
 
 def _episode(alert: Alert) -> Episode:

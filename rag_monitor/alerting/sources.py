@@ -48,6 +48,10 @@ class RollupEstimates(Estimates):
         self._traces = traces
         self._budget = budget
 
+    def reading(self, source: RollupSource) -> RollupEstimates:
+        """The same, from another source of rollups."""
+        return RollupEstimates(source, self._traces, budget=self._budget, options=self._options)
+
     def apps(self, project: str) -> Sequence[str]:
         """The applications whose traces are still kept."""
         return self._traces.app_names(project)

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from rag_monitor.alerting.prometheus_export import export_rules as export_as_prometheus
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url, explain, refusal
+from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
 from rag_monitor.errors import ConfigurationError
 
 app = typer.Typer(help="Export and check alert rules.", no_args_is_help=True)
@@ -22,12 +25,22 @@ def export_rules(
     ] = None,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    prometheus: Annotated[
+        bool,
+        typer.Option("--prometheus", help="Recording and alerting rules for Prometheus (YAML)."),
+    ] = False,
+    every: Annotated[
+        float, typer.Option(min=1, help="With --prometheus: seconds between two evaluations.")
+    ] = 60.0,
     as_json: AsJson = False,
 ) -> None:
     """Write all rules as JSON, ready to be edited, checked and kept under version control."""
     with Remote(url, api_key) as monitor:
         rules = _rules_in(monitor.get("/api/v1/rules"), "the monitor's answer")
-    text = json.dumps({"rules": rules}, ensure_ascii=False, indent=2)
+    if prometheus:
+        text = export_as_prometheus([_rule(item) for item in rules], every).rstrip("\n")
+    else:
+        text = json.dumps({"rules": rules}, ensure_ascii=False, indent=2)
     if output is None:
         print_line(text)
         return
@@ -41,11 +54,17 @@ def export_rules(
 @app.command("check")
 def check_rules(
     file: Annotated[Path, typer.Argument(help="JSON file as `rules export` writes it.")],
+    days: Annotated[
+        float, typer.Option(min=0, max=30, help="Stored history to run each rule on; 0: none.")
+    ] = 1.0,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     as_json: AsJson = False,
 ) -> None:
-    """Say of each rule in a file whether it can work, without saving it; exit 1 if one cannot."""
+    """Say of each rule in a file whether it can work, and how often it would have fired.
+
+    Nothing is saved or announced; exit 1 if a rule cannot work.
+    """
     try:
         content = json.loads(file.read_text(encoding="utf-8"))
     except ValueError as error:
@@ -54,26 +73,57 @@ def check_rules(
         ) from None
     rules = _rules_in(content, str(file))
     with Remote(url, api_key) as monitor:
-        verdicts = [_verdict(monitor, rule) for rule in rules]
+        verdicts = [_verdict(monitor, rule, days) for rule in rules]
     wrong = [verdict for verdict in verdicts if not verdict["ok"]]
     if as_json:
         print_json({"ok": not wrong, "rules": verdicts})
     else:
-        for verdict in wrong:
-            print_line(f"{verdict['name']}: {verdict['reason']}")
+        for verdict in verdicts:
+            for line in _told(verdict):
+                print_line(line)
         print_line(f"{len(rules) - len(wrong)} of {len(rules)} rules are in order")
     if wrong:
         raise typer.Exit(1)
 
 
-def _verdict(monitor: Remote, rule: dict[str, Any]) -> dict[str, Any]:
-    reply = monitor.send_safely("POST", "/api/v1/rules/check", json=rule)
+def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, Any]:
+    reply = monitor.send_safely(
+        "POST", "/api/v1/rules/check", json=rule, params={"days": days}, timeout=600.0
+    )
     name = rule.get("name", "(no name)")
     if reply.is_success:
-        return {"name": name, "ok": True, "reason": None}
+        return {"name": name, "ok": True, "reason": None, "history": reply.json().get("history")}
     if reply.status_code in (400, 422):
-        return {"name": name, "ok": False, "reason": explain(reply)}
+        return {"name": name, "ok": False, "reason": explain(reply), "history": None}
     raise refusal(reply)
+
+
+def _told(verdict: dict[str, Any]) -> list[str]:
+    """A verdict in lines for people."""
+    if not verdict["ok"]:
+        return [f"{verdict['name']}: {verdict['reason']}"]
+    history = verdict["history"]
+    if history is None:
+        return []
+    if not history["apps"]:
+        return [f"{verdict['name']}: no application has sent traces yet"]
+    return [
+        f"{verdict['name']}, {app}: would have fired {found['fired']} times in {found['looks']} "
+        f"looks ({found['untold']} could not tell)"
+        for app, found in history["apps"].items()
+    ]
+
+
+def _rule(item: dict[str, Any]) -> AlertRule:
+    """A rule as the API writes it."""
+    known = {field.name for field in fields(AlertRule)} - {"project"}
+    values = {name: value for name, value in item.items() if name in known}
+    values |= {
+        "kind": RuleKind(item["kind"]),
+        "severity": Severity(item.get("severity", Severity.PAGE)),
+        "notifiers": tuple(item.get("notifiers", ())),
+    }
+    return AlertRule(**values)
 
 
 def _rules_in(content: Any, where: str) -> list[dict[str, Any]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
 from typing import Literal
 from urllib.parse import urlsplit
 
+from rag_monitor.alerting.replay import Replay
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.clock import Clock, SystemClock
 from rag_monitor.errors import ConfigurationError
@@ -116,5 +118,7 @@ class Services:
     """Makes evidence that still waits known as traces, so that erasing a user finds all of it."""
     try_rule: Callable[[AlertRule], Mapping[str, Finding]] | None = None
     """What a rule would find right now, by app; None: dry runs are not offered."""
+    replay_rule: Callable[[AlertRule, datetime, datetime], Replay] | None = None
+    """What a rule would have done on stored history; None: replays are not offered."""
     options: ServerOptions = field(default_factory=ServerOptions)
     clock: Clock = field(default_factory=SystemClock)

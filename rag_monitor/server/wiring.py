@@ -50,6 +50,7 @@ def wire_services(
         ),
         check_rule=check_rule,
         try_rule=workshop.try_rule,
+        replay_rule=workshop.replay_rule,
         metrics_text=lambda: render(collector)[0],
         health=lambda: _health(store, clock),
         judges=_judges(workshop),

@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
-from rag_monitor.aggregation.memory import RollupMemory
+from rag_monitor.aggregation.memory import MemoryOptions, RollupMemory
+from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.notifiers.registry import build_all
 from rag_monitor.alerting.outbox import Dispatcher
+from rag_monitor.alerting.replay import Replay, replay
 from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.config import Settings
 from rag_monitor.domain.alert import AlertRule, Finding
@@ -31,6 +34,7 @@ class Workshop:
     """What works in this process; without a worker it only answers questions."""
 
     estimates: RollupEstimates
+    rollups: RollupSource
     engine: AlertEngine
     plan: EvaluationPlan | None = None
     dispatcher: Dispatcher | None = None
@@ -46,6 +50,17 @@ class Workshop:
     def try_rule(self) -> Callable[[AlertRule], Mapping[str, Finding]]:
         """What a rule would find right now, by app."""
         return self.engine.try_rule
+
+    def replay_rule(self, rule: AlertRule, since: datetime, until: datetime) -> Replay:
+        """What a rule would have done on stored history."""
+
+        def source_of(app: str) -> RollupEstimates:
+            # One app at a time, every minute of it read once: memory stays small.
+            memory = RollupMemory(self.rollups, MemoryOptions(kept=timedelta(days=400)), app=app)
+            memory.begin(until)
+            return self.estimates.reading(memory)
+
+        return replay(rule, self.estimates, since, until, source_of=source_of)
 
     async def close(self) -> None:
         """Release the judges and the channels."""
@@ -92,7 +107,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         before_save=leadership.require,
     )
     if settings.role not in ("all", "worker"):
-        return Workshop(estimates=estimates, engine=engine)
+        return Workshop(estimates=estimates, rollups=store.rollups, engine=engine)
     plan = create_plan(settings, store)
     dispatcher = Dispatcher(store.outbox, channels, clock)
     jobs = Jobs(
@@ -108,6 +123,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
     )
     return Workshop(
         estimates=estimates,
+        rollups=store.rollups,
         engine=engine,
         plan=plan,
         dispatcher=dispatcher,

@@ -63,12 +63,26 @@ def replace_rules(services: ServicesOf, caller: Writer, given: RulesIn) -> Rules
 
 
 @router.post("/rules/check")
-def check_rule(services: ServicesOf, caller: Reader, given: RuleIn) -> RuleChecked:
-    """Say whether a rule can work, and what it would find right now. Saves nothing."""
+def check_rule(
+    services: ServicesOf,
+    caller: Reader,
+    given: RuleIn,
+    days: Annotated[
+        float, Query(ge=0, le=30, description="Stored history to run the rule on; 0: none.")
+    ] = 0.0,
+) -> RuleChecked:
+    """Say whether a rule can work, what it would find now, and how often it would have fired.
+
+    Saves and announces nothing.
+    """
     rule = given.to_domain(caller.project)
     services.check_rule(rule)
     findings = services.try_rule(rule) if services.try_rule is not None else None
-    return RuleChecked.from_domain(rule, findings)
+    replayed = None
+    if days > 0 and services.replay_rule is not None:
+        now = services.clock.now()
+        replayed = services.replay_rule(rule, now - timedelta(days=days), now)
+    return RuleChecked.from_domain(rule, findings, replayed)
 
 
 @router.get("/alerts")

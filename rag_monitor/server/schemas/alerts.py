@@ -8,6 +8,7 @@ from typing import Annotated
 
 from pydantic import Field
 
+from rag_monitor.alerting.replay import Replay
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Severity, Silence
 from rag_monitor.server.schemas.values import (
     Given,
@@ -133,6 +134,57 @@ class FindingOut(Wire):
         )
 
 
+class EpisodeOut(Wire):
+    """One time the rule would have fired."""
+
+    fired_at: datetime
+    resolved_at: datetime | None = Field(description="null: it would still fire.")
+    summary: str
+
+
+class AppHistoryOut(Wire):
+    """What the rule would have done on one app."""
+
+    looks: int
+    untold: int = Field(description="Looks that could not tell; near `looks` the rule is blind.")
+    fired: int
+    episodes: list[EpisodeOut] = Field(description="The newest 20.")
+
+
+class HistoryOut(Wire):
+    """The rule run over stored history, with its hold and keep times."""
+
+    since: datetime
+    until: datetime
+    every_s: float = Field(description="Between two looks.")
+    apps: dict[str, AppHistoryOut]
+
+    @classmethod
+    def from_domain(cls, replay: Replay) -> HistoryOut:
+        """The replay as it goes out."""
+        return cls(
+            since=replay.since,
+            until=replay.until,
+            every_s=replay.every.total_seconds(),
+            apps={
+                name: AppHistoryOut(
+                    looks=app.looks,
+                    untold=app.untold,
+                    fired=len(app.episodes),
+                    episodes=[
+                        EpisodeOut(
+                            fired_at=episode.fired_at,
+                            resolved_at=episode.resolved_at,
+                            summary=episode.summary,
+                        )
+                        for episode in app.episodes[-20:]
+                    ],
+                )
+                for name, app in replay.apps.items()
+            },
+        )
+
+
 class RuleChecked(Wire):
     """The rule can work; `findings` is what it would say now."""
 
@@ -141,9 +193,17 @@ class RuleChecked(Wire):
     findings: dict[str, FindingOut] | None = Field(
         description="By app; null when dry runs are not offered."
     )
+    history: HistoryOut | None = Field(
+        default=None, description="null unless `days` was given, or where it is not offered."
+    )
 
     @classmethod
-    def from_domain(cls, rule: AlertRule, findings: Mapping[str, Finding] | None) -> RuleChecked:
+    def from_domain(
+        cls,
+        rule: AlertRule,
+        findings: Mapping[str, Finding] | None,
+        history: Replay | None = None,
+    ) -> RuleChecked:
         """The outcome as it goes out."""
         return cls(
             ok=True,
@@ -151,6 +211,7 @@ class RuleChecked(Wire):
             findings=None
             if findings is None
             else {app: FindingOut.from_domain(f) for app, f in findings.items()},
+            history=None if history is None else HistoryOut.from_domain(history),
         )
 
 
