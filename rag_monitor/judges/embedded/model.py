@@ -121,7 +121,7 @@ _FLOORS: Final = (
     ("numbers_missing", 1.8, 1.3, 0.2, "number_mismatch"),
     ("units_changed", 1.7, 1.2, 0.4, "unit_mismatch"),
     ("dates_missing", 1.8, 1.3, 0.2, "date_mismatch"),
-    ("names_missing", 1.6, 0.9, 0.5, "name_not_found"),
+    ("names_missing", 1.8, 0.9, 0.25, "name_not_found"),
     ("negation", 1.7, 0.7, 0.6, "negation"),
     ("opposites", 1.7, 1.0, 0.6, "opposite"),
     ("substituted", 1.6, -9.0, 0.0, "changed_word"),
