@@ -10,9 +10,11 @@ from sqlalchemy import Connection, delete, select
 
 from rag_monitor.domain.alert import Alert, AlertState, Notification, Silence
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.stored import Lease
 from rag_monitor.errors import NotFound
 from rag_monitor.store.alert_rows import dump_alert, load_alert
 from rag_monitor.store.engine import Database
+from rag_monitor.store.leases import require_held
 from rag_monitor.store.outbox import enqueue
 from rag_monitor.store.tables import alerts, silences
 
@@ -45,14 +47,30 @@ class Alerts:
         with self._database.read() as connection:
             return _get(connection, project, id)
 
-    def save(self, changed: Sequence[Alert], notifications: Sequence[Notification] = ()) -> None:
+    def save(
+        self,
+        changed: Sequence[Alert],
+        notifications: Sequence[Notification] = (),
+        *,
+        lease: Lease | None = None,
+    ) -> None:
         """Save alerts and what is to be sent about them, all or nothing.
 
         A notification whose (project, channel, dedup_key) is known is not queued again. An
         acknowledgement that arrived meanwhile is kept.
+
+        Args:
+            changed: Alerts as they are now.
+            notifications: What is to be sent.
+            lease: Save only while this lease is held.
+
+        Raises:
+            LeaseLost: Somebody else has the lease; nothing is saved.
         """
 
         def work(connection: Connection) -> None:
+            if lease is not None:
+                require_held(connection, lease)
             for alert in sorted(changed, key=lambda item: (item.project, item.id)):
                 self._put(connection, _with_acknowledgement(connection, alert))
             enqueue(self._database, connection, notifications)

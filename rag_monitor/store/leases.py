@@ -92,10 +92,28 @@ class Leases:
         self._database.transact(lambda connection: connection.execute(statement))
 
     def _now(self, connection: Connection) -> datetime:
-        if not self._database.is_postgresql:
-            return self._clock.now()
-        moment: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
-        return moment
+        return database_now(self._database, connection, self._clock)
+
+
+def database_now(database: Database, connection: Connection, clock: Clock) -> datetime:
+    """The database's time; on SQLite its only process's."""
+    if not database.is_postgresql:
+        return clock.now()
+    moment: datetime = connection.execute(text("SELECT clock_timestamp()")).scalar_one()
+    return moment
+
+
+def require_held(connection: Connection, lease: Lease) -> None:
+    """Make a transaction depend on a lease: nobody can take it over before the commit.
+
+    That it has run out does not matter as long as nobody else took it.
+
+    Raises:
+        LeaseLost: Somebody else has it.
+    """
+    held = select(leases.c.token).where(*_held_by(lease)).with_for_update()
+    if connection.execute(held).first() is None:
+        raise LeaseLost("another process leads by now; what was found is dropped")
 
 
 def _held_by(lease: Lease) -> tuple[Any, ...]:

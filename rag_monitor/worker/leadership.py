@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Protocol
 
+from rag_monitor.domain.alert import Alert, AlertState, Notification
 from rag_monitor.domain.stored import Lease
 from rag_monitor.errors import LeaseLost, StoreUnavailable
 
@@ -47,6 +49,11 @@ class Leadership:
         """True while the lease is ours as far as we know; saves are fenced by its token."""
         return self._lease is not None
 
+    @property
+    def lease(self) -> Lease | None:
+        """The lease by which this process leads, as far as it knows."""
+        return self._lease
+
     def hold(self) -> bool:
         """Acquire or renew; True when this process leads afterwards."""
         try:
@@ -82,3 +89,49 @@ class Leadership:
         except (LeaseLost, StoreUnavailable) as error:
             _log.debug("the leader lease ran out by itself: %s", error)
         self._lease = None
+
+
+class AlertRows(Protocol):
+    """Where alerts are kept."""
+
+    def load(self, project: str | None = None, state: AlertState | None = None) -> list[Alert]:
+        """Alerts; None does not filter."""
+        ...
+
+    def save(
+        self,
+        changed: Sequence[Alert],
+        notifications: Sequence[Notification] = (),
+        *,
+        lease: Lease | None = None,
+    ) -> None:
+        """Save, but only while the lease is held."""
+        ...
+
+
+class FencedAlerts:
+    """Alerts that only the leader can save, however long it was held up before.
+
+    Args:
+        rows: Where they are kept.
+        leadership: Whether this process leads.
+    """
+
+    def __init__(self, rows: AlertRows, leadership: Leadership) -> None:
+        self._rows = rows
+        self._leadership = leadership
+
+    def load(self, project: str | None = None, state: AlertState | None = None) -> list[Alert]:
+        """Alerts; None does not filter."""
+        return self._rows.load(project, state)
+
+    def save(self, changed: Sequence[Alert], notifications: Sequence[Notification] = ()) -> None:
+        """Save alerts and outbox rows in a transaction that holds on to the lease.
+
+        Raises:
+            LeaseLost: Another process leads; nothing is saved.
+        """
+        lease = self._leadership.lease
+        if lease is None:
+            raise LeaseLost("another process leads by now; what was found is dropped")
+        self._rows.save(changed, notifications, lease=lease)

@@ -25,7 +25,7 @@ from rag_monitor.store.store import Store
 from rag_monitor.worker.exporting import ScoreExport
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.judging import EMBEDDED, LEXICAL, create_plan
-from rag_monitor.worker.leadership import Leadership
+from rag_monitor.worker.leadership import FencedAlerts, Leadership
 from rag_monitor.worker.lifecycle import Worker
 
 
@@ -99,7 +99,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
     engine = AlertEngine(
         RollupEstimates(memory, store.traces, budget=budget),
         store.rules,
-        store.alerts,
+        FencedAlerts(store.alerts, leadership),
         clock,
         settings.alerts,
         silences=store.silences,
