@@ -4,10 +4,12 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
+CHAOS_ARGS ?=
+FUZZ_ARGS ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-thorough check lint format types imports clean
+.PHONY: help demo test test-thorough chaos fuzz check secrets audit lint format types imports clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -36,7 +38,13 @@ test: $(VENV)/.test ## run every test (SQLite, and PostgreSQL where one answers)
 test-thorough: $(VENV)/.test ## 10,000 hostile objects and handlers through the SDK; minutes
 	@$(BIN)/python -m pytest tests/unit/sdk/test_hostile.py --hypothesis-profile=thorough --timeout=3600 $(PYTEST_ARGS)
 
-check: $(VENV)/.test lint types imports ## everything that reads the code without running it
+chaos: $(VENV)/.test ## hurt a whole deployment for ten minutes; needs PostgreSQL's programs, better with a C compiler
+	@$(BIN)/python -m tests.chaos.run $(CHAOS_ARGS)
+
+fuzz: $(VENV)/.test ## 10,000 generated requests per database against the OpenAPI document; half an hour
+	@$(BIN)/python -m tests.security.fuzz $(FUZZ_ARGS)
+
+check: $(VENV)/.test lint types imports secrets audit ## everything that reads the code without running it
 
 lint: $(VENV)/.test
 	@$(BIN)/ruff check .
@@ -47,6 +55,12 @@ types: $(VENV)/.test
 
 imports: $(VENV)/.test
 	@$(BIN)/lint-imports
+
+secrets: $(VENV)/.test
+	@$(BIN)/python -m tests.security.secret_scan
+
+audit: $(VENV)/.test
+	@$(BIN)/python -m tests.security.dependency_audit
 
 format: $(VENV)/.test ## rewrite the code in the house format
 	@$(BIN)/ruff check --fix .

@@ -43,10 +43,24 @@ WARM_UP_S = 2.0
 
 
 class Template:
-    """A request of our SDK's with `count` traces, and where its ids stand."""
+    """A request of our SDK's with `count` traces, and where its ids stand.
 
-    def __init__(self, count: int) -> None:
-        self.body = bytearray(_request(count))
+    Args:
+        count: Traces in it.
+        passages: Passages of each trace.
+        words: Words of each passage.
+        question: What is asked; `{}` stands for the trace's id.
+    """
+
+    def __init__(
+        self,
+        count: int,
+        *,
+        passages: int = 5,
+        words: int = 200,
+        question: str = "How long does the standard warranty last?",
+    ) -> None:
+        self.body = bytearray(_request(count, passages, words, question))
         self.count = count
         self._spots: list[tuple[int, list[int]]] = []
         for number in range(count):
@@ -71,7 +85,7 @@ class Template:
         return body
 
 
-def _request(count: int) -> bytes:
+def _request(count: int, passages: int, length: int, question: str) -> bytes:
     """What the SDK sends for `count` answered questions with different passages."""
     from rag_monitor.testing import InMemoryExporter
 
@@ -80,7 +94,8 @@ def _request(count: int) -> bytes:
     words = ["".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(3000)]
     with InMemoryExporter(app="bench", max_queue=count + 1) as captured:
         for number in range(count):
-            _record(captured.client, _id(number), draw, words)
+            texts = [" ".join(draw.choices(words, k=length)) for _ in range(passages)]
+            _record(captured.client, _id(number), draw, question, texts)
         captured.client.flush(30.0)
         bodies = captured.bodies("/v1/traces")
     if len(bodies) != 1:
@@ -88,17 +103,18 @@ def _request(count: int) -> bytes:
     return bodies[0]
 
 
-def _record(client: Any, trace_id: int, draw: random.Random, words: list[str]) -> None:
+def _record(
+    client: Any, trace_id: int, draw: random.Random, question: str, texts: list[str]
+) -> None:
     from rag_monitor.sdk.record import LiveTrace
     from rag_monitor.sdk.steps import RetrievalStep
 
     live = LiveTrace(client, "answer", trace_id, draw.getrandbits(64) | 1)
-    live.question = "How long does the standard warranty last?"
+    live.question = question.format(trace_id.to_bytes(16, "big").hex())
     step = RetrievalStep("manuals", None, False)
     step.live, step.started = live, live.started
     step.documents = [
-        {"id": f"doc-{n}", "content": " ".join(draw.choices(words, k=200)), "score": 0.9 - n / 10}
-        for n in range(5)
+        {"id": f"doc-{n}", "content": text, "score": 0.9 - n / 10} for n, text in enumerate(texts)
     ]
     step.__exit__(None, None, None)
     live.answer = "The standard warranty lasts 24 months from the day of purchase. " * 5

@@ -1,12 +1,15 @@
 """What faults of a model server cost: lost and wrong results, ours beside Ragas.
 
-    python -m benchmarks.judge_faults [--only NAME …] [--ragas-python /path/to/python]
+    python -m benchmarks.judge_faults [--only NAME …] [--seeds 7 8 9] [--timeout 2]
+        [--ragas-python /path/to/python] [--ragas-apis collections legacy]
 
-Prints one JSON object. 100 traces with four metrics each are judged with the DEFAULT limits while
-the server misbehaves by a script; a result is lost when it has no number, wrong when its number
-differs from that of a faultless run. `ragas_published` quotes measurements of Ragas 0.4.3 (400
-results, hangs with a timeout of 2 s). With `--ragas-python`, an environment with ragas 0.4.3, Ragas
-runs under the same faults in the same call, its client's timeout set to ours.
+Prints one JSON line per run and in the end one JSON object. 100 traces with four metrics each are
+judged with the default limits, but for the time allowed to one request (`--timeout`, the same on
+both sides), while the server misbehaves by a script; a result is lost when it has no number, wrong
+when its number differs from that of a faultless run. `ragas_published` quotes measurements of Ragas
+0.4.3 (400 results, hangs with a timeout of 2 s). With `--ragas-python`, an environment with ragas
+0.4.3 (see benchmarks/README.md), Ragas runs under the same faults in the same call: "collections"
+awaits every metric, "legacy" is one `evaluate()`.
 """
 
 from __future__ import annotations
@@ -79,12 +82,14 @@ SCENARIOS: Mapping[str, Scenario] = {
     "wrong language": Scenario(faults=("wrong language",)),
     "wrong count": Scenario(faults=("wrong count",)),
     "all eight": Scenario(faults=ALL),
+    "all but drip": Scenario(faults=tuple(kind for kind in ALL if kind != "drip")),
     "malformed, persistent": Scenario(
         faults=("malformed",), persistent=True, ragas_published="25; 42 (batch: 300)"
     ),
     "500, persistent": Scenario(
         faults=("500",), persistent=True, ragas_published="42; 42 (batch: 300)"
     ),
+    "hang, persistent": Scenario(faults=("hang",), persistent=True),
     "503 for 10 s": Scenario(outage=(503, 10.0), ragas_published="112; 23"),
     "429 for 10 s": Scenario(outage=(429, 10.0), ragas_published="3; 23"),
     "429 for 60 s": Scenario(outage=(429, 60.0), ragas_published="3; 84"),
@@ -204,9 +209,12 @@ def traces() -> list[Trace]:
     ]
 
 
-async def judged(url: str, sample: Sequence[Trace]) -> tuple[list[dict[str, float]], Counter[str]]:
+async def judged(
+    url: str, sample: Sequence[Trace], timeout_s: float
+) -> tuple[list[dict[str, float]], Counter[str]]:
     """Per trace the metrics that got a number, and why others got none."""
-    judge = create({"base_url": url, "model": "stub", "embedding_model": "stub", "probe_every": 0})
+    settings = {"base_url": url, "model": "stub", "embedding_model": "stub", "probe_every": 0}
+    judge = create(settings | {"limits": {"attempt_timeout_s": timeout_s}})
     requests = [build_request(trace, aspects_for(METRICS)) for trace in sample]
     try:
         results = await judge.judge_many(requests)
@@ -229,12 +237,14 @@ async def judged(url: str, sample: Sequence[Trace]) -> tuple[list[dict[str, floa
     return found, reasons
 
 
-async def ours(scenario: Scenario, truth: Sequence[Mapping[str, float]]) -> dict[str, Any]:
+async def ours(
+    scenario: Scenario, seed: int, timeout_s: float, truth: Sequence[Mapping[str, float]]
+) -> dict[str, Any]:
     """Our judge under one scenario."""
-    script = Misbehaving(scenario, seed=7)
+    script = Misbehaving(scenario, seed)
     began = time.monotonic()
     async with StubServer(script, keep=False) as server:
-        found, reasons = await judged(server.url, traces())
+        found, reasons = await judged(server.url, traces(), timeout_s)
         calls = server.count
     lost = sum(len(METRICS) - len(numbers) for numbers in found)
     wrong = sum(
@@ -253,9 +263,11 @@ async def ours(scenario: Scenario, truth: Sequence[Mapping[str, float]]) -> dict
     }
 
 
-async def ragas(scenario: Scenario, python: str, timeout_s: float) -> dict[str, Any]:
-    """Ragas' collections metrics under the same scenario, in its own environment."""
-    script: Script = Misbehaving(scenario, seed=7)
+async def ragas(
+    scenario: Scenario, seed: int, timeout_s: float, python: str, api: str
+) -> dict[str, Any]:
+    """Ragas' metrics under the same scenario, in its own environment."""
+    script: Script = Misbehaving(scenario, seed)
     began = time.monotonic()
     async with StubServer(script, keep=False) as server:
         process = await asyncio.create_subprocess_exec(
@@ -264,6 +276,7 @@ async def ragas(scenario: Scenario, python: str, timeout_s: float) -> dict[str, 
             server.url,
             str(TRACES),
             str(timeout_s),
+            api,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
         )
@@ -274,20 +287,32 @@ async def ragas(scenario: Scenario, python: str, timeout_s: float) -> dict[str, 
         return figures | {"calls": server.count, "seconds": round(time.monotonic() - began, 1)}
 
 
+def told(scenario: str, seed: int, who: str, figures: dict[str, Any]) -> dict[str, Any]:
+    """Print a finished run at once: a long series may be cut short."""
+    print(json.dumps({"scenario": scenario, "seed": seed, "who": who} | figures), flush=True)
+    return figures
+
+
 async def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """All chosen scenarios; ours side by side, Ragas one after the other."""
+    """All chosen scenarios, one run after the other so that they do not slow each other down."""
     async with StubServer(truthful, keep=False) as server:
-        truth, reasons = await judged(server.url, traces())
+        truth, reasons = await judged(server.url, traces(), timeout_s=60.0)
     assert not reasons, reasons
-    chosen = {n: s for n, s in SCENARIOS.items() if not options.only or n in options.only}
-    figures = await asyncio.gather(*(ours(scenario, truth) for scenario in chosen.values()))
-    report: dict[str, Any] = {}
-    for (name, scenario), own in zip(chosen.items(), figures, strict=True):
-        report[name] = {"ours": own, "ragas_published": scenario.ragas_published}
-        if options.ragas_python:
-            report[name]["ragas_here"] = await ragas(
-                scenario, options.ragas_python, options.ragas_timeout
-            )
+    apis = options.ragas_apis if options.ragas_python else []
+    report: dict[str, Any] = {
+        name: {"ours": [], "ragas_published": scenario.ragas_published} | {api: [] for api in apis}
+        for name, scenario in SCENARIOS.items()
+        if not options.only or name in options.only
+    }
+    for seed in options.seeds:
+        for name, row in report.items():
+            scenario = SCENARIOS[name]
+            if options.ours:
+                found = await ours(scenario, seed, options.timeout, truth)
+                row["ours"].append(told(name, seed, "ours", found))
+            for api in apis:
+                theirs = await ragas(scenario, seed, options.timeout, options.ragas_python, api)
+                row[api].append(told(name, seed, api, theirs))
     return {"results": TRACES * len(METRICS), "metrics": METRICS, "scenarios": report}
 
 
@@ -295,8 +320,13 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--only", nargs="*", choices=list(SCENARIOS), default=[])
+    parser.add_argument("--seeds", nargs="*", type=int, default=[7, 8, 9])
+    parser.add_argument("--timeout", type=float, default=30.0, help="seconds a request")
+    parser.add_argument("--ours", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--ragas-python", help="an interpreter with ragas 0.4.3")
-    parser.add_argument("--ragas-timeout", type=float, default=30.0, help="seconds a request")
+    parser.add_argument(
+        "--ragas-apis", nargs="*", choices=["collections", "legacy"], default=["collections"]
+    )
     print(json.dumps(asyncio.run(measure(parser.parse_args())), indent=2, ensure_ascii=False))
 
 

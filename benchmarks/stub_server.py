@@ -143,7 +143,10 @@ def ragas_reply(body: Body) -> str:
     text = next((c for c in reversed(contents) if "input: " in c and "Output:" in c), None)
     if text is None:
         return json.dumps({"rating": 2})
-    reason = "The stub gives about twenty words so that replies have a usual length and cost."
+    reason = (
+        "The stub gives a reason of twenty words, so that replies have about the length "
+        "and cost of real ones."
+    )
     start = text.find("JSON Schema:")
     schema = json.JSONDecoder().raw_decode(text, text.index("{", start))[0] if start >= 0 else {}
     fields = schema.get("properties", {})
@@ -171,6 +174,8 @@ class StubServer:
     keep: bool = True
     """Whether requests are kept; a benchmark over many traces turns it off."""
     count: int = 0
+    port: int = 0
+    """Where to listen; 0: anywhere."""
     _server: asyncio.Server | None = None
     _tasks: set[asyncio.Task[None]] = field(default_factory=set)
 
@@ -182,7 +187,7 @@ class StubServer:
         return f"http://127.0.0.1:{port}/v1"
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", self.port)
         return self
 
     async def __aexit__(

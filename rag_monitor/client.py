@@ -16,6 +16,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from datetime import datetime
+from http import HTTPStatus
 from http.client import HTTPException
 from types import TracebackType
 from typing import Any, Final, Literal, Self
@@ -102,6 +103,27 @@ class Client:
         }
         rows = list(self._pages(where, limit))
         return rows if as_frame is None else _frame([_flat(row) for row in rows], as_frame)
+
+    def scores(self, *, as_frame: FrameKind | None = None, **where: Any) -> Any:
+        """Every score of the traces that `traces` would give for the same arguments.
+
+        One row per trace, metric and judge: with its judge, or the reason why there is no number.
+        Asks for each trace by itself; a trace that is erased meanwhile is left out.
+
+        Raises:
+            ClientError: The server refused, with its reason.
+            TypeError: An argument that `traces` does not have.
+        """
+        rows = []
+        for trace in self.traces(**where):
+            try:
+                found = self.trace(trace["trace_id"])
+            except ClientError as error:
+                if error.status != HTTPStatus.NOT_FOUND:
+                    raise
+                continue
+            rows += [_score_row(found, score) for score in found["scores"]]
+        return rows if as_frame is None else _frame(rows, as_frame)
 
     def _pages(self, where: Mapping[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
         cursor = None
@@ -247,6 +269,19 @@ def _flat(row: Mapping[str, Any]) -> dict[str, Any]:
     flat["started_at"] = datetime.fromisoformat(row["started_at"])
     flat.update({f"score.{metric}": value for metric, value in row["scores"].items()})
     return flat
+
+
+def _score_row(trace: Mapping[str, Any], score: Mapping[str, Any]) -> dict[str, Any]:
+    """One score with the trace it is about; times become datetimes."""
+    made = score["created_at"]
+    return {
+        "trace_id": trace["trace_id"],
+        "app": trace["app"],
+        "release": trace["release"],
+        "started_at": datetime.fromisoformat(trace["started_at"]),
+        **{key: score[key] for key in ("metric", "judge", "value", "status", "reason", "flagged")},
+        "created_at": None if made is None else datetime.fromisoformat(made),
+    }
 
 
 def _frame(rows: list[dict[str, Any]], kind: FrameKind) -> Any:

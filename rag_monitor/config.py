@@ -13,15 +13,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, cast, get_type_hints
+from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.domain.stored import RetentionPolicy
+from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.plan import EvaluationOptions
-from rag_monitor.exposition.evaluation_events import ExportOptions
+from rag_monitor.exposition.export_options import ExportOptions
 from rag_monitor.ingest.limits import IngestOptions
 from rag_monitor.sampling.policy import SamplingOptions
 from rag_monitor.store.options import StoreOptions
@@ -51,8 +53,15 @@ class WorkerOptions:
     derive_batch: int = 200
     evaluate_batch: int = 32
     """Traces claimed and judged together."""
+    evaluate_lanes: int = 4
+    """Batches under way at once: while one waits for a remote judge or the database, others go
+    on. How many calls a judge gets at once is its own limit (`limits.concurrency`)."""
     rollup_batch: int = 60
     """Dirty minutes recomputed together."""
+    fold_every_s: float = 10.0
+    """How often minutes that have become quiet are added up to ten minutes, hours and days."""
+    fold_batch: int = 40
+    """Such sums made in one go."""
     lease_s: float = 60.0
     """How long a claimed evaluation may take before another worker takes it."""
     leader_ttl_s: float = 10.0
@@ -68,12 +77,61 @@ class HttpOptions:
     """Largest request body, before and after decompression."""
     max_inflight_bytes: int = 128 * 1024 * 1024
     """Request bodies held in memory at once; beyond it 503 with Retry-After."""
+    body_timeout_s: float = 30.0
+    """Longest pause between two pieces of a request body; beyond it 408. The whole body may take
+    ten times that."""
+    requests_per_minute: int = 60_000
+    """Of one key, to one process; beyond it 429 with Retry-After. A key may have a limit of its
+    own. 0: no limit."""
     session_hours: float = 12.0
     """How long a login to the pages lasts."""
     allowed_hosts: tuple[str, ...] = ()
     """Further values of the Host header that are answered."""
     allow_insecure_bind: bool = False
     """Serve beyond loopback without a key. Only behind something that authenticates."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OidcOptions:
+    """Signing in to the pages through an OpenID Connect provider."""
+
+    issuer: str = ""
+    """The provider's issuer URL, exactly as it names itself; empty: off."""
+    client_id: str = ""
+    client_secret: str = field(default="", repr=False)
+    scopes: str = "openid email profile"
+    """What is asked of the provider; `openid` must be among them."""
+    claim: str = "email"
+    """The claim that says who may do what: `email` (only when verified), `groups` …"""
+    admins: tuple[str, ...] = ()
+    """Values of the claim that may do everything in the project."""
+    writers: tuple[str, ...] = ()
+    """Values that may read and change rules, silences and marks."""
+    readers: tuple[str, ...] = ()
+    """Values that may read; `*`: everybody whom the provider vouches for."""
+    project: str = DEFAULT_PROJECT
+    """The project people see."""
+    allow_hosts: tuple[str, ...] = ()
+    """Private hosts of the provider that may be reached, and by http."""
+
+    def __post_init__(self) -> None:
+        if not self.issuer:
+            return
+        if not self.trusts(self.issuer):
+            raise ValueError("`issuer` must be https (http only for hosts in `allow_hosts`)")
+        if not self.client_id or not self.client_secret:
+            raise ValueError("`client_id` and `client_secret` are needed with `issuer`")
+        if "openid" not in self.scopes.split():
+            raise ValueError("`scopes` must contain openid")
+        if not (self.admins or self.writers or self.readers):
+            raise ValueError("`admins`, `writers` or `readers` must name somebody")
+
+    def trusts(self, url: str) -> bool:
+        """Whether the provider may be reached at this address: TLS, or a host named here."""
+        parts = urlsplit(url)
+        return parts.scheme == "https" or (
+            parts.scheme == "http" and parts.hostname in self.allow_hosts
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +151,10 @@ class Settings:
     timezone: str = "UTC"
     language: Language = "en"
     log_level: Literal["debug", "info", "warning", "error"] = "info"
+    log_format: Literal["text", "json"] = "text"
+    """`json`: one object a line, for machines that collect logs."""
     http: HttpOptions = field(default_factory=HttpOptions)
+    oidc: OidcOptions = field(default_factory=OidcOptions)
     store: StoreOptions = field(default_factory=StoreOptions)
     ingest: IngestOptions = field(default_factory=IngestOptions)
     sampling: SamplingOptions = field(default_factory=SamplingOptions)
@@ -214,7 +275,7 @@ def _value(name: str, hint: Any, value: Any) -> Any:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
         shown = (
             "(hidden)"
-            if "key" in name or "notifiers" in name or name == "export.headers"
+            if "key" in name or "secret" in name or "notifiers" in name or name == "export.headers"
             else repr(value)
         )
         raise ConfigurationError(f"`{name}` = {shown}: {problem[0].lower()}{problem[1:]}") from None
@@ -246,3 +307,8 @@ def _check(settings: Settings) -> None:
         raise ConfigurationError(f"`timezone` = {settings.timezone!r} is not a time zone{near}")
     if settings.public_url and not settings.public_url.startswith(("http://", "https://")):
         raise ConfigurationError("`public_url` must begin with http:// or https://")
+    if settings.oidc.issuer and not (settings.api_key and settings.public_url):
+        raise ConfigurationError(
+            "[oidc] needs `api_key` (programs cannot sign in) and `public_url` (where the provider "
+            "sends people back to)"
+        )

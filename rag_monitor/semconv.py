@@ -20,6 +20,9 @@ RELEASE: Final = "rag_monitor.release"
 DROPPED: Final = "rag_monitor.dropped"
 """resource str: JSON object {reason: count} of what the SDK dropped since its last export."""
 
+EVALUATION_SCOPE: Final = "rag-monitor.evaluation"
+"""Scope of the spans that carry our scores to other tools; ingest leaves them out."""
+
 # --- OpenTelemetry resource -------------------------------------------------------------------
 SERVICE_NAME: Final = "service.name"
 SERVICE_VERSION: Final = "service.version"
@@ -68,6 +71,7 @@ GEN_AI_EVALUATION_EXPLANATION: Final = "gen_ai.evaluation.explanation"
 
 # --- OpenInference ----------------------------------------------------------------------------
 OI_SPAN_KIND: Final = "openinference.span.kind"
+OI_TRACE_ANNOTATIONS_PREFIX: Final = "trace.annotations."
 OI_PROJECT: Final = "openinference.project.name"
 OI_INPUT: Final = "input.value"
 OI_INPUT_MIME: Final = "input.mime_type"

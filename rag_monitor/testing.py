@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from opentelemetry.proto.trace.v1.trace_pb2 import TracesData
 
@@ -25,6 +25,9 @@ from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trac
 from rag_monitor.sdk.client import Client, install
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.transport import Outcome
+
+_FLUSH_S: Final = 30.0
+"""Long enough for a machine that is busy with other tests; a flush ends when all is out."""
 
 EPOCH = datetime(2026, 1, 5, 12, 0, tzinfo=UTC)
 """Where manual clocks start: a Monday, noon UTC."""
@@ -224,7 +227,7 @@ class InMemoryExporter:
     @property
     def spans(self) -> list[Any]:
         """Every protobuf span so far, after a flush."""
-        self.client.flush(5.0)
+        self.client.flush(_FLUSH_S)
         return [
             span
             for body in self.bodies("/v1/traces")
@@ -246,5 +249,5 @@ class InMemoryExporter:
     @property
     def feedback(self) -> list[dict[str, Any]]:
         """Every feedback note so far, after a flush."""
-        self.client.flush(5.0)
+        self.client.flush(_FLUSH_S)
         return [json.loads(body) for path, body in self._bodies if path == "/api/v1/feedback"]

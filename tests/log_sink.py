@@ -1,4 +1,4 @@
-"""A receiver of OTLP logs on loopback that decodes what it gets and answers as it is told."""
+"""A receiver of scores on loopback that decodes OTLP logs and answers as it is told."""
 
 from __future__ import annotations
 
@@ -19,13 +19,17 @@ class LogSink:
 
     def __init__(self) -> None:
         self.requests: list[ExportLogsServiceRequest] = []
-        """Those answered with 200."""
+        """Those answered with 200, where they are OTLP logs."""
+        self.bodies: list[bytes] = []
+        """Those answered with 200, whatever they are."""
         self.headers: dict[str, str] = {}
         """Of the last request, names in lower case."""
         self.path = ""
         self.status = 200
         """What the next requests are answered with."""
         self.rejected = 0
+        self.reply: bytes | None = None
+        """What is answered instead of a response for logs."""
         sink = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -36,12 +40,14 @@ class LogSink:
                 sink.path = self.path
                 sink.headers = {name.lower(): value for name, value in self.headers.items()}
                 if sink.status == 200:
-                    sink.requests.append(ExportLogsServiceRequest.FromString(body))
+                    sink.bodies.append(body)
+                    if sink.path.endswith("/v1/logs"):
+                        sink.requests.append(ExportLogsServiceRequest.FromString(body))
                 answer = ExportLogsServiceResponse()
                 if sink.rejected:
                     answer.partial_success.rejected_log_records = sink.rejected
                     answer.partial_success.error_message = "no such trace"
-                reply = answer.SerializeToString()
+                reply = answer.SerializeToString() if sink.reply is None else sink.reply
                 self.send_response(sink.status)
                 self.send_header("content-type", "application/x-protobuf")
                 self.send_header("content-length", str(len(reply)))

@@ -1,6 +1,6 @@
 """Measure the embedded judge on labelled data and print one JSON object.
 
-Usage: `python -m benchmarks.embedded_judge.evaluate DATA_FOLDER`
+Usage: `python -m benchmarks.embedded_judge.evaluate DATA_FOLDER [support | relevance]`
 Positive = unsupported. Intervals: 95 %, bootstrap over sources. The figures of corpora that the
 weights were learnt on are marked `"in_training": true`; `held_out` gives theirs from weights that
 never saw the source.
@@ -9,10 +9,12 @@ never saw the source.
 from __future__ import annotations
 
 import json
+import os
 import sys
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -277,33 +279,33 @@ def speed(rows: list[dict[str, Any]], engine: EmbeddedJudge) -> dict[str, float]
     }
 
 
-def main(folder: Path) -> None:
-    """Measure everything and print it."""
+def main(folder: Path, only: str = "") -> None:
+    """Measure everything, or only support or relevance, and print it."""
     engine = EmbeddedJudge()
     by: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for name in FILES:
         for row in load(folder, name):
             by[row["dataset"]].append(row)
     trained = {"wice", "wice_oracle", "expertqa", "halueval_qa"}
-    support: dict[str, Any] = {}
-    for name in ANSWERS:
-        rows = by[name]
-        groups = [group(row) for row in rows]
-        support[name] = support_report(rows, groups, engine, in_training=name in trained)
-    relevant = {name: relevance(by[name], engine) for name in PASSAGES}
-    print(
-        json.dumps(
-            {
-                "judge": str(engine.identity),
-                "answer_supported": support,
-                "uhgeval_keywords": keywords(by["uhgeval"], engine),
-                "context_relevance": relevant,
-                "speed_ragtruth": speed(by["ragtruth"], engine),
-            },
-            indent=1,
-            ensure_ascii=False,
-        )
-    )
+    found: dict[str, Any] = {
+        "judge": str(engine.identity),
+        "date": f"{datetime.now(UTC):%Y-%m-%d}",
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+    if only != "relevance":
+        support: dict[str, Any] = {}
+        for name in ANSWERS:
+            rows = by[name]
+            groups = [group(row) for row in rows]
+            support[name] = support_report(rows, groups, engine, in_training=name in trained)
+            print(name, file=sys.stderr, flush=True)
+        found["answer_supported"] = support
+        found["uhgeval_keywords"] = keywords(by["uhgeval"], engine)
+    if only != "support":
+        found["context_relevance"] = {name: relevance(by[name], engine) for name in PASSAGES}
+    if not only:
+        found["speed_ragtruth"] = speed(by["ragtruth"], engine)
+    print(json.dumps(found, indent=1, ensure_ascii=False))
 
 
 def group(row: dict[str, Any]) -> str:
@@ -316,4 +318,4 @@ def group(row: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), *sys.argv[2:3])

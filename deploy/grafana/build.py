@@ -39,6 +39,7 @@ _WORST: Final = {
     "&metric=${__field.labels.metric}&below=0.5&release=${__field.labels.release}",
     "targetBlank": True,
 }
+_WITH_EXEMPLARS: Final = ("first_byte", "end_to_end")
 _ALERTS: Final = {"title": "Alerts", "url": "${monitor}/alerts", "targetBlank": True}
 
 
@@ -210,6 +211,7 @@ def latency() -> list[Panel]:
                     Query(
                         expr=f"histogram_quantile({share}, sum by (app, le) ({buckets}))",
                         legend=f"{{{{app}}}} p{share * 100:g}",
+                        exemplars=share == 0.99 and name in _WITH_EXEMPLARS,
                     )
                     for share in (0.5, 0.9, 0.99)
                 ],

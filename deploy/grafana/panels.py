@@ -22,6 +22,8 @@ class Query:
     instant: bool = False
     heatmap: bool = False
     """Series are cumulative buckets."""
+    exemplars: bool = False
+    """Also show the traces that stand for buckets; a click opens their page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -74,6 +76,7 @@ class Panel:
                     "instant": query.instant,
                     "range": not query.instant,
                     "format": "heatmap" if query.heatmap else "time_series",
+                    **({"exemplar": True} if query.exemplars else {}),
                 }
                 for index, query in enumerate(self.queries)
             ],

@@ -2,6 +2,7 @@
 
 Source: reference/statistics.md 3.2 and 4.3. One judge on every trace: the mean. A judge on a
 designed sample: Hajek. A judge on a sample beside the cheap judge on all: the difference estimator.
+Enough labels of people correct either by the judge's bias against them (3.3).
 The interval is the effective-count Wilson. Judges, and variants of one judge, are never mixed.
 """
 
@@ -13,10 +14,12 @@ from typing import Final
 
 from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.totals import Totals
+from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.metrics.rag import BAD_BELOW
 from rag_monitor.statistics.effective import effective_wilson
 from rag_monitor.statistics.moments import MeanEstimate, hajek_from_sums, mean_from_sums
+from rag_monitor.statistics.three_level import LabelSums
 
 FEW_POSITIVES: Final = 10
 """Below this many judged of either class an interval is flagged `few_positives`."""
@@ -47,6 +50,9 @@ class Combined:
     failed: int = 0
     suspect: int = 0
     effective: float = 0.0
+    labelled: int = 0
+    bias: MeanEstimate | None = None
+    """The judge's bias against people, where there are enough labels."""
     notes: tuple[str, ...] = ()
 
 
@@ -58,7 +64,7 @@ def choose(requested: str, by_judge: Mapping[str, Totals]) -> Choice:
     """
     if requested != keys.COMBINED:
         return Choice(judge=requested, totals=by_judge.get(requested, Totals()))
-    cheap = {judge: sums for judge, sums in by_judge.items() if keys.is_cheap(judge)}
+    cheap = {judge: sums for judge, sums in by_judge.items() if is_embedded(judge)}
     dear = {judge: sums for judge, sums in by_judge.items() if judge not in cheap}
     scored = {judge: sums for judge, sums in dear.items() if sums.count}
     pool = scored or cheap or dear
@@ -92,6 +98,7 @@ def combine(
     metric: str,
     *,
     min_judged: int,
+    min_labelled: int | None = None,
     confidence: float = 0.95,
     lam: float = 1.0,
 ) -> Combined:
@@ -101,19 +108,31 @@ def combine(
         choice: From `choose`.
         metric: Name of the metric.
         min_judged: Fewer scored traces than this: the interval is withheld.
+        min_labelled: With so many labels on traces drawn for people they correct the judge; None:
+            never.
         confidence: Two-sided level.
         lam: Trust in the cheap score, from the window before.
     """
     totals = choice.totals
-    base = Combined(judged=totals.count, failed=totals.failed, suspect=totals.suspect)
+    base = Combined(
+        judged=totals.count,
+        failed=totals.failed,
+        suspect=totals.suspect,
+        labelled=_labelled(choice),
+    )
     notes = [*choice.notes, *_notes(totals, metric, min_judged)]
     if not totals.count:
         return replace(base, notes=tuple(notes))
-    point = _point(choice, lam)
+    point, size = _point(choice, lam), float(totals.count)
+    labels = totals.label_sums(choice.cheap or "")
+    if min_labelled is not None and labels.n >= max(2, min_labelled):
+        point, size = _corrected(choice, point, labels, lam), labels.n
+        base = replace(base, bias=labels.bias())
+        notes = [note for note in notes if note != "embedded_uncorrected"] + [keys.CORRECTED]
     result = replace(base, value=min(1.0, max(0.0, point.value)), notes=tuple(notes))
     if totals.count < min_judged or "incomplete" in notes:
         return result
-    interval = effective_wilson(point.value, point.se, totals.count, confidence)
+    interval = effective_wilson(point.value, point.se, size, confidence)
     lower, upper = _worst_case(choice, metric, point, interval.lower, interval.upper, confidence)
     return replace(result, lower=lower, upper=upper, effective=interval.effective)
 
@@ -150,6 +169,21 @@ def _point(choice: Choice, lam: float) -> MeanEstimate:
     )
 
 
+def _labelled(choice: Choice) -> int:
+    """Traces with a label: the cheap judge has seen those too that the other has not."""
+    everyone = choice.cheap_totals or choice.totals
+    return int(max(everyone.moment(keys.MARKED), choice.totals.moment(keys.MARKED)))
+
+
+def _corrected(choice: Choice, point: MeanEstimate, labels: LabelSums, lam: float) -> MeanEstimate:
+    totals = choice.totals
+    if choice.cheap_totals is not None and choice.cheap_totals.count >= 2:
+        return labels.corrected(
+            point, totals.weight, traces=float(choice.cheap_totals.count), lam=lam
+        )
+    return labels.corrected(point, totals.weight)
+
+
 def _worst_case(
     choice: Choice,
     metric: str,
@@ -180,6 +214,8 @@ def _worst_case(
 class BadCount:
     """Judged and bad traces of a stretch of time, for burn-rate and sequential rules."""
 
+    judge: str = ""
+    """Whose scores were counted: ask for it by name where several stretches must not be mixed."""
     judged: int = 0
     bad: int = 0
     effective_judged: float = 0.0
@@ -190,10 +226,10 @@ class BadCount:
     """Sampling probability to (judged, bad): what weighted detectors need."""
 
 
-def bad_count(totals: Totals) -> BadCount:
-    """Judged and bad traces, by sampling probability."""
+def bad_count(totals: Totals, judge: str = "") -> BadCount:
+    """Judged and bad traces of one judge, by sampling probability."""
     if not totals.count:
-        return BadCount()
+        return BadCount(judge=judge)
     classes: dict[float, tuple[int, int]] = {}
     for name, judged in totals.moments.items():
         probability = keys.probability_of(name)
@@ -205,6 +241,7 @@ def bad_count(totals: Totals) -> BadCount:
     effective = totals.weight**2 / totals.weight_squares
     share = totals.moment(keys.WEIGHTED_BAD) / totals.weight
     return BadCount(
+        judge=judge,
         judged=totals.count,
         bad=totals.bad,
         effective_judged=effective,

@@ -21,6 +21,7 @@ from rag_monitor.aggregation.baselines import (
 from rag_monitor.aggregation.combine import BadCount, Choice, bad_count, choose, combine
 from rag_monitor.aggregation.folding import FoldedReleases
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
+from rag_monitor.aggregation.once import ReadOnce
 from rag_monitor.aggregation.totals import RollupSource, SummingSource, sum_of, sums_by
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import HIT_RATE_METRIC, ROUTING_METRIC, TRACES_METRIC, Rollup
@@ -35,6 +36,9 @@ class EstimateOptions:
 
     min_judged: int = 50
     """Fewer scored traces than this: a value without interval."""
+    min_labelled: int | None = 50
+    """With so many labels on traces that were drawn for people the judge is corrected by them;
+    None: never. Rules leave it out: a correction that sets in would look like a change."""
     confidence: float = 0.95
     release_lookback: timedelta = timedelta(days=7)
     """How far back the release before the present one is looked for."""
@@ -67,7 +71,6 @@ class Estimates:
 
     def __init__(self, source: RollupSource, options: EstimateOptions | None = None) -> None:
         self._source = source
-        self._sums = source.load_sums if isinstance(source, SummingSource) else source.load
         self._options = options or EstimateOptions()
 
     def estimate(
@@ -92,8 +95,8 @@ class Estimates:
         self, series: Series, window: Window, step: timedelta, *, min_judged: int | None = None
     ) -> list[Estimate]:
         """One estimate per step of the window, oldest first; the last step may be shorter."""
-        rows = _by_step(self._scores(series, window), window, step)
-        traces = _by_step(self._rows(series, window, TRACES_METRIC), window, step)
+        rows = _by_step(self._summed(series, window, step), window, step)
+        traces = _by_step(self._traces_of(series, window, step), window, step)
         found: list[Estimate] = []
         previous: Sequence[Rollup] = ()
         for index, part in enumerate(steps(window, step)):
@@ -122,18 +125,24 @@ class Estimates:
 
     def bad_count(self, series: Series, window: Window) -> BadCount:
         """Judged and bad traces (score below `BAD_BELOW`) of the window."""
-        by_judge = sums_by(self._summed(series, window), _judge)
-        return bad_count(choose(series.judge, by_judge).totals)
+        choice = choose(series.judge, sums_by(self._summed(series, window), _judge))
+        return bad_count(choice.totals, choice.judge)
 
     def bad_counts(
         self, series: Series, window: Window, step: timedelta
     ) -> list[tuple[datetime, BadCount]]:
         """Judged and bad traces per step, oldest first; one judge for the whole window."""
         rows = self._scores(series, window)
-        judge = choose(series.judge, sums_by(rows, _judge)).judge
+        judge = series.judge
+        if judge == keys.COMBINED:
+            judge = choose(judge, sums_by(rows, _judge)).judge
         grouped = _by_step([row for row in rows if row.key.judge == judge], window, step)
+        nothing = BadCount(judge=judge)
         return [
-            (part.start, bad_count(sum_of(grouped.get(index, []))))
+            (
+                part.start,
+                bad_count(sum_of(grouped[index]), judge) if index in grouped else nothing,
+            )
             for index, part in enumerate(steps(window, step))
         ]
 
@@ -252,9 +261,15 @@ class Estimates:
             counts[row.key.dimension] += row.count
         return dict(counts)
 
+    def live_traces(self, project: str, app: str, window: Window) -> int:
+        """Traces that arrived soon after they began; imported history is left out."""
+        totals = sum_of(self._sums(project, window, app, TRACES_METRIC))
+        return totals.count - int(totals.moment(keys.LATE))
+
     def judges(self, series: Series, window: Window) -> list[str]:
         """Identities with scores of this metric in the window, fullest first."""
-        by_judge = sums_by(self._scores(series, window, every_judge=True), _judge)
+        rows = self._sums(series.project, window, series.app, series.metric, series.release)
+        by_judge = sums_by(rows, _judge)
         return sorted(by_judge, key=lambda judge: (-by_judge[judge].count, judge))
 
     def releases(self, project: str, app: str, window: Window) -> list[str]:
@@ -275,13 +290,17 @@ class Estimates:
         """Every metric, judge and release that was judged in the window, in order."""
         found = {
             (row.key.metric, row.key.judge, row.key.release)
-            for row in self._source.load(project, window, app=app)
+            for row in self._sums(project, window, app, None)
             if row.key.judge
         }
         return [
             Series(project=project, app=app, metric=metric, judge=judge, release=release)
             for metric, judge, release in sorted(found)
         ]
+
+    def once(self) -> Estimates:
+        """The same estimates for one page: each window of an app is read once."""
+        return Estimates(ReadOnce(self._source), self._options)
 
     def folding(self, keep: Collection[str], other: str = "other") -> Estimates:
         """The same estimates, read once, with all releases but `keep` counted as `other`."""
@@ -301,6 +320,7 @@ class Estimates:
             choice,
             series.metric,
             min_judged=max(2, needed),
+            min_labelled=self._options.min_labelled,
             confidence=self._options.confidence,
             lam=lam,
         )
@@ -313,6 +333,9 @@ class Estimates:
             confidence=self._options.confidence,
             traces=traces,
             judged=found.judged,
+            labelled=found.labelled,
+            judge_bias=None if found.bias is None else found.bias.value,
+            judge_bias_se=None if found.bias is None else found.bias.se,
             failed=found.failed,
             suspect=found.suspect,
             effective=found.effective,
@@ -326,10 +349,8 @@ class Estimates:
             return 1.0
         return judged.difference_sums(choice.cheap or "", cheap).tuned_lam()
 
-    def _scores(
-        self, series: Series, window: Window, *, every_judge: bool = False
-    ) -> Sequence[Rollup]:
-        judge = None if every_judge or series.judge == keys.COMBINED else series.judge
+    def _scores(self, series: Series, window: Window) -> Sequence[Rollup]:
+        judge = None if series.judge == keys.COMBINED else series.judge
         return self._source.load(
             series.project,
             window,
@@ -339,19 +360,39 @@ class Estimates:
             judge=judge,
         )
 
-    def _summed(self, series: Series, window: Window) -> Sequence[Rollup]:
+    def _summed(
+        self, series: Series, window: Window, step: timedelta | None = None
+    ) -> Sequence[Rollup]:
         """As `_scores`, for adding up."""
         judge = None if series.judge == keys.COMBINED else series.judge
-        return self._sums(series.project, window, series.app, series.metric, series.release, judge)
+        return self._sums(
+            series.project, window, series.app, series.metric, series.release, judge, step
+        )
 
     def _count(self, series: Series, window: Window) -> int:
-        rows = self._sums(series.project, window, series.app, TRACES_METRIC, series.release)
-        return sum_of(rows).count
+        return sum_of(self._traces_of(series, window)).count
 
-    def _rows(self, series: Series, window: Window, metric: str) -> Sequence[Rollup]:
-        return self._source.load(
-            series.project, window, app=series.app, metric=metric, release=series.release
+    def _traces_of(
+        self, series: Series, window: Window, step: timedelta | None = None
+    ) -> Sequence[Rollup]:
+        return self._sums(
+            series.project, window, series.app, TRACES_METRIC, series.release, step=step
         )
+
+    def _sums(
+        self,
+        project: str,
+        window: Window,
+        app: str,
+        metric: str | None,
+        release: str | None = None,
+        judge: str | None = None,
+        step: timedelta | None = None,
+    ) -> Sequence[Rollup]:
+        """Rows for adding up, of as few stretches as the source can make of the window."""
+        if isinstance(self._source, SummingSource):
+            return self._source.load_sums(project, window, app, metric, release, judge, step)
+        return self._source.load(project, window, app, metric, release, judge)
 
 
 def steps(window: Window, step: timedelta) -> list[Window]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import Final
 
 from rag_monitor.domain.hit import HitKind
@@ -21,22 +22,40 @@ SUSPECT_WEIGHT_SQUARES: Final = "sw2"
 SHED: Final = "shed"
 """Traces that the budget did not allow to judge."""
 
+LATE: Final = "late"
+"""Traces that arrived long after they began: imported history, not live traffic."""
+MARKED: Final = "h.all"
+"""Scored traces with a label of people, drawn for them or not."""
+CORRECTED: Final = "corrected_by_people"
+"""Note of an estimate that the labels of people moved."""
+
 LABELLED: Final = "labelled"
 """Routing cell that counts the traces labelled for a kind; its name is empty."""
 
+_LATENCY: Final = "q:"
 _JUDGED_AT: Final = "n@"
 _BAD_AT: Final = "bad@"
-
-
-def is_cheap(judge: str) -> bool:
-    """Whether the identity is the embedded judge's: the cheap score once another judges too."""
-    name = judge.split("/", 1)[0]
-    return name == "embedded" or name.startswith("embedded-")
 
 
 def pair(quantity: str, cheap: str) -> str:
     """Moment of a difference estimate against the cheap judge of that identity."""
     return f"pair.{quantity}:{cheap}"
+
+
+def label(quantity: str, cheap: str = "") -> str:
+    """Moment over the traces that were drawn for people and labelled; see `LabelSums`."""
+    return f"h.{quantity}:{cheap}" if cheap else f"h.{quantity}"
+
+
+def latency_bucket(index: int) -> str:
+    """Moment that counts the values of one fine bucket; see `aggregation.latencies`."""
+    return f"{_LATENCY}{index}"
+
+
+@lru_cache(maxsize=4096)
+def latency_index(moment: str) -> int | None:
+    """The bucket of a `latency_bucket` moment; None for any other moment."""
+    return int(moment[len(_LATENCY) :]) if moment.startswith(_LATENCY) else None
 
 
 def judged_at(probability: float) -> str:
@@ -49,6 +68,7 @@ def bad_at(probability: float) -> str:
     return f"{_BAD_AT}{probability!r}"
 
 
+@lru_cache(maxsize=1024)
 def probability_of(moment: str) -> float | None:
     """The probability of a `judged_at` moment; None for any other moment."""
     return float(moment[len(_JUDGED_AT) :]) if moment.startswith(_JUDGED_AT) else None

@@ -2,26 +2,34 @@
 
 Rules look at the same hours again and again: without this every rule reads its whole window from
 the database every few seconds. Minutes of the last half day are kept per project and metric, and
-added up in blocks, so that six hours are a few dozen additions. What may still change is read anew
-by every run (`begin`): the youngest minutes, and those that were recomputed (`forget`).
+added up in blocks, so that six hours are a dozen additions. What may still change is read anew by
+every run (`begin`): the youngest minutes, and those that were recomputed (`forget`). What several
+rules ask about one window is added up once. So a run costs about the same whatever the length of
+the windows and however long the monitor has been running.
 """
 
 from __future__ import annotations
 
+import math
 import threading
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Final, NamedTuple
 
-from rag_monitor.aggregation.totals import RollupSource, Totals
-from rag_monitor.domain.rollup import Rollup, RollupKey
+from rag_monitor.aggregation.totals import RollupSource, SummingSource, merged
+from rag_monitor.domain.rollup import Rollup
 from rag_monitor.domain.stored import DirtyMinute
 from rag_monitor.domain.window import Window
 
 _MINUTE: Final = timedelta(minutes=1)
-BLOCKS: Final = (60, 10)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_SUMS: Final = 64
+"""Windows of one metric and app whose sums are kept: more than rules have; dry runs have many."""
+_TOGETHER: Final = 15
+"""Minutes that are read for all apps at once, even where not every app needs all of them."""
+BLOCKS: Final = (60, 30, 10, 5)
 """Minutes that are added up once and kept, longest first; each begins at a multiple of itself."""
 
 
@@ -31,48 +39,119 @@ class MemoryOptions:
 
     kept: timedelta = timedelta(hours=13)
     """Windows that begin earlier than this before the present are read from the source."""
-    unsettled: timedelta = timedelta(minutes=10)
-    """The youngest minutes: read anew by every run."""
-    renewed: timedelta = timedelta(hours=1)
-    """Everything is forgotten this often: another process may have changed an old minute."""
+    unsettled: timedelta = timedelta(minutes=1)
+    """The youngest minutes: read anew by every run. Older ones change only with a `forget`."""
+    renewed: timedelta = timedelta(hours=6)
+    """Each metric is read afresh this often, one a run: whoever led before may have written a last
+    minute after this process had read it."""
+    ahead: timedelta = timedelta(0)
+    """What follows a window is read with it, as far as it is settled: for dry runs, which walk
+    through the past and would ask the source at every step."""
     max_rows: int = 200_000
     """Above this many rows (about 250 MB) no further metric is kept; it is read from the source."""
+
+
+class _Span(NamedTuple):
+    """Minutes since the epoch, half-open: cheaper to count and to hash than datetimes."""
+
+    start: int
+    end: int
+
+    def window(self) -> Window:
+        """The same as a window."""
+        return Window(_EPOCH + self.start * _MINUTE, _EPOCH + self.end * _MINUTE)
+
+
+@dataclass(slots=True)
+class _AppRows:
+    """The rows of one metric of one app."""
+
+    minutes: dict[int, list[Rollup]] = field(default_factory=dict)
+    """A minute without rows is not in it."""
+    blocks: dict[tuple[int, int], Sequence[Rollup]] = field(default_factory=dict)
+    """By index into `BLOCKS` and first minute."""
+    sums: dict[_Span, Sequence[Rollup]] = field(default_factory=dict)
+    """Whole windows, until the next run or change."""
+
+    def drop(self, span: _Span) -> None:
+        """Forget these minutes, and the sums they are part of."""
+        self.sums.clear()
+        for minute in range(*span):
+            self.minutes.pop(minute, None)
+        for level, length in enumerate(BLOCKS):
+            for start in range(span.start - span.start % length, span.end, length):
+                self.blocks.pop((level, start), None)
+
+    def rows(self, span: _Span) -> Iterator[Rollup]:
+        """Minute by minute."""
+        return (row for minute in range(*span) for row in self.minutes.get(minute, ()))
+
+    def sum(self, span: _Span) -> Sequence[Rollup]:
+        """The span as one row per key."""
+        found = self.sums.get(span)
+        if found is None:
+            found = merged([row for piece in self._pieces(span) for row in piece])
+            if len(self.sums) >= _SUMS:
+                self.sums.clear()
+            self.sums[span] = found
+        return found
+
+    def _pieces(self, span: _Span) -> Iterator[Sequence[Rollup]]:
+        """The span as few rows: whole blocks where they fit, minutes at the ends."""
+        place, end = span
+        while place < end:
+            for level, length in enumerate(BLOCKS):
+                if place % length == 0 and place + length <= end:
+                    yield self._block(level, place)
+                    place += length
+                    break
+            else:
+                yield self.minutes.get(place, ())
+                place += 1
+
+    def _block(self, level: int, start: int) -> Sequence[Rollup]:
+        found = self.blocks.get((level, start))
+        if found is None:
+            end = start + BLOCKS[level]
+            if level + 1 < len(BLOCKS):
+                parts = (
+                    self._block(level + 1, place) for place in range(start, end, BLOCKS[level + 1])
+                )
+            else:
+                parts = (self.minutes.get(minute, ()) for minute in range(start, end))
+            rows = [row for part in parts for row in part]
+            found = merged(rows)
+            self.blocks[level, start] = found
+        return found
 
 
 @dataclass(slots=True)
 class _Column:
     """One metric of one project: what is known of it."""
 
-    known: Window | None = None
+    read_at: datetime
+    known: _Span | None = None
     """The minutes that were read; those in `stale` must be read again."""
-    minutes: dict[tuple[str, datetime], list[Rollup]] = field(default_factory=dict)
-    """By app and minute; a minute without rows is not in it."""
-    blocks: dict[tuple[str, int, datetime], list[Rollup]] = field(default_factory=dict)
-    stale: set[tuple[str, datetime]] = field(default_factory=set)
+    apps: dict[str, _AppRows] = field(default_factory=lambda: defaultdict(_AppRows))
+    stale: set[tuple[str, int]] = field(default_factory=set)
 
     def put(self, rows: Iterable[Rollup]) -> None:
         """Add rows of minutes that hold nothing yet."""
         for row in rows:
-            self.minutes.setdefault((row.key.app, row.key.minute), []).append(row)
+            found = self.apps[row.key.app]
+            found.minutes.setdefault(_minute(row.key.minute), []).append(row)
+            found.sums.clear()
 
-    def drop(self, app: str, minute: datetime) -> None:
-        """Forget one minute of one app, and the blocks it is part of."""
-        self.minutes.pop((app, minute), None)
-        for length in BLOCKS:
-            start = minute - minute.minute % length * _MINUTE
-            self.blocks.pop((app, length, start), None)
-
-    def drop_outside(self, window: Window) -> None:
+    def keep(self, span: _Span) -> None:
         """Forget what lies outside, and the blocks that reach over its ends."""
-        self.minutes = {
-            key: rows for key, rows in self.minutes.items() if window.start <= key[1] < window.end
-        }
-        self.blocks = {
-            key: rows
-            for key, rows in self.blocks.items()
-            if window.start <= key[2] and key[2] + key[1] * _MINUTE <= window.end
-        }
-        self.stale = {key for key in self.stale if window.start <= key[1] < window.end}
+        known = self.known
+        if known is None:
+            return
+        for rows in self.apps.values():
+            rows.drop(_Span(known.start, span.start))
+            rows.drop(_Span(span.end, known.end))
+        self.stale = {key for key in self.stale if span.start <= key[1] < span.end}
+        self.known = span
 
 
 class RollupMemory:
@@ -94,33 +173,37 @@ class RollupMemory:
         self._source = source
         self._app = app
         self._options = options or MemoryOptions()
-        self._columns: dict[tuple[str, str], _Column] = defaultdict(_Column)
+        self._columns: dict[tuple[str, str], _Column] = {}
         self._lock = threading.Lock()
-        self._earliest: datetime | None = None
-        self._renewed_at: datetime | None = None
+        self._now: datetime | None = None
 
     def begin(self, now: datetime) -> None:
         """Start a run: the youngest minutes will be read again, the oldest are let go."""
         options = self._options
         with self._lock:
-            self._earliest = now - options.kept
-            if self._renewed_at is None or not (
-                timedelta(0) <= now - self._renewed_at < options.renewed
-            ):
-                self._columns.clear()
-                self._renewed_at = now
-                return
-            settled = _ceiling(now - options.unsettled) - _MINUTE
+            self._now = now
+            self._renew(now)
+            settled = _first_minute(now - options.unsettled) - 1
+            earliest = _first_minute(now - options.kept)
             for key, column in list(self._columns.items()):
                 if column.known is None:
                     continue
-                start = max(column.known.start, _ceiling(self._earliest))
-                end = min(column.known.end, settled)
-                if end <= start:
+                span = _Span(max(column.known.start, earliest), min(column.known.end, settled))
+                if span.end <= span.start:
                     del self._columns[key]
-                    continue
-                column.known = Window(start, end)
-                column.drop_outside(column.known)
+                else:
+                    column.keep(span)
+
+    def _renew(self, now: datetime) -> None:
+        """Let go of the column that was read longest ago, if that is too long."""
+        oldest = min(self._columns, key=lambda key: (self._columns[key].read_at, key), default=None)
+        if oldest is None:
+            return
+        age = now - self._columns[oldest].read_at
+        if age < timedelta(0):
+            self._columns.clear()  # the clock was set back
+        elif age >= self._options.renewed:
+            del self._columns[oldest]
 
     def clear(self) -> None:
         """Forget everything: another process wrote meanwhile."""
@@ -131,12 +214,13 @@ class RollupMemory:
         """Read these minutes again when they are asked for: they were recomputed."""
         with self._lock:
             for item in changed:
+                minute = _minute(item.minute)
                 for (project, _), column in self._columns.items():
                     known = column.known
                     if project != item.project or known is None:
                         continue
-                    if known.start <= item.minute < known.end:
-                        column.stale.add((item.app, item.minute))
+                    if known.start <= minute < known.end:
+                        column.stale.add((item.app, minute))
 
     def load(
         self,
@@ -149,130 +233,113 @@ class RollupMemory:
     ) -> Sequence[Rollup]:
         """The rollups whose minute lies in the window; None does not filter."""
         with self._lock:
-            mine = app is not None and self._app in (None, app)
-            column = self._column(project, window, metric) if mine else None
-            if column is None or app is None:
+            rows = None if app is None else self._rows_of(project, window, app, metric)
+            if rows is None:
                 return self._source.load(project, window, app, metric, release, judge)
-            return [
-                row
-                for minute in _starts(window, _MINUTE)
-                for row in column.minutes.get((app, minute), ())
-                if _fits(row, release, judge)
-            ]
+            return [row for row in rows.rows(_span(window)) if _fits(row, release, judge)]
 
     def load_sums(
         self,
         project: str,
         window: Window,
         app: str,
-        metric: str,
+        metric: str | None = None,
         release: str | None = None,
         judge: str | None = None,
+        step: timedelta | None = None,
     ) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one."""
         with self._lock:
-            mine = self._app in (None, app)
-            column = self._column(project, window, metric) if mine else None
-            if column is None:
-                return self._source.load(project, window, app, metric, release, judge)
-            return [
-                row
-                for rows in _pieces(column, app, window)
-                for row in rows
-                if _fits(row, release, judge)
-            ]
+            rows = self._rows_of(project, window, app, metric)
+            if rows is not None:
+                span = _span(window)
+                found = rows.sum(span) if step is None else rows.rows(span)
+                return [row for row in found if _fits(row, release, judge)]
+            if isinstance(self._source, SummingSource):
+                return self._source.load_sums(project, window, app, metric, release, judge, step)
+            return self._source.load(project, window, app, metric, release, judge)
 
-    def _column(self, project: str, window: Window, metric: str | None) -> _Column | None:
-        """The column with the window read, or None where it is not worth keeping."""
-        if metric is None or self._earliest is None or window.start < self._earliest:
+    def _rows_of(
+        self, project: str, window: Window, app: str, metric: str | None
+    ) -> _AppRows | None:
+        """The app's rows with the window read, or None where it is not worth keeping."""
+        if metric is None or self._now is None or self._app not in (None, app):
             return None
-        if (project, metric) not in self._columns and self._rows() > self._options.max_rows:
+        if window.start < self._now - self._options.kept:
             return None
-        column = self._columns[project, metric]
-        needed = Window(
-            _ceiling(window.start), max(_ceiling(window.end), _ceiling(window.start) + _MINUTE)
-        )
+        column = self._columns.get((project, metric))
+        if column is None:
+            if self._rows() > self._options.max_rows:
+                return None
+            column = self._columns[project, metric] = _Column(read_at=self._now)
+        self._extend(column, project, metric, _span(window))
+        if column.stale:
+            self._reread(column, project, metric)
+        return column.apps[app]
+
+    def _extend(self, column: _Column, project: str, metric: str, needed: _Span) -> None:
+        """Read what of these minutes is not known; the gap too, so that it stays in one piece."""
+        # Nothing may start within a few seconds; a minute more keeps the column in one piece.
+        needed = _Span(needed.start, max(needed.end, needed.start + 1))
         known = column.known
+        if known is None or known.end < needed.end:
+            needed = _Span(needed.start, max(needed.end, self._ahead(needed.end)))
         if known is None:
             self._read(column, project, metric, needed)
             column.known = needed
-        else:
-            # Reading the gap as well keeps what is known in one piece.
-            if needed.start < known.start:
-                self._read(column, project, metric, Window(needed.start, known.start))
-            if known.end < needed.end:
-                self._read(column, project, metric, Window(known.end, needed.end))
-            column.known = Window(min(known.start, needed.start), max(known.end, needed.end))
-        self._reread(column, project, metric)
-        return column
+            return
+        if needed.start < known.start:
+            self._read(column, project, metric, _Span(needed.start, known.start))
+        if known.end < needed.end:
+            self._read(column, project, metric, _Span(known.end, needed.end))
+        column.known = _Span(min(known.start, needed.start), max(known.end, needed.end))
+
+    def _ahead(self, end: int) -> int:
+        """Up to where to read when a window ends there."""
+        options = self._options
+        if self._now is None or not options.ahead:
+            return end
+        settled = _first_minute(self._now - options.unsettled) - 1
+        return min(end + options.ahead // _MINUTE, settled)
 
     def _rows(self) -> int:
-        return sum(len(column.minutes) for column in self._columns.values())
+        return sum(
+            len(rows.minutes) for column in self._columns.values() for rows in column.apps.values()
+        )
 
-    def _read(self, column: _Column, project: str, metric: str, window: Window) -> None:
-        column.put(self._source.load(project, window, self._app, metric))
+    def _read(self, column: _Column, project: str, metric: str, span: _Span) -> None:
+        column.put(self._source.load(project, span.window(), self._app, metric))
 
     def _reread(self, column: _Column, project: str, metric: str) -> None:
         """Read the minutes again that were recomputed since they were read."""
         known = column.known
-        if not column.stale or known is None:
+        if known is None:
             return
         stale, column.stale = column.stale, set()
-        by_app: dict[str, list[datetime]] = defaultdict(list)
+        by_app: dict[str, set[int]] = defaultdict(set)
         for app, minute in stale:
             if known.start <= minute < known.end:
-                by_app[app].append(minute)
+                by_app[app].add(minute)
         for app, minutes in by_app.items():
-            wanted = set(minutes)
-            for minute in wanted:
-                column.drop(app, minute)
-            span = Window(min(wanted), max(wanted) + _MINUTE)
-            rows = self._source.load(project, span, app, metric)
-            column.put(row for row in rows if row.key.minute in wanted)
+            for minute in minutes:
+                column.apps[app].drop(_Span(minute, minute + 1))
+        for one, span in _reads(by_app):
+            rows = self._source.load(project, span.window(), one or self._app, metric)
+            column.put(row for row in rows if _minute(row.key.minute) in by_app[row.key.app])
 
 
-def _pieces(column: _Column, app: str, window: Window) -> Iterator[Sequence[Rollup]]:
-    """The window as few rows: whole blocks where they fit, minutes at the ends."""
-    place = _ceiling(window.start)
-    while place < window.end:
-        for length in BLOCKS:
-            after = place + length * _MINUTE
-            if place.minute % length == 0 and after <= window.end:
-                yield _block(column, app, length, place)
-                place = after
-                break
-        else:
-            yield column.minutes.get((app, place), ())
-            place += _MINUTE
+def _reads(by_app: Mapping[str, set[int]]) -> list[tuple[str | None, _Span]]:
+    """Which queries read these minutes: one for all apps where they are all recent, else one each.
 
-
-def _block(column: _Column, app: str, length: int, start: datetime) -> Sequence[Rollup]:
-    key = (app, length, start)
-    found = column.blocks.get(key)
-    if found is None:
-        end = start + length * _MINUTE
-        found = merged(
-            (
-                row
-                for minute in _starts(Window(start, end), _MINUTE)
-                for row in column.minutes.get((app, minute), ())
-            ),
-            start,
-        )
-        column.blocks[key] = found
-    return found
-
-
-def merged(rows: Iterable[Rollup], start: datetime) -> list[Rollup]:
-    """One row per key, whatever the minute; dated `start`."""
-    sums: dict[tuple[str, ...], Totals] = defaultdict(Totals)
-    keys: dict[tuple[str, ...], RollupKey] = {}
-    for row in rows:
-        key = row.key
-        name = (key.project, key.app, key.metric, key.release, key.judge, key.dimension)
-        sums[name].add(row)
-        keys[name] = key
-    return [totals.rollup(replace(keys[name], minute=start)) for name, totals in sums.items()]
+    Every app that is in use has a minute that was just recomputed.
+    """
+    if not by_app:
+        return []
+    spans = {app: _Span(min(minutes), max(minutes) + 1) for app, minutes in by_app.items()}
+    whole = _Span(min(s.start for s in spans.values()), max(s.end for s in spans.values()))
+    if len(spans) > 1 and whole.end - whole.start <= _TOGETHER:
+        return [(None, whole)]
+    return list(spans.items())
 
 
 def _fits(row: Rollup, release: str | None, judge: str | None) -> bool:
@@ -281,14 +348,17 @@ def _fits(row: Rollup, release: str | None, judge: str | None) -> bool:
     )
 
 
-def _starts(window: Window, step: timedelta) -> Iterator[datetime]:
-    place = _ceiling(window.start)
-    while place < window.end:
-        yield place
-        place += step
+def _span(window: Window) -> _Span:
+    """The minutes that start in the window; may be none."""
+    start = _first_minute(window.start)
+    return _Span(start, max(_first_minute(window.end), start))
 
 
-def _ceiling(moment: datetime) -> datetime:
-    moment = moment.astimezone(UTC)
-    floor = moment.replace(second=0, microsecond=0)
-    return floor if floor == moment else floor + _MINUTE
+def _minute(moment: datetime) -> int:
+    """Minutes since the epoch."""
+    return int(moment.timestamp()) // 60
+
+
+def _first_minute(moment: datetime) -> int:
+    """The first minute that starts at this moment or after it."""
+    return math.ceil(moment.timestamp() / 60.0)

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.aggregation import keys
+from rag_monitor.aggregation.latencies import fine_bucket
+from rag_monitor.aggregation.totals import Totals
+from rag_monitor.domain.decision import PEOPLE
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import (
     HIT_RATE_METRIC,
     LATENCY_BUCKETS_S,
@@ -29,7 +33,6 @@ from rag_monitor.domain.rollup import (
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import BudgetExhausted
-from rag_monitor.metrics.latency import bucket_of
 from rag_monitor.metrics.rag import is_bad
 from rag_monitor.metrics.routing import confusions, expected_names, hit_counts
 
@@ -37,53 +40,8 @@ MAX_NAMES: Final = 200
 """Hit names per app, release and minute with a row of their own; the rest is `OTHER_NAME`."""
 MAX_NAME_LENGTH: Final = 128
 OTHER_NAME: Final = "(other)"
-
-
-@dataclass(slots=True)
-class _Sums:
-    """A rollup while it is being filled."""
-
-    count: int = 0
-    total: float = 0.0
-    squares: float = 0.0
-    bad: int = 0
-    failed: int = 0
-    not_applicable: int = 0
-    suspect: int = 0
-    histogram: list[int] = field(default_factory=list)
-    weight: float = 0.0
-    weighted_total: float = 0.0
-    weight_squares: float = 0.0
-    weighted_squares: float = 0.0
-    moments: dict[str, float] = field(default_factory=lambda: defaultdict(float))
-
-    def add(self, value: float, bounds: Sequence[float]) -> None:
-        """Count one value, its square and its place in the histogram."""
-        self.count += 1
-        self.total += value
-        self.squares += value * value
-        if not self.histogram:
-            self.histogram = [0] * (len(bounds) + 1)
-        self.histogram[bucket_of(value, bounds)] += 1
-
-    def frozen(self, key: RollupKey) -> Rollup:
-        """The finished row."""
-        return Rollup(
-            key=key,
-            count=self.count,
-            total=self.total,
-            squares=self.squares,
-            bad=self.bad,
-            failed=self.failed,
-            not_applicable=self.not_applicable,
-            suspect=self.suspect,
-            histogram=tuple(self.histogram),
-            weight=self.weight,
-            weighted_total=self.weighted_total,
-            weight_squares=self.weight_squares,
-            weighted_squares=self.weighted_squares,
-            moments=dict(self.moments),
-        )
+LATE_AFTER: Final = timedelta(hours=1)
+"""A trace that arrives so long after it began is history, not a sign that the app is sending."""
 
 
 _Row = tuple[str, str, str]
@@ -95,7 +53,7 @@ class _Group:
     """The traces of one app, minute and release, and their sums."""
 
     traces: list[Trace] = field(default_factory=list)
-    table: dict[_Row, _Sums] = field(default_factory=lambda: defaultdict(_Sums))
+    table: dict[_Row, Totals] = field(default_factory=lambda: defaultdict(Totals))
 
 
 _Place = tuple[str, str, datetime, str]
@@ -109,13 +67,16 @@ def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
         trace = fact.trace
         group = groups[_place(trace)]
         group.traces.append(trace)
-        group.table[TRACES_METRIC, "", trace.status.value].count += 1
+        counted = group.table[TRACES_METRIC, "", trace.status.value]
+        counted.count += 1
+        if fact.received_at is not None and fact.received_at - trace.started_at > LATE_AFTER:
+            counted.add_moment(keys.LATE, 1)
         _add_latencies(group.table, trace)
         _add_scores(group.table, fact)
     for group in groups.values():
         _add_hits(group.table, _with_bounded_names(group.traces))
     return [
-        sums.frozen(_key(place, row))
+        sums.rollup(_key(place, row))
         for place, group in groups.items()
         for row, sums in group.table.items()
     ]
@@ -140,7 +101,7 @@ def _key(place: _Place, row: _Row) -> RollupKey:
     )
 
 
-def _add_latencies(table: dict[_Row, _Sums], trace: Trace) -> None:
+def _add_latencies(table: dict[_Row, Totals], trace: Trace) -> None:
     for metric in LATENCY_METRICS:
         value: float | None = getattr(trace.timings, metric)
         if value is None:
@@ -149,13 +110,15 @@ def _add_latencies(table: dict[_Row, _Sums], trace: Trace) -> None:
             telemetry.dropped("aggregation", "impossible_latency")
             continue
         # Values are milliseconds, the bounds of the histogram are seconds.
-        table[metric, "", ""].add(value, _LATENCY_BUCKETS_MS)
+        sums = table[metric, "", ""]
+        sums.add_value(value, _LATENCY_BUCKETS_MS)
+        sums.add_moment(keys.latency_bucket(fine_bucket(value)), 1)
 
 
 _LATENCY_BUCKETS_MS: Final = tuple(bound * 1000.0 for bound in LATENCY_BUCKETS_S)
 
 
-def _add_scores(table: dict[_Row, _Sums], fact: TraceFacts) -> None:
+def _add_scores(table: dict[_Row, Totals], fact: TraceFacts) -> None:
     for score in fact.scores:
         judge = str(score.judge) if score.judge is not None else ""
         sums = table[score.metric, judge, ""]
@@ -164,67 +127,110 @@ def _add_scores(table: dict[_Row, _Sums], fact: TraceFacts) -> None:
         _add_score(sums, score, probability)
         if score.status is ScoreStatus.SCORED and score.value is not None:
             _add_pairs(sums, score, probability, fact.scores)
+            label = fact.labels.get(score.metric)
+            if label is not None:
+                sums.add_moment(keys.MARKED, 1)
+                if PEOPLE in fact.probabilities and _drawn_by(score, fact):
+                    _add_label(sums, score, label, probability, fact.scores)
 
 
-def _add_score(sums: _Sums, score: Score, probability: float) -> None:
+def _add_score(sums: Totals, score: Score, probability: float) -> None:
     weight = 1.0 / probability
     if score.status is ScoreStatus.FAILED:
         sums.failed += 1
         if score.reason == BudgetExhausted.reason:
-            sums.moments[keys.SHED] += 1
+            sums.add_moment(keys.SHED, 1)
     elif score.status is ScoreStatus.NOT_APPLICABLE:
         sums.not_applicable += 1
     elif score.status is ScoreStatus.SUSPECT:
         sums.suspect += 1
-        sums.moments[keys.SUSPECT_WEIGHT] += weight
-        sums.moments[keys.SUSPECT_WEIGHT_SQUARES] += weight * weight
+        sums.add_moment(keys.SUSPECT_WEIGHT, weight)
+        sums.add_moment(keys.SUSPECT_WEIGHT_SQUARES, weight * weight)
     elif score.value is not None:
         _add_value(sums, score, score.value, probability)
 
 
-def _add_value(sums: _Sums, score: Score, value: float, probability: float) -> None:
+def _add_value(sums: Totals, score: Score, value: float, probability: float) -> None:
     weight = 1.0 / probability
     bad = is_bad(score)
-    sums.add(value, SCORE_BUCKETS)
+    sums.add_value(value, SCORE_BUCKETS)
     sums.bad += bad
     sums.weight += weight
     sums.weighted_total += weight * value
     sums.weight_squares += weight * weight
     sums.weighted_squares += weight * value * value
-    sums.moments[keys.W2_TOTAL] += weight * weight * value
-    sums.moments[keys.W2_SQUARES] += (weight * value) ** 2
-    sums.moments[keys.WEIGHTED_BAD] += weight * bad
+    sums.add_moment(keys.W2_TOTAL, weight * weight * value)
+    sums.add_moment(keys.W2_SQUARES, (weight * value) ** 2)
+    sums.add_moment(keys.WEIGHTED_BAD, weight * bad)
     if probability < 1.0:
-        sums.moments[keys.judged_at(probability)] += 1
-        sums.moments[keys.bad_at(probability)] += bad
+        sums.add_moment(keys.judged_at(probability), 1)
+        sums.add_moment(keys.bad_at(probability), bad)
 
 
-def _add_pairs(sums: _Sums, score: Score, probability: float, scores: Iterable[Score]) -> None:
+def _drawn_by(score: Score, fact: TraceFacts) -> bool:
+    """Whether people were asked given that this judge saw the trace.
+
+    Beside a judge that samples, the embedded judge's labelled traces are drawn with that one's
+    probabilities: they correct that one, not the embedded judge alone.
+    """
+    if score.judge is None or not is_embedded(score.judge.name):
+        return True
+    return all(name == PEOPLE or is_embedded(name) for name in fact.probabilities)
+
+
+def _add_label(
+    sums: Totals, score: Score, label: float, probability: float, scores: Iterable[Score]
+) -> None:
+    """Sums of the correction by people: their label beside this judge's value."""
+    said = score.value or 0.0
+    r, d = 1.0 / probability, label - said
+    for name, value in (
+        ("n", 1.0),
+        ("r", r),
+        ("rr", r * r),
+        ("rd", r * d),
+        ("rrd", r * r * d),
+        ("rrdd", r * r * d * d),
+        ("rrj", r * r * said),
+        ("rrjd", r * r * said * d),
+    ):
+        sums.add_moment(keys.label(name), value)
+    for cheap, f in _cheap_values(score, scores):
+        sums.add_moment(keys.label("f", cheap), (r * r - r) * f)
+        sums.add_moment(keys.label("fd", cheap), (r * r - r) * f * d)
+
+
+def _add_pairs(sums: Totals, score: Score, probability: float, scores: Iterable[Score]) -> None:
     """Sums of the difference estimate: this judge's value beside the cheap one's."""
-    if score.judge is None or score.value is None or keys.is_cheap(score.judge.name):
-        return
     ratio = 1.0 / probability
-    corrected = ratio * score.value
+    corrected = ratio * (score.value or 0.0)
+    for cheap, f in _cheap_values(score, scores):
+        sums.add_moment(keys.pair("n", cheap), 1)
+        sums.add_moment(keys.pair("rf", cheap), ratio * f)
+        sums.add_moment(keys.pair("rj", cheap), corrected)
+        sums.add_moment(keys.pair("rj2", cheap), corrected * corrected)
+        sums.add_moment(keys.pair("ff", cheap), f * f * ((ratio - 1.0) ** 2 - 1.0))
+        sums.add_moment(keys.pair("jf", cheap), corrected * f * (ratio - 1.0))
+
+
+def _cheap_values(score: Score, scores: Iterable[Score]) -> Iterator[tuple[str, float]]:
+    """The cheap judges' values beside another judge's; none beside their own."""
+    if score.judge is None or is_embedded(score.judge.name):
+        return
     for other in scores:
         if (
-            other.metric != score.metric
-            or other.status is not ScoreStatus.SCORED
-            or other.value is None
-            or other.judge is None
-            or not keys.is_cheap(other.judge.name)
+            other.metric == score.metric
+            and other.status is ScoreStatus.SCORED
+            and other.value is not None
+            and other.judge is not None
+            and is_embedded(other.judge.name)
         ):
-            continue
-        cheap = str(other.judge)
-        f = other.value
-        sums.moments[keys.pair("n", cheap)] += 1
-        sums.moments[keys.pair("rf", cheap)] += ratio * f
-        sums.moments[keys.pair("rj", cheap)] += corrected
-        sums.moments[keys.pair("rj2", cheap)] += corrected * corrected
-        sums.moments[keys.pair("ff", cheap)] += f * f * ((ratio - 1.0) ** 2 - 1.0)
-        sums.moments[keys.pair("jf", cheap)] += corrected * f * (ratio - 1.0)
+            yield str(other.judge), other.value
 
 
-def _add_hits(table: dict[_Row, _Sums], traces: Sequence[Trace]) -> None:
+def _add_hits(table: dict[_Row, Totals], traces: Sequence[Trace]) -> None:
+    if not any(trace.hits or trace.expected is not None for trace in traces):
+        return
     for basis in ("all", "expected"):
         for (kind, name), counted in hit_counts(traces, basis).items():
             sums = table[HIT_RATE_METRIC, "", keys.hit_dimension(kind, name, basis)]

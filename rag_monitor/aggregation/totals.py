@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
-from typing import Protocol, TypeVar, runtime_checkable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Final, Protocol, TypeVar, runtime_checkable
 
 from rag_monitor.aggregation import keys
 from rag_monitor.domain.rollup import Rollup, RollupKey
 from rag_monitor.domain.window import Window
+from rag_monitor.metrics.latency import bucket_of
 from rag_monitor.statistics.difference import DifferenceSums
+from rag_monitor.statistics.three_level import LabelSums
 
 Key = TypeVar("Key")
+
+_LABEL_SUMS: Final = ("n", "r", "rr", "rd", "rrd", "rrdd", "rrj", "rrjd")
 
 
 class RollupSource(Protocol):
@@ -40,17 +45,21 @@ class SummingSource(RollupSource, Protocol):
         project: str,
         window: Window,
         app: str,
-        metric: str,
+        metric: str | None = None,
         release: str | None = None,
         judge: str | None = None,
+        step: timedelta | None = None,
     ) -> Sequence[Rollup]:
-        """As `load`, but rows of several minutes may come added up as one."""
+        """As `load`, but rows of several minutes may come added up as one, dated by the first.
+
+        With a step no row reaches over the end of one; steps begin with the window.
+        """
         ...
 
 
 @dataclass(slots=True)
 class Totals:
-    """The sums of `Rollup`, over any number of them."""
+    """The sums of `Rollup` while they grow: by values, or by rollups of any number of minutes."""
 
     count: int = 0
     total: float = 0.0
@@ -65,6 +74,19 @@ class Totals:
     weight_squares: float = 0.0
     weighted_squares: float = 0.0
     moments: dict[str, float] = field(default_factory=dict)
+
+    def add_value(self, value: float, bounds: Sequence[float]) -> None:
+        """Count one value, its square and its place in the histogram."""
+        self.count += 1
+        self.total += value
+        self.squares += value * value
+        if not self.histogram:
+            self.histogram = [0] * (len(bounds) + 1)
+        self.histogram[bucket_of(value, bounds)] += 1
+
+    def add_moment(self, name: str, value: float) -> None:
+        """Add to a further sum."""
+        self.moments[name] = self.moments.get(name, 0.0) + value
 
     def add(self, row: Rollup) -> None:
         """Add one rollup."""
@@ -81,8 +103,12 @@ class Totals:
         self.weighted_squares += row.weighted_squares
         if row.histogram:
             self.histogram = _added(self.histogram, row.histogram)
+        moments = self.moments
         for name, value in row.moments.items():
-            self.moments[name] = self.moments.get(name, 0.0) + value
+            if name in moments:
+                moments[name] += value
+            else:
+                moments[name] = value
 
     def rollup(self, key: RollupKey) -> Rollup:
         """The sums as one row."""
@@ -107,6 +133,14 @@ class Totals:
         """A further sum; 0 where nothing was counted."""
         return self.moments.get(name, 0.0)
 
+    def label_sums(self, cheap: str = "") -> LabelSums:
+        """The sums over labelled traces; with the cheap judge of that identity beside this one."""
+        return LabelSums(
+            **{name: self.moment(keys.label(name)) for name in _LABEL_SUMS},
+            f=self.moment(keys.label("f", cheap)) if cheap else 0.0,
+            fd=self.moment(keys.label("fd", cheap)) if cheap else 0.0,
+        )
+
     def difference_sums(self, cheap: str, cheap_totals: Totals) -> DifferenceSums:
         """The sums of the difference estimate against the cheap judge of that identity."""
         judged = self.moment(keys.pair("n", cheap))
@@ -127,6 +161,22 @@ def sum_of(rows: Iterable[Rollup]) -> Totals:
     for row in rows:
         totals.add(row)
     return totals
+
+
+def merged(rows: Sequence[Rollup], start: datetime | None = None) -> Sequence[Rollup]:
+    """One row per key, whatever the minute; dated `start`, or as the first of its rows."""
+    groups: dict[tuple[str, ...], list[Rollup]] = defaultdict(list)
+    for row in rows:
+        key = row.key
+        groups[key.project, key.app, key.metric, key.release, key.judge, key.dimension].append(row)
+    found = []
+    for group in groups.values():
+        key = group[0].key
+        if start is not None:
+            key = replace(key, minute=start)
+        alone = len(group) == 1 and key == group[0].key
+        found.append(group[0] if alone else sum_of(group).rollup(key))
+    return found
 
 
 def sums_by(rows: Iterable[Rollup], key: Callable[[Rollup], Key]) -> dict[Key, Totals]:

@@ -12,7 +12,6 @@ change          mu0                          lowest acceptable share of good ans
                 every_judged                 instead of days: wanted judged traces between them
                 pi_min                       floor of the sampling policy (smallest probability
                                              seen)
-                settle_s                     youngest stretch left out: scores still come (120)
                 judge                        (combined)
 burn_rate       slo                          objective: share of good answers (0.95)
                 multiple                     times the allowance (2.0)
@@ -117,7 +116,6 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
             "days": Number(low=1.0, high=3660.0, default=30.0),
             "every_judged": Number(low=100.0, high=1e9),
             "pi_min": Number(low=1e-6, high=1.0, hint="It is the sampling policy's floor."),
-            "settle_s": Number(low=0.0, high=3600.0, default=120.0),
             "judge": _JUDGE,
         },
         RuleKind.BURN_RATE: {

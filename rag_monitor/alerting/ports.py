@@ -72,6 +72,10 @@ class EstimateSource(Protocol):
         """Traces by status."""
         ...
 
+    def live_traces(self, project: str, app: str, window: Window) -> int:
+        """Traces that arrived soon after they began."""
+        ...
+
     def worst(
         self, project: str, app: str, metric: str, window: Window, limit: int
     ) -> Sequence[str]:

@@ -48,9 +48,13 @@ class RollupEstimates(Estimates):
         self._traces = traces
         self._budget = budget
 
-    def reading(self, source: RollupSource) -> RollupEstimates:
-        """The same, from another source of rollups."""
-        return RollupEstimates(source, self._traces, budget=self._budget, options=self._options)
+    def reading(
+        self, source: RollupSource, options: EstimateOptions | None = None
+    ) -> RollupEstimates:
+        """The same, from another source of rollups; None keeps the options."""
+        return RollupEstimates(
+            source, self._traces, budget=self._budget, options=options or self._options
+        )
 
     def apps(self, project: str) -> Sequence[str]:
         """The applications whose traces are still kept."""

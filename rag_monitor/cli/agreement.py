@@ -76,7 +76,8 @@ async def judge_labelled(
     labelled = [row for row in read_labelled(file) if row.faithful is not None][:limit]
     if len({row.faithful for row in labelled}) < 2:
         raise RagMonitorError(
-            f"{file} needs rows with label_faithful 0 and rows with label_faithful 1"
+            f"{file} needs rows with label_faithful 0 and rows with label_faithful 1, or with"
+            " people's marks on faithfulness of both kinds"
         )
     judge = create_judge(settings, judge_name)
     judged, traces = [], []
@@ -96,6 +97,7 @@ async def judge_labelled(
                             flagged=bool(score.flagged),
                             faithful=bool(row.faithful),
                             group=row.group,
+                            facets=row.row.facets,
                         )
                     )
                 bar.advance(task)

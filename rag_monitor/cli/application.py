@@ -13,7 +13,9 @@ from rag_monitor.cli import (
     calibrate,
     compare,
     demo,
+    distil,
     doctor,
+    erase,
     evaluate,
     export,
     golden,
@@ -55,11 +57,13 @@ app.command("serve")(serve.serve)
 app.command("migrate")(migrate.migrate)
 app.command("import")(import_.import_file)
 app.command("export")(export.export)
+app.command("erase")(erase.erase)
 app.command("evaluate")(evaluate.evaluate)
 app.command("compare")(compare.compare)
 app.command("golden")(golden.golden)
 app.command("agreement")(agreement.agreement)
 app.command("calibrate")(calibrate.calibrate)
+app.command("distil")(distil.distil)
 app.command("backfill")(backfill.backfill)
 app.add_typer(rules.app, name="rules")
 app.add_typer(keys.app, name="keys")

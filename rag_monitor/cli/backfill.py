@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rag_monitor.cli.output import AsJson, print_fields, print_json
+from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 
 _PATH = "/api/v1/evaluations"
@@ -19,7 +19,9 @@ def backfill(
         str | None, typer.Option("--from", help="ISO 8601 time; default: 24 hours ago.")
     ] = None,
     until: Annotated[str | None, typer.Option("--to", help="ISO 8601 time; default: now.")] = None,
-    judge: Annotated[str | None, typer.Option(help="Default: the configured judge.")] = None,
+    judge: Annotated[
+        str | None, typer.Option(help="The one judge to ask. Default: the configured one.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000_000, help="At most so many.")] = 1000,
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start without asking.")] = False,
     url: Url = DEFAULT_URL,
@@ -28,7 +30,8 @@ def backfill(
 ) -> None:
     """Show how many traces would be judged again and at what cost, then start if told so.
 
-    With --json nothing is asked: without --yes it only previews.
+    The cost is expected from what the judge's newest day took per trace; nothing starts that does
+    not fit into today's budget. With --json nothing is asked: without --yes it only previews.
     """
     wanted = {
         "app": app,
@@ -43,6 +46,8 @@ def backfill(
         outcome = monitor.call("POST", _PATH, json=given)
         if not as_json:
             print_fields(outcome)
+            if outcome["tokens"] is None and outcome["traces"]:
+                print_remark("this judge's cost was never measured here; try --limit 20 first")
         start = yes or (
             not as_json and outcome["traces"] > 0 and typer.confirm("Judge these traces again?")
         )

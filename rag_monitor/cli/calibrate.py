@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -13,6 +14,9 @@ from rag_monitor.cli.judging import JudgeName, RowsFile
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.errors import RagMonitorError
+
+if TYPE_CHECKING:
+    from rag_monitor.config import Settings
 
 _METHODS = ("auto", "platt", "isotonic")
 
@@ -30,21 +34,17 @@ def calibrate(
     config: ConfigPath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fit `answer_supported` to `label_faithful` and store the calibration with its threshold.
+    """Fit `answer_supported` to what people said and store the calibration with its threshold.
 
-    The figures printed are those of sources that the fit never saw.
+    Labels are `label_faithful` or, in the lines of `rag-monitor export`, the marks people left on
+    faithfulness in the pages or through the interface. The figures printed are those of sources
+    that the fit never saw.
     """
     from rag_monitor.evaluation.calibration import fit_calibration
 
     if method not in _METHODS:
         raise RagMonitorError(f"--method is one of {', '.join(_METHODS)}, not {method!r}")
-    if judge != "embedded":
-        raise RagMonitorError(
-            f"only the embedded judge takes a calibration file; {judge!r} states its probabilities"
-            " as its model gives them"
-        )
-    settings = load(config)
-    settings.judges.setdefault(judge, {}).pop("calibration", None)
+    settings = _without_calibration(load(config), judge)
     rows, labelled = asyncio.run(judge_labelled(settings, judge, file, limit, quiet=as_json))
     fitted = fit_calibration(rows.judged, rows.identity, method)  # type: ignore[arg-type]
     output.write_text(fitted.calibration.dump(fitted.facts), encoding="utf-8")
@@ -61,3 +61,10 @@ def calibrate(
         return
     print_fields(figures)
     print_remark(f'use it with: [judges.{judge}] calibration = "{output}"')
+
+
+def _without_calibration(settings: Settings, judge: str) -> Settings:
+    """The judge as it was before it was calibrated: what is fitted must not be applied already."""
+    table = dict(settings.judges.get(judge, {}))
+    table.pop("calibration", None)
+    return replace(settings, judges={**settings.judges, judge: table})

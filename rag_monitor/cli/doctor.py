@@ -6,7 +6,7 @@ import asyncio
 import platform
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any, Final
@@ -21,6 +21,7 @@ from rag_monitor.errors import ConfigurationError, RagMonitorError
 from rag_monitor.judges.judge import InspectableJudge
 
 _MINIMUM: Final = (3, 11)
+_PARKED_SHOWN: Final = 3
 _OPTIONAL: Final = {
     "openai": "openai",
     "psycopg": "postgresql",
@@ -72,6 +73,7 @@ def doctor(
     else:
         checks.append(Check("configuration", ok=True, detail="read"))
         checks.append(_tried("database", lambda: _database(settings)))
+        checks.append(_tried("queue", lambda: _queue(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
         checks.append(_tried("channels", lambda: _channels(settings)))
     report(checks, as_json)
@@ -123,7 +125,7 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
 def _database(settings: Any) -> str:
     from rag_monitor.store import migration
 
-    revision, head = migration.current(settings.database_url), migration.head()
+    revision, head = migration.known(settings.database_url), migration.head()
     if revision is None:
         return f"reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}"
     if revision != head:
@@ -131,6 +133,30 @@ def _database(settings: Any) -> str:
             f"the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
         )
     return f"reachable, schema {revision}"
+
+
+def _queue(settings: Any) -> str:
+    """What waits to be judged, and what was given up."""
+    from rag_monitor.domain.clock import SharedClock
+    from rag_monitor.store import migration
+    from rag_monitor.store.store import Store
+
+    if migration.current(settings.database_url) != migration.head():
+        return "not looked at before the schema is this release's"
+    options = replace(settings.store_options, exclusive=False, auto_migrate=False)
+    clock = SharedClock()
+    with Store.open(options, clock) as store:
+        backlog = store.tasks.backlog(clock.now())
+        parked = store.tasks.parked(_PARKED_SHOWN)
+    if parked:
+        named = ", ".join(f"{task.project}/{task.trace_id} ({task.reason})" for task in parked)
+        raise ConfigurationError(
+            f"{backlog.parked} traces were given up, the latest {named}; look at what is special "
+            "about them, then judge them again with `rag-monitor backfill`"
+        )
+    return (
+        f"{backlog.waiting} traces wait to be judged, the oldest for {backlog.oldest_age_s:.0f} s"
+    )
 
 
 def _channels(settings: Any) -> str:

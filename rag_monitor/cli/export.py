@@ -1,10 +1,7 @@
-"""`rag-monitor export`: write stored traces and scores as JSON lines."""
+"""`rag-monitor export`: write stored traces and scores as JSON lines or Parquet."""
 
 from __future__ import annotations
 
-import json
-import sys
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Annotated
 
@@ -12,11 +9,14 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_json, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.cli.trace_files import trace_file
+from rag_monitor.errors import NotFound
 
 
 def export(
     output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="File to write; default: stdout.")
+        Path | None,
+        typer.Option("--output", "-o", help="File, .jsonl or .parquet; default: lines on stdout."),
     ] = None,
     app: Annotated[str | None, typer.Option(help="Only this application.")] = None,
     release: Annotated[str | None, typer.Option(help="Only this release.")] = None,
@@ -27,19 +27,20 @@ def export(
     api_key: ApiKey = "",
     as_json: AsJson = False,
 ) -> None:
-    """Write each trace with its scores as one Trace JSON line, newest first."""
+    """Write each trace with its scores, newest first: a Trace JSON line or a Parquet row each."""
     if as_json and output is None:
         raise typer.BadParameter("--json needs --output: stdout cannot hold both")
     wanted = {"app": app, "release": release, "from": since, "to": until}
     query = {name: value for name, value in wanted.items() if value is not None}
-    target = nullcontext(sys.stdout) if output is None else output.open("w", encoding="utf-8")
     count = 0
-    with Remote(url, api_key) as monitor, target as lines:
+    with Remote(url, api_key) as monitor, trace_file(output) as file:
         for item in monitor.pages("/api/v1/traces", query):
             if count >= limit:
                 break
-            trace = monitor.get(f"/api/v1/traces/{item['trace_id']}")
-            lines.write(json.dumps(trace, ensure_ascii=False) + "\n")
+            try:
+                file.write(monitor.get(f"/api/v1/traces/{item['trace_id']}"))
+            except NotFound:  # retention or an erasure was there between the list and the trace
+                continue
             count += 1
     if as_json:
         print_json({"traces": count, "output": str(output)})

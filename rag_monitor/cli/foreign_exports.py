@@ -45,12 +45,14 @@ def langfuse_request(row: Mapping[str, Any], app: str | None) -> Json:
     if isinstance(observations, list) and any(isinstance(o, Mapping) for o in observations):
         spans = _langfuse_trace(content, [o for o in observations if isinstance(o, Mapping)])
     elif content.get("traceId"):
-        spans = [_observation(content, str(content["traceId"]), None)]
+        # The newer interface has no traces: who asked stands on their root observation.
+        whole = None if content.get("parentObservationId") else _trace_attributes(content)
+        spans = [_observation(content, str(content["traceId"]), whole)]
     elif content.get("id") and ("input" in content or "output" in content):
         spans = _langfuse_trace(content, [])
     else:
         raise BadExport("neither a Langfuse trace (`id`, `observations`) nor an observation")
-    name = app or content.get("name") or "langfuse"
+    name = app or content.get("traceName") or content.get("name") or "langfuse"
     return _request(spans, {semconv.SERVICE_NAME: str(name)}, _LANGFUSE_SCOPE)
 
 
@@ -77,6 +79,7 @@ def phoenix_request(row: Mapping[str, Any], app: str | None) -> Json:
             _flatten("", value, attributes, 0)
         elif key.startswith("attributes."):
             _flatten(key.removeprefix("attributes."), value, attributes, 0)
+    attributes = _regrouped(attributes)
     if row.get("span_kind"):
         attributes.setdefault(semconv.OI_SPAN_KIND, str(row["span_kind"]))
     failed = str(row.get("status_code") or "").upper() == "ERROR"
@@ -255,6 +258,19 @@ def _flatten(prefix: str, value: Any, into: Json, depth: int) -> None:
             _flatten(f"{prefix}.{index}", item, into, depth + 1)
     elif not _missing(value):
         into[prefix] = value
+
+
+def _regrouped(flat: Json) -> Json:
+    """Objects of metadata, which Phoenix's REST API takes apart, as the JSON they were."""
+    kept: Json = {}
+    groups: dict[str, Json] = {}
+    for key, value in flat.items():
+        head, found, tail = key.partition("metadata.")
+        if found and (not head or head.endswith(".")):
+            groups.setdefault(head + "metadata", {})[tail] = value
+        else:
+            kept[key] = value
+    return kept | {name: kept.get(name) or _written(group) for name, group in groups.items()}
 
 
 def _attributes(values: Mapping[str, Any]) -> list[Json]:

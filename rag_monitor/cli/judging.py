@@ -22,8 +22,6 @@ def create_judge(settings: Any, name: str | None = None) -> Judge:
         UnknownJudge: No judge of that name.
         ConfigurationError: Its options are not usable.
     """
-    from rag_monitor.judges import registry
+    from rag_monitor.judges.configured import make_judge
 
-    chosen = name or settings.judge
-    judge: Judge = registry.create(chosen, settings.judges.get(chosen, {}))
-    return judge
+    return make_judge(name or settings.judge, settings.judges)

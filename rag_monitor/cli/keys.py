@@ -42,14 +42,46 @@ def create_key(
         list[Scope] | None,
         typer.Option(help="What it may do; repeat for several; default: ingest."),
     ] = None,
+    project: Annotated[
+        str, typer.Option(help="Another project than your own; only with the configured key.")
+    ] = "",
+    requests_per_minute: Annotated[
+        int, typer.Option(min=-1, help="A limit of its own; -1: the server's, 0: none.")
+    ] = -1,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     as_json: AsJson = False,
 ) -> None:
     """Make a key. Its secret is printed once and cannot be recovered."""
-    body = {"name": name, "scopes": [item.value for item in scope or [Scope.INGEST]]}
+    body: dict[str, object] = {
+        "name": name,
+        "scopes": [item.value for item in scope or [Scope.INGEST]],
+    }
+    if project:
+        body["project"] = project
+    if requests_per_minute >= 0:
+        body["requests_per_minute"] = requests_per_minute
     with Remote(url, api_key) as monitor:
         made = monitor.call("POST", "/api/v1/keys", json=body)
+    if as_json:
+        print_json(made)
+    else:
+        print_fields({"id": made["key"]["id"], "secret": made["secret"]})
+
+
+@app.command("rotate")
+def rotate_key(
+    id: Annotated[str, typer.Argument(help="Id of the key, from `keys list`.")],
+    grace: Annotated[
+        float, typer.Option(min=0, max=2_592_000, help="Seconds the old key goes on working.")
+    ] = 0.0,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    as_json: AsJson = False,
+) -> None:
+    """Replace a key by a new one with the same name, scopes and limits."""
+    with Remote(url, api_key) as monitor:
+        made = monitor.call("POST", f"/api/v1/keys/{id}/rotate", json={"grace_s": grace})
     if as_json:
         print_json(made)
     else:

@@ -24,7 +24,7 @@ def migrate(
     from rag_monitor.store import migration
 
     url = load(config, {"database_url": database_url}).database_url
-    before = migration.current(url)
+    before = migration.known(url)
     after = before if check else migration.upgrade(url)
     head = migration.head()
     if as_json:

@@ -24,9 +24,9 @@ from rag_monitor.demo.monitor import Json, MonitorApi, Observed, median_timing
 from rag_monitor.demo.processes import Child, StoryError, free_port
 from rag_monitor.demo.rules import watched_rules, with_demo_rules
 
-_READY_S: Final = 40.0
-_SCORED_S: Final = 40.0
-_FIRED_S: Final = 40.0
+_READY_S: Final = 120.0
+_SCORED_S: Final = 120.0
+_FIRED_S: Final = 120.0
 _POLL_S: Final = 0.4
 _USERS: Final = 4
 _GOOD_RELEASE: Final = "1.0"

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+PEOPLE: Final = "people"
+"""In place of a judge's name: the draw of traces that people are asked to label."""
 
 
 class SamplingReason(StrEnum):
@@ -29,7 +33,7 @@ class SamplingDecision:
     """The draw for one trace and one judge: a pure function of (salt, trace id, probability)."""
 
     judge: str
-    """Name of the judge the draw was for."""
+    """Name of the judge the draw was for, or `PEOPLE`."""
     included: bool
     probability: float
     """π: chance that a trace like this is judged; at least the policy's floor, at most 1."""

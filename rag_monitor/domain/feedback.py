@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -20,3 +22,18 @@ class Feedback:
     comment: str | None = None
     author: str | None = None
     created_at: datetime
+
+
+def labels_of(marks: Iterable[Feedback]) -> Mapping[str, float]:
+    """What people say about each metric of one trace: the mean of their marks.
+
+    Marks on the whole trace or on one statement say nothing about a metric.
+
+    Args:
+        marks: The newest mark of each person on each thing, of one trace.
+    """
+    said: dict[str, list[float]] = defaultdict(list)
+    for mark in marks:
+        if mark.metric is not None and mark.statement is None:
+            said[mark.metric].append(mark.value)
+    return {metric: sum(values) / len(values) for metric, values in said.items()}

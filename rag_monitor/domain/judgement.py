@@ -107,6 +107,15 @@ class JudgeIdentity:
         )
 
 
+def is_embedded(judge: str) -> bool:
+    """Whether a judge's name, or an identity as text, is an embedded judge's.
+
+    It sees every trace and costs nothing; beside another judge its score is the cheap one.
+    """
+    name = judge.partition("/")[0]
+    return name == "embedded" or name.startswith("embedded-")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verdict:
     """A judge's answer to one question of one aspect."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Final
@@ -75,4 +76,8 @@ class TraceFacts:
     """Texts and passages may be left out (None) when loaded for rollups."""
     scores: tuple[Score, ...] = ()
     probabilities: dict[str, float] = field(default_factory=dict)
-    """π by judge name."""
+    """π by judge name; `PEOPLE` is among them where people were asked to label the trace."""
+    labels: Mapping[str, float] = field(default_factory=dict)
+    """What people say, by metric."""
+    received_at: datetime | None = None
+    """When the trace arrived; None: unknown, taken as live."""

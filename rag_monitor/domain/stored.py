@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace, TraceStatus
@@ -28,6 +31,17 @@ class PendingTrace:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ParkedTask:
+    """A trace that is not judged any more until somebody asks for it."""
+
+    project: str
+    trace_id: str
+    reason: str
+    """`worker_lost_thrice`, `unsavable`, …: why it was given up."""
+    attempts: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationTask:
     """One revision of one trace to be judged, under a lease."""
 
@@ -40,6 +54,27 @@ class EvaluationTask:
     """How often it was claimed, this time included; from 1."""
     forced: bool = False
     """A person asked for it: judge whatever the sampler says."""
+    judge: str | None = None
+    """The one judge that was asked for, by its name; None: every judge that is due."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredUsage:
+    """What judging so many traces has cost, all told."""
+
+    traces: int
+    """At least 1."""
+    usage: JudgeUsage
+    """Tokens of both directions stand in `input_tokens`."""
+
+    def of(self, traces: int) -> JudgeUsage:
+        """What so many traces may be expected to cost."""
+        share = traces / self.traces
+        return JudgeUsage(
+            input_tokens=math.ceil(self.usage.input_tokens * share),
+            gpu_seconds=self.usage.gpu_seconds * share,
+            cost=self.usage.cost * share,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,12 +174,64 @@ class AppSummary:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseStart:
+    """When a release of an app was first seen."""
+
+    release: str
+    first_seen: datetime
+    last_seen: datetime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelledScore:
+    """What a judge and what people said of the same thing."""
+
+    trace_id: str
+    app: str
+    metric: str
+    """Of the score. A mark on `faithfulness` also stands beside `answer_supported`."""
+    judge: str
+    value: float
+    flagged: bool | None
+    """As in `Score`."""
+    label: float
+    """Mean of the newest marks of every person, 0 (bad) to 1 (good)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeSpending:
+    """What a judge used on one UTC day."""
+
+    judge: str
+    """Its configured name, not its identity."""
+    day: date
+    tokens: int
+    gpu_seconds: float
+    money: float
+    """In the currency of `[judge.price]`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DirtyMinute:
     """A minute of an app whose rollups no longer match its traces."""
 
     project: str
     app: str
     minute: datetime
+    version: int
+    """Changes with every change; the mark is cleared only if it is still this."""
+
+
+@dataclass(frozen=True, slots=True)
+class StaleBlock:
+    """A stretch of an app's minutes whose sum no longer matches them."""
+
+    project: str
+    app: str
+    minutes: int
+    """Length: 10, 60 or 1440."""
+    minute: datetime
+    """Its first minute."""
     version: int
     """Changes with every change; the mark is cleared only if it is still this."""
 
@@ -185,10 +272,32 @@ class ApiKey:
     """To within a minute."""
     expires_at: datetime | None = None
     revoked_at: datetime | None = None
+    requests_per_minute: int | None = None
+    """Its own limit, per process; None: the server's, 0: none."""
 
     def allows(self, scope: KeyScope) -> bool:
         """Whether the key carries `scope`, or is an admin's."""
         return scope in self.scopes or KeyScope.ADMIN in self.scopes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AuditEvent:
+    """Somebody changed something, or signed in."""
+
+    id: int = 0
+    """Grows with time; 0 until it is stored."""
+    project: str
+    at: datetime
+    actor: str
+    """Id of the key, `configured`, `oidc:` and the subject, or `local` on an open server."""
+    actor_name: str = ""
+    address: str = ""
+    """Where the connection came from; behind a proxy, the proxy's."""
+    action: str
+    """What was done, e.g. `key.create`."""
+    target: str = ""
+    """To what; never a person's id in clear."""
+    details: Mapping[str, str | int | float | bool | None] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -210,10 +319,17 @@ class RetentionPolicy:
     """Evidence, traces, passages, feedback and everything else with text."""
     scores_days: int = 400
     """Scores without their verdicts' trace, and rollups."""
+    apps: Mapping[str, int] = field(default_factory=dict)
+    """Days that traces of single apps are kept, where that is less than `traces_days`."""
     max_bytes: int | None = None
     """Above this database size the oldest days of traces go early; None: no limit."""
     batch: int = 1000
     """Rows per delete, so that writers never wait long."""
+
+    def __post_init__(self) -> None:
+        for name, days in {"traces_days": self.traces_days, **self.apps}.items():
+            if days < 1:
+                raise ValueError(f"`{name}`: traces are kept at least one day, not {days}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

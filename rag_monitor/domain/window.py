@@ -66,9 +66,13 @@ class Estimate:
     """Traces with a score of this metric."""
     labelled: int = 0
     """Traces with a person's mark on this metric."""
+    judge_bias: float | None = None
+    """What people say minus what the judge says, on the traces drawn for people; None: too few."""
+    judge_bias_se: float | None = None
+    """Its standard error. A drift of the bias is a regression of the judge."""
     failed: int = 0
     suspect: int = 0
     effective: float = 0.0
     """Effective number of independent scores behind the interval."""
     notes: tuple[str, ...] = ()
-    """`embedded_uncorrected`, `few_positives`, `few_judged`, `incomplete` …"""
+    """`embedded_uncorrected`, `corrected_by_people`, `few_positives`, `few_judged` …"""

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any, Final
 
 from rag_monitor.evaluation.reliability import ReliabilityTally
 from rag_monitor.statistics.agreement import (
@@ -28,6 +28,8 @@ class JudgedRow:
     """What the person said."""
     group: str
     """Rows of one group (question, source) are not independent."""
+    facets: Mapping[str, str] = field(default_factory=dict)
+    """What figures are also given by: `lang`, `task`."""
 
 
 Rows = Sequence[JudgedRow]
@@ -45,6 +47,11 @@ FIGURES: dict[str, Callable[[Rows], float | None]] = {
 """Figure to its computation; the positive class is "unfaithful", as in the literature."""
 
 
+FACETS: Final = ("lang", "task")
+_FEWEST: Final = 20
+"""Rows of a language or task for which figures of their own are given."""
+
+
 def agreement_report(rows: Rows, *, runs: int = 1000) -> dict[str, Any]:
     """Every figure as `{"value", "lower", "upper"}`, with the counts behind them.
 
@@ -52,9 +59,32 @@ def agreement_report(rows: Rows, *, runs: int = 1000) -> dict[str, Any]:
         rows: Judged and labelled rows of one data set, both classes among them.
         runs: Resamples of the bootstrap over groups; the 95 % intervals come from it.
     """
+    report = _figures(rows, runs)
+    report["reliability"] = reliability_bins(rows)
+    report |= {f"by_{facet}": found for facet in FACETS if (found := _by(rows, facet, runs))}
+    return report
+
+
+def _by(rows: Rows, facet: str, runs: int) -> dict[str, Any]:
+    """Figures by language or task, where rows are of several; too few or one class: counts only."""
+    parts: dict[str, list[JudgedRow]] = {}
+    for row in rows:
+        parts.setdefault(row.facets.get(facet, ""), []).append(row)
+    if len(parts) < 2:
+        return {}
+    return {
+        name or "unknown": _figures(part, runs)
+        if len(part) >= _FEWEST and len({row.faithful for row in part}) == 2
+        else {"rows": len(part), "unfaithful": sum(not row.faithful for row in part)}
+        for name, part in sorted(parts.items())
+    }
+
+
+def _figures(rows: Rows, runs: int) -> dict[str, Any]:
     counts = _binary(rows)
     groups = [row.group for row in rows]
     report: dict[str, Any] = {
+        "rows": len(rows),
         "unfaithful": sum(not row.faithful for row in rows),
         "groups": len(set(groups)),
         "tp": counts.tp,
@@ -69,7 +99,6 @@ def agreement_report(rows: Rows, *, runs: int = 1000) -> dict[str, Any]:
             "lower": interval.lower if interval else None,
             "upper": interval.upper if interval else None,
         }
-    report["reliability"] = reliability_bins(rows)
     return report
 
 

@@ -17,8 +17,12 @@ from rag_monitor.ingest.trace_json import decode_trace
 from rag_monitor.language.script import detect_script
 
 _GROUP_KEYS: Final = ("source_id", "group", "cluster")
-_FACETS: Final = ("app", "dataset", "lang", "model", "release", "knowledge_base")
+_FACETS: Final = ("app", "dataset", "lang", "task", "model", "release", "knowledge_base")
 """Columns a report compares groups by."""
+_MARKED: Final = ("faithfulness", "answer_supported")
+_GOOD: Final = 0.75
+_BAD: Final = 0.25
+"""Marks between the two are unsure."""
 _UNNAMED_APP: Final = "unknown"
 
 
@@ -56,12 +60,38 @@ def _read(place: str, content: Mapping[str, Any]) -> LabelledRow:
         trace = decode_trace(_plain(content), received_at=datetime.now(UTC))
     except (ValueError, IngestError) as error:
         return _broken(name, f"row {place}: {error}")
-    label = content.get("label_faithful")
     return LabelledRow(
         row=DatasetRow(id=name, trace=trace, facets=_facets(content, trace)),
-        faithful=None if label is None else bool(label),
+        faithful=_label(content),
         group=_group(content, trace.question or name),
     )
+
+
+def _label(content: Mapping[str, Any]) -> bool | None:
+    """What people said of the answer's support: the label, else what most marks on it say.
+
+    Marks are those of `rag-monitor export`: on faithfulness or on `answer_supported`, of the whole
+    answer or of one statement. One statement that somebody calls bad makes the answer unfaithful;
+    a draw, and marks on anything else, say nothing.
+    """
+    label = content.get("label_faithful")
+    if label is not None:
+        return bool(label)
+    marks = content.get("feedback")
+    if not isinstance(marks, list):
+        return None
+    said = 0
+    for mark in marks:
+        if not isinstance(mark, Mapping) or mark.get("metric") not in _MARKED:
+            continue
+        value = mark.get("value")
+        if not isinstance(value, int | float):
+            continue
+        if value <= _BAD and mark.get("statement") is not None:
+            return False
+        if mark.get("statement") is None:
+            said += (value >= _GOOD) - (value <= _BAD)
+    return None if said == 0 else said > 0
 
 
 def _plain(content: Mapping[str, Any]) -> dict[str, Any]:

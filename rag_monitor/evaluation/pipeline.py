@@ -6,10 +6,11 @@ too long, makes failed scores with a reason. Nothing disappears.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
@@ -17,7 +18,7 @@ from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Judgement, JudgeRequest
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
-from rag_monitor.errors import JudgeError, JudgeTimeout, JudgeUnavailable
+from rag_monitor.errors import BudgetExhausted, JudgeError, JudgeTimeout, JudgeUnavailable
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
@@ -36,6 +37,8 @@ class WorkItem:
     """1 on the first try."""
     forced: bool = False
     """A person asked for it: the sampled judge sees it whatever the draw."""
+    judge: str | None = None
+    """A person asked for this judge, and no other sees it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,6 +59,7 @@ class Pipeline:
         self._sampler = sampler
         self._clock = clock
         self._behind = False
+        self._turn = asyncio.Lock()
 
     def note_lag(self, oldest_age_s: float) -> None:
         """Tell how far judging is behind; switches to the lexical variant and back.
@@ -82,14 +86,66 @@ class Pipeline:
 
     async def evaluate(self, items: Sequence[WorkItem]) -> list[Outcome]:
         """Judge and score `items`; one outcome each, in order."""
+        open_to_all = [item for item in items if item.judge is None]
+        outcomes = dict(zip(map(id, open_to_all), await self._by_all(open_to_all), strict=True))
+        for name in dict.fromkeys(item.judge for item in items if item.judge is not None):
+            asked = [item for item in items if item.judge == name]
+            outcomes |= zip(map(id, asked), await self._by_one(name, asked), strict=True)
+        return [outcomes[id(item)] for item in items]
+
+    async def _by_one(self, name: str, items: Sequence[WorkItem]) -> list[Outcome]:
+        """The judge a person asked for, and no other."""
+        judge = self.plan.named(name)
+        if judge is None:
+            _log.warning(
+                "%d traces wait for the judge %r, which is not configured", len(items), name
+            )
+            telemetry.dropped("evaluation", "unknown_judge", len(items))
+            return [Outcome()] * len(items)
+        results = await self._judge(judge, items)
+        outcomes = [
+            self._score(judge, item, result) for item, result in zip(items, results, strict=True)
+        ]
+        return [
+            replace(outcome, decisions=(self._asked_for(judge, item),))
+            if outcome.scores
+            else outcome
+            for item, outcome in zip(items, outcomes, strict=True)
+        ]
+
+    def _asked_for(self, judge: Judge, item: WorkItem) -> SamplingDecision:
+        return self._sampler.decide(item.trace, judge.identity.name, forced=True)
+
+    async def _by_all(self, items: Sequence[WorkItem]) -> list[Outcome]:
         cheap = self.every_judge
-        first = await self._judge(cheap, items)
+        async with self._turn:
+            # It runs on processors: two batches at once would only starve the event loop.
+            first = await self._judge(cheap, items)
         outcomes = [
             self._always(cheap, item, result) for item, result in zip(items, first, strict=True)
         ]
         if self.plan.sampled is not None:
             await self._add_sampled(self.plan.sampled, items, outcomes)
-        return outcomes
+        last = (self.plan.sampled or cheap).identity.name
+        return [
+            self._with_people(item, outcome, last)
+            for item, outcome in zip(items, outcomes, strict=True)
+        ]
+
+    def _with_people(self, item: WorkItem, outcome: Outcome, last: str) -> Outcome:
+        """Ask people about some of the traces that the last judge has scored."""
+        judged = any(
+            score.status is ScoreStatus.SCORED
+            and score.judge is not None
+            and score.judge.name == last
+            for score in outcome.scores
+        )
+        if outcome.retry_reason is not None or not judged:
+            return outcome
+        decision = self._sampler.ask_people(item.trace)
+        if not decision.included:
+            return outcome
+        return replace(outcome, decisions=(*outcome.decisions, decision))
 
     def _always(self, judge: Judge, item: WorkItem, result: Judgement | Exception) -> Outcome:
         outcome = self._score(judge, item, result)
@@ -177,6 +233,10 @@ class Pipeline:
         if not isinstance(result, JudgeError):
             _log.error("judge %s failed on %s", name, item.trace.trace_id, exc_info=result)
         telemetry.EVALUATIONS.labels(judge=name, status="failed").inc()
+        if item.forced and isinstance(result, BudgetExhausted):
+            # Judged again on request: the scores it has are worth more than a note about money.
+            telemetry.dropped("evaluation", result.reason)
+            return Outcome()
         return Outcome(scores=tuple(failed_scores(metrics, result, judge.identity, now)))
 
 

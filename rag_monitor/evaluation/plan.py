@@ -47,6 +47,18 @@ class EvaluationPlan:
         """The union of what the metrics need."""
         return aspects_for(self.options.metrics)
 
+    def named(self, wanted: str) -> Judge | None:
+        """The judge of that name or identity that evaluates now; `embedded` is any variant.
+
+        None: no such judge is part of this plan.
+        """
+        candidates = [judge for judge in (self.sampled, self.every) if judge is not None]
+        for judge in candidates:
+            if wanted in (judge.identity.name, str(judge.identity)):
+                return judge
+        cheap = self.every.identity.name
+        return self.every if cheap.startswith(f"{wanted}-") else None
+
     @property
     def judges(self) -> Sequence[Judge]:
         """All of them, for closing and for `doctor`."""

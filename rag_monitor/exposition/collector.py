@@ -14,11 +14,13 @@ from prometheus_client.core import (
     Metric,
 )
 from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
+from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
+from prometheus_client.samples import Exemplar
 
 from rag_monitor import telemetry
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
-from rag_monitor.exposition.snapshot import LATENCIES, Snapshot
+from rag_monitor.exposition.snapshot import LATENCIES, LatencyPoint, Snapshot
 
 logger = logging.getLogger(__name__)
 
@@ -65,13 +67,29 @@ class MonitorCollector(Collector):
             return None
 
 
-def render(collector: MonitorCollector) -> tuple[bytes, str]:
-    """The whole `/metrics` page and its content type: our own counters, then the snapshot."""
+def render(collector: MonitorCollector, open_metrics: bool = False) -> tuple[bytes, str]:
+    """The whole `/metrics` page and its content type: our own counters, then the snapshot.
+
+    Args:
+        collector: Knows the snapshot.
+        open_metrics: In OpenMetrics, which alone carries exemplars.
+    """
     registry = CollectorRegistry()
     registry.register(collector)
     # The snapshot first: what it drops is counted on the same page.
+    if open_metrics:
+        values, ours = _open_metrics(registry), _open_metrics(telemetry.REGISTRY)
+        return ours.removesuffix(_END) + values, openmetrics.CONTENT_TYPE_LATEST
     values = generate_latest(registry)
     return generate_latest(telemetry.REGISTRY) + values, CONTENT_TYPE_LATEST
+
+
+def _open_metrics(registry: CollectorRegistry) -> bytes:
+    text: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text
+
+
+_END = b"# EOF\n"
 
 
 def _scores(snapshot: Snapshot) -> Iterator[Metric]:
@@ -110,9 +128,23 @@ def _latencies(snapshot: Snapshot) -> Iterator[Metric]:
         )
         for point in snapshot.latencies:
             if point.name == name:
-                buckets = list(zip(_BOUNDS, map(float, accumulate(point.counts)), strict=True))
-                family.add_metric((point.app, point.release), buckets, point.sum_s)
+                family.add_metric((point.app, point.release), _buckets(point), point.sum_s)
         yield family
+
+
+def _buckets(point: LatencyPoint) -> list[tuple[str, float] | tuple[str, float, Exemplar]]:
+    counts = map(float, accumulate(point.counts))
+    examples = point.examples or (None,) * len(_BOUNDS)
+    return [
+        (bound, count)
+        if example is None
+        else (
+            bound,
+            count,
+            Exemplar({"trace_id": example.trace_id}, example.seconds, example.at.timestamp()),
+        )
+        for bound, count, example in zip(_BOUNDS, counts, examples, strict=True)
+    ]
 
 
 _BOUNDS = (*(str(bound) for bound in LATENCY_BUCKETS_S), "+Inf")

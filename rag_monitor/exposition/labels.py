@@ -18,5 +18,9 @@ def safe_label(value: str) -> str:
 
 
 def app_label(project: str, app: str, default_project: str = "default") -> str:
-    """The app's name; with its project in front unless that is the default one."""
-    return safe_label(app if project == default_project else f"{project}/{app}")
+    """The app's name; with its project in front unless that is the default one.
+
+    A name with a slash always gets its project, so that no app can take another project's label.
+    """
+    plain = project == default_project and "/" not in app
+    return safe_label(app if plain else f"{project}/{app}")

@@ -5,7 +5,7 @@ Built by the leader at its leisure, so that a scrape never waits for the databas
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -15,7 +15,9 @@ from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
+from rag_monitor.domain.stored import TraceSummary
 from rag_monitor.domain.window import Series, Window
+from rag_monitor.exposition.exemplars import Examples, examples_of
 from rag_monitor.exposition.labels import app_label, safe_label
 from rag_monitor.exposition.trace_counter import TraceCounter
 
@@ -37,6 +39,7 @@ _SERIES_PER_HISTOGRAM: Final = len(LATENCY_BUCKETS_S) + 3
 class ScorePoint:
     """One estimate."""
 
+    project: str
     app: str
     release: str
     metric: str
@@ -53,17 +56,21 @@ class LatencyPoint:
 
     name: str
     """Name in Prometheus."""
+    project: str
     app: str
     release: str
     counts: tuple[int, ...]
     """Per bucket of `LATENCY_BUCKETS_S` and the open one, not cumulative."""
     sum_s: float
+    examples: Examples = ()
+    """Per bucket a trace that fell into it; empty where none is known."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HitPoint:
     """One hit rate."""
 
+    project: str
     app: str
     kind: str
     name: str
@@ -75,6 +82,7 @@ class HitPoint:
 class TracesPoint:
     """Traces by status, counted since the counter began."""
 
+    project: str
     app: str
     status: str
     count: int
@@ -84,6 +92,7 @@ class TracesPoint:
 class AlertPoint:
     """An alert that is pending, firing or just resolved."""
 
+    project: str
     app: str
     rule: str
     state: str
@@ -111,6 +120,19 @@ class Snapshot:
             + len(self.alerts)
         )
 
+    def of(self, project: str | None) -> Snapshot:
+        """Only what belongs to a project; None: everything."""
+        if project is None:
+            return self
+        return replace(
+            self,
+            scores=tuple(point for point in self.scores if point.project == project),
+            latencies=tuple(point for point in self.latencies if point.project == project),
+            hits=tuple(point for point in self.hits if point.project == project),
+            traces=tuple(point for point in self.traces if point.project == project),
+            alerts=tuple(point for point in self.alerts if point.project == project),
+        )
+
     def plus(self, other: Snapshot) -> Snapshot:
         """Both together."""
         return replace(
@@ -123,6 +145,9 @@ class Snapshot:
         )
 
 
+Recent = Callable[[str, str], Sequence[TraceSummary]]
+
+
 def build(
     estimates: Estimates,
     apps: Sequence[tuple[str, str]],
@@ -132,6 +157,7 @@ def build(
     counter: TraceCounter | None = None,
     window: timedelta = WINDOW,
     max_series: int = MAX_SERIES,
+    recent: Recent | None = None,
 ) -> Snapshot:
     """The snapshot of the window that ends with the present minute.
 
@@ -145,6 +171,7 @@ def build(
             it, the traces of the window.
         window: How far back estimates look.
         max_series: Most time series.
+        recent: The newest traces of a project and app, newest first, for exemplars; None: none.
     """
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     span = Window(end - window, end)
@@ -152,7 +179,7 @@ def build(
     for project, app in apps:
         room = max_series - snapshot.series
         for named in (NAMED_RELEASES, 0):
-            part = _app(estimates, project, app, span, named, counter)
+            part = _app(estimates, project, app, span, named, counter, recent)
             if part.series <= room:
                 snapshot = snapshot.plus(part)
                 break
@@ -168,6 +195,7 @@ def _app(
     window: Window,
     named: int,
     counter: TraceCounter | None,
+    recent: Recent | None,
 ) -> Snapshot:
     newest = estimates.releases(project, app, window)
     folded = estimates.folding(newest[:named], OTHER_RELEASE)
@@ -179,10 +207,13 @@ def _app(
         statuses = counter.count(estimates, project, app, window.end)
     return Snapshot(
         scores=_scores(folded, project, app, label, window),
-        latencies=_latencies(folded, project, app, label, window, releases),
+        latencies=_with_examples(
+            _latencies(folded, project, app, label, window, releases),
+            examples_of(recent(project, app) if recent else (), newest[:named], OTHER_RELEASE),
+        ),
         hits=_hits(folded, project, app, label, window),
         traces=tuple(
-            TracesPoint(app=label, status=safe_label(status), count=count)
+            TracesPoint(project=project, app=label, status=safe_label(status), count=count)
             for status, count in sorted(statuses.items())
         ),
     )
@@ -203,6 +234,7 @@ def _scores(
 def _score(estimates: Estimates, series: Series, label: str, window: Window) -> ScorePoint:
     found = estimates.estimate(series, window)
     return ScorePoint(
+        project=series.project,
         app=label,
         release=safe_label(series.release or ""),
         metric=safe_label(series.metric),
@@ -232,6 +264,7 @@ def _latencies(
                     (name, shown),
                     LatencyPoint(
                         name=name,
+                        project=project,
                         app=label,
                         release=shown,
                         counts=found.histogram,
@@ -239,6 +272,18 @@ def _latencies(
                     ),
                 )
     return tuple(points.values())
+
+
+def _with_examples(
+    points: Sequence[LatencyPoint], examples: Mapping[tuple[str, str], Examples]
+) -> tuple[LatencyPoint, ...]:
+    by_name = {
+        (LATENCIES[timing], safe_label(release)): found
+        for (timing, release), found in examples.items()
+    }
+    return tuple(
+        replace(point, examples=by_name.get((point.name, point.release), ())) for point in points
+    )
 
 
 def _hits(
@@ -252,7 +297,14 @@ def _hits(
                 shown = safe_label(name)
                 points.setdefault(
                     (kind.value, shown, basis),
-                    HitPoint(app=label, kind=kind.value, name=shown, basis=basis, ratio=ratio),
+                    HitPoint(
+                        project=project,
+                        app=label,
+                        kind=kind.value,
+                        name=shown,
+                        basis=basis,
+                        ratio=ratio,
+                    ),
                 )
     return tuple(points.values())
 
@@ -260,6 +312,7 @@ def _hits(
 def _alerts(alerts: Iterable[Alert]) -> tuple[AlertPoint, ...]:
     points = {
         AlertPoint(
+            project=alert.project,
             app=app_label(alert.project, alert.app),
             rule=safe_label(alert.rule),
             state=alert.state.value,

@@ -24,6 +24,7 @@ from rag_monitor.ingest.values import members, whole
 
 _REMOTE_PARENT: Final = 0x200
 _DROPPED: Final = semconv.DROPPED.encode()
+_SCORES: Final = semconv.EVALUATION_SCOPE.encode()
 _REASON: Final = re.compile(r"queue_full|exit|encode_failed|rejected|too_large|http_[1-5]\d\d")
 _MAX_LOST: Final = 10**9
 _ZERO_TRACE: Final = bytes(16)
@@ -125,6 +126,8 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
             _note_lost(resource.resource, decoded)
         for scope in resource.scope_spans:
             _check(ScopeMessage, scope.scope, "scope")
+            if _SCORES in scope.scope:
+                continue  # our own scores, come back through a collector: no part of the question
             for trace_id, part in _of_scope(resource, scope, groups, decoded):
                 groups[trace_id].parts.append(part)
     decoded.blobs = [
@@ -175,10 +178,16 @@ def _of_scope(
         spans.setdefault(span.trace_id, []).append(raw)
     head = length_delimited(1, scope.scope) if scope.scope else b""
     tail = length_delimited(3, scope.schema_url.encode()) if scope.schema_url else b""
+    source = length_delimited(1, resource.resource) if resource.resource else b""
     for trace_id, raws in spans.items():
-        inner = head + b"".join(length_delimited(2, raw) for raw in raws) + tail
-        outer = length_delimited(1, resource.resource) if resource.resource else b""
-        yield trace_id, length_delimited(1, outer + length_delimited(2, inner))
+        parts = [head]
+        for raw in raws:
+            parts += (_prefix(2, len(raw)), raw)
+        parts.append(tail)
+        inner = sum(map(len, parts))
+        before = source + _prefix(2, inner)
+        # One join: spans carry passages, and each level of nesting would copy them again.
+        yield trace_id, b"".join((_prefix(1, len(before) + inner), before, *parts))
 
 
 def _read(raw: bytes, decoded: Decoded) -> SpanMessage | None:
@@ -213,7 +222,12 @@ def _note_root(span: SpanMessage, group: _Group) -> None:
 
 def length_delimited(number: int, content: bytes) -> bytes:
     """A protobuf field that holds bytes, a string or a message."""
-    return bytes((number << 3 | 2,)) + _varint(len(content)) + content
+    return _prefix(number, len(content)) + content
+
+
+def _prefix(number: int, length: int) -> bytes:
+    """What stands before the content of such a field."""
+    return bytes((number << 3 | 2,)) + _varint(length)
 
 
 def varint_field(number: int, value: int) -> bytes:

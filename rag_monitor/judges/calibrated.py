@@ -9,7 +9,7 @@ from typing import Final, Protocol
 
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, JudgeRequest, Verdict
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.judge import Judge
+from rag_monitor.judges.judge import InspectableJudge, Judge
 
 NOT_CALIBRATED: Final = frozenset({Aspect.GRADE, Aspect.QUESTION_SIMILARITY})
 """Their value is a quantity, not the probability of a yes."""
@@ -102,6 +102,15 @@ class CalibratedJudge:
         return [
             self._mapped(result) if isinstance(result, Judgement) else result for result in results
         ]
+
+    async def inspect(self) -> Mapping[str, object]:
+        """What the judge finds out about itself, where it can, and the calibration.
+
+        Raises:
+            JudgeError: As the judge raises it.
+        """
+        found = await self._judge.inspect() if isinstance(self._judge, InspectableJudge) else {}
+        return {**found, "calibration": self._calibration.version}
 
     async def close(self) -> None:
         """Close the judge."""

@@ -15,9 +15,15 @@ _MAX_DECODED: Final = 20
 _TAG_LETTER: Final = re.compile("[\U000e0020-\U000e007e]+")
 _REVERSED: Final = re.compile("\u202e([^\u202c\n]*)")
 _SPACED: Final = re.compile(r"(?<!\S)\S(?:\s{1,3}\S(?!\S)){3,}")
+_FEWEST_SPACED: Final = 4
+"""Letters that stand alone, in what `_SPACED` matches."""
+_SHORTEST_CODE: Final = 16
+"""Characters without a blank, in what `_BASE64` and `_HEX` match."""
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]{16,}={0,2}")
 _HEX: Final = re.compile(r"\b(?:[0-9a-fA-F]{2}){8,}\b")
 _MARKUP: Final = re.compile(r"<!--|-->|/\*|\*/|</?[a-zA-Z][^<>]{0,200}>")
+_MARKS: Final = ("<", "-->", "/*", "*/")
+"""`_MARKUP` matches nothing without one of them."""
 _PLAIN_WORD: Final = re.compile(r"\b(?:the|and|is|of|to|in|for|with)\b", re.IGNORECASE)
 """Text with such a word is no cipher."""
 _LETTER_RUN: Final = re.compile(r"[A-Za-z]{3,}")
@@ -29,16 +35,22 @@ def readings(text: str) -> Iterator[str]:
     Bounded: a few passes over the text, at most `_MAX_DECODED` runs decoded of each kind.
     """
     yield text
-    for hidden in _TAG_LETTER.findall(text):
-        yield "".join(chr(ord(letter) - 0xE0000) for letter in hidden)
-    for turned in _REVERSED.findall(text):
-        yield turned[::-1]
-    if _MARKUP.search(text):
+    if not text.isascii():
+        for hidden in _TAG_LETTER.findall(text):
+            yield "".join(chr(ord(letter) - 0xE0000) for letter in hidden)
+        for turned in _REVERSED.findall(text):
+            yield turned[::-1]
+    if any(mark in text for mark in _MARKS) and _MARKUP.search(text):
         yield _MARKUP.sub("\n", text)
-    for spaced in _SPACED.findall(text)[:_MAX_DECODED]:
-        words = re.split(r"\s{2,}", unicodedata.normalize("NFKC", spaced))
-        yield " ".join(re.sub(r"\s", "", word) for word in words)
-    yield from _decoded(text)
+    lengths = [len(word) for word in text.split()]
+    if lengths.count(1) >= _FEWEST_SPACED:
+        for spaced in _SPACED.findall(text)[:_MAX_DECODED]:
+            words = re.split(r"\s{2,}", unicodedata.normalize("NFKC", spaced))
+            yield " ".join(re.sub(r"\s", "", word) for word in words)
+    if max(lengths, default=0) >= _SHORTEST_CODE:
+        yield from _decoded(text)
+    if _LETTER_RUN.search(text) and not _PLAIN_WORD.search(text):
+        yield codecs.encode(text, "rot13")
 
 
 def _decoded(text: str) -> Iterator[str]:
@@ -52,5 +64,3 @@ def _decoded(text: str) -> Iterator[str]:
             yield bytes.fromhex(run).decode("utf-8")
         except ValueError:
             continue
-    if _LETTER_RUN.search(text) and not _PLAIN_WORD.search(text):
-        yield codecs.encode(text, "rot13")

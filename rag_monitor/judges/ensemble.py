@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from statistics import fmean
 from typing import Final
@@ -20,7 +20,7 @@ from rag_monitor.domain.judgement import (
     Verdict,
 )
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.judge import Judge
+from rag_monitor.judges.judge import InspectableJudge, Judge
 from rag_monitor.judges.questions import Splitter, split_answer
 from rag_monitor.telemetry import REGISTRY
 
@@ -89,6 +89,18 @@ class EnsembleJudge:
             for place, row in enumerate(rows):
                 row.append(_result(answer, place))
         return [self._combine(request, row) for request, row in zip(shared, rows, strict=True)]
+
+    async def inspect(self) -> Mapping[str, object]:
+        """What the members find out about themselves, each under its identity.
+
+        Raises:
+            JudgeError: A member cannot be used.
+        """
+        return {
+            str(judge.identity): dict(await judge.inspect())
+            for judge in self._judges
+            if isinstance(judge, InspectableJudge)
+        }
 
     async def close(self) -> None:
         """Close every member."""

@@ -23,14 +23,22 @@ _MAX_RETRY_AFTER_S: Final = 300.0
 class Overloaded(JudgeUnavailable):
     """The judge asked us to come back later."""
 
-    def __init__(self, message: str, retry_after_s: float | None = None) -> None:
+    def __init__(
+        self, message: str, retry_after_s: float | None = None, *, broke: bool = False
+    ) -> None:
         super().__init__(message)
         self.retry_after_s = retry_after_s
         """What the server said, in seconds; None when it said nothing."""
+        self.broke = broke
+        """It did not ask for anything: it broke over the request."""
 
 
 class NotNow(JudgeUnavailable):
     """The judge refuses us until somebody mends something (key, model name, credit)."""
+
+
+class OnlyThisRequest(JudgeUnavailable):
+    """The judge answers others, but fails at this request again and again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +51,8 @@ class LimitOptions:
     """One judgement with all its calls, tries and waits."""
     attempts: int = 12
     """Tries per call, the first included."""
+    lonely_attempts: int = 3
+    """So many failed tries in a row, while others were answered, and it is asked for in parts."""
     backoff_s: float = 0.5
     """Wait before the second try; doubles, with full jitter."""
     backoff_cap_s: float = 15.0
@@ -57,7 +67,7 @@ class LimitOptions:
         for name in ("attempt_timeout_s", "deadline_s", "backoff_s", "backoff_cap_s"):
             if getattr(self, name) <= 0:
                 raise ConfigurationError(f"{name} must be above 0, not {getattr(self, name)}")
-        for name in ("attempts", "concurrency", "breaker_failures"):
+        for name in ("attempts", "concurrency", "breaker_failures", "lonely_attempts"):
             if getattr(self, name) < 1:
                 raise ConfigurationError(f"{name} must be at least 1, not {getattr(self, name)}")
 
@@ -67,6 +77,8 @@ class Deadline:
     """The moment, on a monotonic clock, when a judgement must be there."""
 
     at: float
+    divisible: bool = False
+    """The caller can ask for less at a time, and rather does than to try the same for long."""
 
 
 class Limits:
@@ -93,6 +105,7 @@ class Limits:
         self._draw = draw
         self._slots = asyncio.Semaphore(options.concurrency)
         self._breaker = _Breaker(options, now)
+        self._answers = 0
         self.attempts = 0
         """Tries so far, for figures."""
 
@@ -107,14 +120,20 @@ class Limits:
 
         Raises:
             JudgeUnavailable: Every try failed, or the breaker stays open beyond the deadline.
+            OnlyThisRequest: Of a divisible one, see `LimitOptions.lonely_attempts`.
             JudgeTimeout: The deadline passed, or the last try took too long.
         """
+        lonely, answers = 0, self._answers
         for number in range(1, self.options.attempts + 1):
             await self._wait_for_breaker(deadline)
             try:
                 result = await self._once(attempt, deadline)
             except (JudgeUnavailable, JudgeTimeout) as error:
                 self._breaker.failed()
+                alone = self._answers > answers and _over_the_request(error)
+                lonely = lonely + 1 if alone else 0
+                if deadline.divisible and lonely >= self.options.lonely_attempts:
+                    raise OnlyThisRequest(f"{error}; other requests are answered") from error
                 pause = self._pause(number, error)
                 last = number == self.options.attempts or isinstance(error, NotNow)
                 if last or self._now() + pause >= deadline.at:
@@ -122,12 +141,16 @@ class Limits:
                 telemetry.dropped("judges", error.reason)
                 await self._sleep(pause)
             except Exception:
-                self._breaker.answered()
+                self._answered()
                 raise
             else:
-                self._breaker.answered()
+                self._answered()
                 return result
         raise JudgeUnavailable  # pragma: no cover - the last round returns or raises
+
+    def _answered(self) -> None:
+        self._breaker.answered()
+        self._answers += 1
 
     async def _once(self, attempt: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
         left = deadline.at - self._now()
@@ -164,6 +187,11 @@ class Limits:
         if asked is None:
             return jitter
         return min(max(0.0, asked), _MAX_RETRY_AFTER_S) + self._draw() * self.options.backoff_s
+
+
+def _over_the_request(error: Exception) -> bool:
+    """Whether the failure may lie in what was asked, not in how much is asked of the judge."""
+    return error.broke if isinstance(error, Overloaded) else not isinstance(error, NotNow)
 
 
 class _Breaker:

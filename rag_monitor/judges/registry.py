@@ -30,14 +30,14 @@ class _BuiltIn:
 
 BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
     "embedded": _BuiltIn("rag_monitor.judges.embedded", "create"),
-    "embedded-lexical": _BuiltIn("rag_monitor.judges.embedded", "create"),
+    "embedded-lexical": _BuiltIn("rag_monitor.judges.embedded", "create_lexical"),
     "openai_compatible": _BuiltIn(
         "rag_monitor.judges.openai_compatible", "create", frozenset({"ledger", "cache"})
     ),
     "packed": _BuiltIn("rag_monitor.judges.packed", "create", frozenset({"ledger"})),
 }
-"""Imported only when asked for. `embedded` is the lexical variant until an encoder ships; its
-identity says which it is."""
+"""Imported only when asked for. `embedded` without an encoder is the lexical variant; its identity
+says which it is."""
 
 
 def names() -> tuple[str, ...]:

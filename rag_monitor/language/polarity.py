@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 from rag_monitor.language.tokens import is_content, is_han, stem, tokenise
@@ -10,7 +12,7 @@ from rag_monitor.language.tokens import is_content, is_han, stem, tokenise
 _NEGATION: Final = re.compile(
     r"\b(?:not|never|no longer|cannot|nobody|nothing|none|neither|nor|without|no|hardly|rarely)\b"
     r"|n't\b|\b(?:unable|unlikely|fails? to|failed to|refus\w+ to|lacks?|denied|denies)\b"
-    r"|不(?!仅|但|断|过|少|同|久|止|只|论|管|妨|禁|得不|可避免|良)|没有|未(?!来|必|婚|成年)|"
+    r"|不(?!仅|但|断|过|少|同|久|止|只|论|管|妨|禁|得不|可避免|良|错|绝|知不觉|约而同|言而喻)|没有|未(?!来|必|婚|成年)|"
     r"并非|无(?!论|线|锡|数|人机|限)|勿|(?<![分特个级差区性类告辨识])别(?=[^的人墅名])|莫(?=[^斯])|绝非|从未|尚未|禁止|"
     r"拒绝|否认|取消"
 )
@@ -41,7 +43,19 @@ urban; full empty; wet dry; hire fire; join leave; arrive depart; enter exit; al
 prevent; agree disagree; inner outer; front back; top bottom; liquid solid; hourly daily; daily
 weekly; weekly monthly; monthly annual; black white; red blue; red green; green blue; credit debit;
 profit loss; asset liability; teacher student; doctor patient; employer employee; buyer seller;
-parent child; host guest; plaintiff defendant; winter summer; minimum maximum; upload download
+parent child; host guest; plaintiff defendant; winter summer; minimum maximum; upload download;
+allow ban; allow refuse; allow forbidden; allow deny; permit forbidden; permit forbid; permit
+prohibit; permit ban; permit deny;
+accept refuse; accept decline; grant deny; grant refuse; approve deny; confirm deny; cover exclude;
+cover omit; encourage discourage; recommend discourage; continue stop; continue cease; keep
+discard; remember forget; obey disobey; advantage disadvantage; benefit harm; helpful harmful;
+accurate inaccurate; complete incomplete; active inactive; effective ineffective; correct
+incorrect; sufficient insufficient; dependent independent; visible invisible; formal informal;
+direct indirect; eligible ineligible; valid invalid; secure insecure; adequate inadequate;
+appropriate inappropriate; regular irregular; relevant irrelevant; reversible irreversible; mature
+immature; mobile immobile; moral immoral; patient impatient; perfect imperfect; proper improper;
+required optional; required unnecessary; refundable nonrefundable; free paid; online offline;
+indoor outdoor; exempt liable; lawful unlawful; renew cancel; agree refuse; comply violate
 """
 _HAN_OPPOSITES: Final = (
     "上升 下降;增加 减少;增长 下降;增长 减少;提高 降低;上涨 下跌;上调 下调;上浮 下浮;"
@@ -61,7 +75,15 @@ _HAN_OPPOSITES: Final = (
     "甲方 乙方;买方 卖方;单身 已婚;固定 浮动;长期 短期;免费 收费;必须 无需;必须 可以;"
     "有 没有;存款 贷款;上午 下午;上半年 下半年;周一 周五;"
     "上限 下限;不低于 不高于;优先 其次;集中 分散;统一 分裂;先进 落后;富裕 贫穷;富 穷;高 低;"
-    "冷淡 热情;喜欢 讨厌;满意 不满;加入 退出;加入 离开"
+    "冷淡 热情;喜欢 讨厌;满意 不满;加入 退出;加入 离开;"
+    "允许 不得;允许 严禁;允许 谢绝;可以 不得;可以 禁止;可以 严禁;接受 拒绝;接受 谢绝;批准 驳回;"
+    "通过 否决;包含 排除;包括 排除;涵盖 排除;保留 删除;保留 取消;继续 停止;启用 停用;有效 无效;"
+    "有害 无害;有利 不利;有关 无关;必需 可选;必填 选填;付费 免费;有偿 无偿;完整 残缺;正常 异常;"
+    "正确 错误;真实 虚假;已婚 未婚;成年 未成年;存在 消失;出席 缺席;赞扬 批评;表扬 批评;鼓励 劝阻;"
+    "承认 否认;肯定 否定;遵守 违反;室内 室外;到达 离开;提前 推迟;提前 延期;延长 缩短;放宽 收紧;"
+    "宽松 严格;繁荣 萧条;复杂 简单;熟悉 陌生;干净 肮脏;干燥 潮湿;勤劳 懒惰;诚实 虚伪;谦虚 骄傲;"
+    "高兴 难过;开心 难过;高兴 生气;聪明 愚蠢;美丽 丑陋;年轻 年老;活着 去世;健康 生病;记得 忘记;"
+    "相同 不同;一样 不同;单独 一起;独自 一起;首先 最后;从来 偶尔;经常 很少;经常 从不;偶尔 总是"
 )
 
 
@@ -90,12 +112,6 @@ HAN_OPPOSITES: Final = tuple(
 """Pairs of Chinese opposites, for matching inside unsegmented text."""
 
 
-_ABSOLUTE: Final = re.compile(
-    r"\b(?:all|every|only|always|never|must|completely|exclusively|entire|any)\b"
-    r"|所有|全部|都|只|仅|从来|任何|一定|最|必须|完全|每|唯一|总是|绝"
-)
-
-
 _NEGATIVE_TEXT: Final = """
 not never cannot nobody nothing none neither nor without no hardly rarely unable unlikely
 fail fails failed lack lacks denied denies
@@ -113,27 +129,56 @@ def may_negate(folded: str, tokens: frozenset[str]) -> bool:
     )
 
 
-def absolutes(folded: str) -> frozenset[str]:
-    """Words of folded text that leave no exception (all, only, never, 所有, 只, 一定)."""
-    return frozenset(_ABSOLUTE.findall(folded))
-
-
-_MODAL: Final = frozenset("能会得应须要可是有被再太很必仅只许予在到了过曾")
+_MODAL: Final = frozenset("能会得应须需要可是有被再太很必仅只许予在到了过曾")
 _REACH: Final = 14
+_NEAR: Final = 6
+"""Tokens after a negation that it may still be about."""
+_CLAUSE_ENDS: Final = re.compile(r"[，。；：！？;:!?]|[,.](?!\d)")
+"""A negation reaches no further."""
 
 
-def negated_heads(folded: str) -> frozenset[str]:
-    """What the negations of folded text deny: the first content word or Han pair after each.
+_PREFIXES: Final = ("un", "non")
+_SHORTEST_ROOT: Final = 3
 
-    "is not covered" gives the stem of "covered"; 不得提前支取 gives 提前.
-    """
-    heads = set()
-    for match in _NEGATION.finditer(_DOUBLE.sub(" ", folded)):
-        tokens = tokenise(folded[match.end() : match.end() + _REACH * 3])
+
+def undoes(token: str, others: frozenset[str]) -> bool:
+    """Whether one of `others` is the stem `token` with a prefix of denial, or without it."""
+    for prefix in _PREFIXES:
+        if prefix + token in others and len(token) >= _SHORTEST_ROOT:
+            return True
+        root = token.removeprefix(prefix)
+        if root != token and len(root) >= _SHORTEST_ROOT and root in others:
+            return True
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class Denials:
+    """What the negations of a sentence deny."""
+
+    heads: frozenset[str]
+    """The first content word or Han pair after each: "is not covered" gives the stem of "covered",
+    不得提前支取 gives 提前."""
+    reach: frozenset[str]
+    """Every content word and Han pair shortly after one, heads included."""
+
+
+NOTHING_DENIED: Final = Denials(frozenset(), frozenset())
+
+
+def denials(folded: str) -> Denials:
+    """What the negations of folded text deny; none reaches beyond its clause."""
+    heads, reach = set(), set()
+    plain = _DOUBLE.sub(lambda found: " " * len(found.group()), folded)
+    for match in _NEGATION.finditer(plain):
+        clause = _CLAUSE_ENDS.split(plain[match.end() : match.end() + _REACH * 3], maxsplit=1)[0]
+        tokens = tokenise(clause)
         head = _head(tokens)
         if head:
             heads.add(head)
-    return frozenset(heads)
+            reach.update(tokens[:_NEAR])
+            reach.update(a + b for a, b in pairwise(tokens[:_NEAR]) if is_han(a) and is_han(b))
+    return Denials(frozenset(heads), frozenset(reach | heads))
 
 
 def _head(tokens: list[str]) -> str:

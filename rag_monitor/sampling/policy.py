@@ -18,7 +18,7 @@ from rag_monitor.errors import ConfigurationError
 from rag_monitor.sampling.draw import MAX_SALT_BYTES
 from rag_monitor.statistics.design import uncertainty
 
-_PREFERRED: Final = ("answer_supported", "faithfulness")
+PREFERRED: Final = ("answer_supported", "faithfulness")
 """Cheap scores that are read as the probability of a good answer, best first."""
 
 
@@ -43,11 +43,15 @@ class SamplingOptions:
     """Remaining share of a budget below which probabilities sink towards the floor."""
     salt: str = "judge"
     """Names the design; at most 64 bytes."""
+    human_rate: float = 0.02
+    """Share of the judged traces that people are asked to label; 0: nobody is asked."""
+    human_salt: str = "people"
+    """Another salt than the judge's, so that the two draws are independent."""
 
     def __post_init__(self) -> None:
         for name in ("rate", "floor_share"):
             _check_share(name, getattr(self, name), least_open=True)
-        for name in ("error_rate", "new_release_rate", "budget_soft"):
+        for name in ("error_rate", "new_release_rate", "budget_soft", "human_rate"):
             _check_share(name, getattr(self, name))
         for name, rate in self.strata.items():
             kind, _, wanted = name.partition("=")
@@ -59,8 +63,11 @@ class SamplingOptions:
             _check_share(f"strata[{name!r}]", rate, least_open=True)
         if self.min_per_window < 0:
             raise ConfigurationError("sampling.min_per_window cannot be negative")
-        if not 0 < len(self.salt.encode("utf-8", "surrogatepass")) <= MAX_SALT_BYTES:
-            raise ConfigurationError("sampling.salt needs 1 to 64 bytes")
+        for name in ("salt", "human_salt"):
+            if not 0 < len(getattr(self, name).encode("utf-8", "surrogatepass")) <= MAX_SALT_BYTES:
+                raise ConfigurationError(f"sampling.{name} needs 1 to 64 bytes")
+        if self.salt == self.human_salt:
+            raise ConfigurationError("sampling.salt and sampling.human_salt must differ")
 
     @property
     def pi_min(self) -> float:
@@ -149,7 +156,7 @@ def _stratum(options: SamplingOptions, trace: Trace) -> tuple[str, float]:
 def _cheap_score(cheap: Mapping[str, float] | None) -> float | None:
     if not cheap:
         return None
-    for metric in _PREFERRED:
+    for metric in PREFERRED:
         if metric in cheap:
             return cheap[metric]
     return sum(cheap.values()) / len(cheap)

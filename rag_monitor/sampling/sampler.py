@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from rag_monitor.domain.decision import SamplingDecision, SamplingReason
+from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
+from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.trace import Trace
 from rag_monitor.sampling.draw import drawn
 from rag_monitor.sampling.policy import SamplingOptions, SamplingState, inclusion
@@ -18,14 +19,15 @@ class Sampler:
 
     Args:
         options: The design.
-        state: What is known of the past; give a new one to `begin_window` at each boundary.
+        state: What is known of the past of a project that `begin_window` does not name.
     """
 
     def __init__(
         self, options: SamplingOptions | None = None, state: SamplingState | None = None
     ) -> None:
         self._options = options or SamplingOptions()
-        self._state = state or SamplingState()
+        self._unknown = state or SamplingState()
+        self._states: Mapping[str, SamplingState] = {}
 
     @property
     def options(self) -> SamplingOptions:
@@ -37,9 +39,9 @@ class Sampler:
         """The smallest probability any trace can have."""
         return self._options.pi_min
 
-    def begin_window(self, state: SamplingState) -> None:
-        """Use what the last window taught. Never call it inside a window."""
-        self._state = state
+    def begin_window(self, states: Mapping[str, SamplingState]) -> None:
+        """Use what the last window taught, by project. Never call it inside a window."""
+        self._states = dict(states)
 
     def decide(
         self,
@@ -61,11 +63,13 @@ class Sampler:
         """
         if forced:
             return self._certain(judge_name, SamplingReason.FORCED)
-        if judge_name == "embedded" or judge_name.startswith("embedded-"):
+        if is_embedded(judge_name):
             return self._certain(judge_name, SamplingReason.ALWAYS)
         if feedback:
             return self._certain(judge_name, SamplingReason.FEEDBACK, "feedback")
-        chosen = inclusion(self._options, self._state, trace, cheap)
+        chosen = inclusion(
+            self._options, self._states.get(trace.project, self._unknown), trace, cheap
+        )
         everyone = chosen.probability >= 1.0 and chosen.reason is SamplingReason.BASE_RATE
         return SamplingDecision(
             judge=judge_name,
@@ -74,6 +78,20 @@ class Sampler:
             reason=SamplingReason.ALWAYS if everyone else chosen.reason,
             stratum=chosen.stratum,
             salt=self._options.salt,
+        )
+
+    def ask_people(self, trace: Trace) -> SamplingDecision:
+        """Whether people are asked to label the trace, given that it was judged.
+
+        Uniform, and the same whenever and wherever it is asked again.
+        """
+        rate = self._options.human_rate
+        return SamplingDecision(
+            judge=PEOPLE,
+            included=drawn(self._options.human_salt, trace.trace_id, rate),
+            probability=rate,
+            reason=SamplingReason.BASE_RATE,
+            salt=self._options.human_salt,
         )
 
     def _certain(

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Final
-
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
-from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.encoding import EncodedTrace, Encoder
 from rag_monitor.sdk.envelope import to_attributes
+from rag_monitor.sdk.ids import new_span_id
 from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.share import HostSpans
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
 from rag_monitor.sdk.wire import AttributeValue
-
-_IDS: Final = RandomIdGenerator()
 
 
 class SpanExport:
@@ -49,7 +45,7 @@ def _child(live: LiveTrace, encoded: EncodedTrace, step: Step) -> Span:
     client = isinstance(step, RetrievalStep | GenerationStep)
     span = Span(
         trace_id=live.trace_id_int.to_bytes(16, "big"),
-        span_id=_IDS.generate_span_id().to_bytes(8, "big"),
+        span_id=new_span_id().to_bytes(8, "big"),
         parent_span_id=live.span_id.to_bytes(8, "big"),
         name=step_name(step, encoded),
         kind=Span.SPAN_KIND_CLIENT if client else Span.SPAN_KIND_INTERNAL,

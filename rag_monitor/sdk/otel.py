@@ -8,10 +8,10 @@ from typing import Any, Final
 
 from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
-from opentelemetry.sdk.trace.id_generator import RandomIdGenerator
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-_IDS: Final = RandomIdGenerator()
+from rag_monitor.sdk.ids import new_span_id, new_trace_id
+
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _RECHECK_NS: Final = 1_000_000_000
 _REMEMBERED: Final = 1024
@@ -44,13 +44,13 @@ class HostTracing:
         The host's trace id is reused, sampled or not; a second trace of ours inside the same host
         trace gets an id of its own, because one id is one answered question.
         """
-        span_id = _IDS.generate_span_id()
+        span_id = new_span_id()
         host = otel_trace.get_current_span().get_span_context()
         if not host.is_valid:
-            return _IDS.generate_trace_id(), span_id, None
+            return new_trace_id(), span_id, None
         link = (host.trace_id, host.span_id)
         if host.trace_id in self._used:
-            return _IDS.generate_trace_id(), span_id, link
+            return new_trace_id(), span_id, link
         self._used[host.trace_id] = None
         if len(self._used) > _REMEMBERED:
             self._used.popitem(last=False)

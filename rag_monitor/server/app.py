@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
-from fastapi.openapi.utils import get_openapi
+from fastapi.routing import APIRoute
 from starlette.exceptions import HTTPException
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import Match
 
 from rag_monitor import __version__
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.server.auth import Gate
 from rag_monitor.server.context import Services
 from rag_monitor.server.limits import BodyLimit, HostGuard, LastResort
-from rag_monitor.server.problems import PROBLEM_TYPE, answer, problem_of, wants_page
+from rag_monitor.server.openapi import document_of
+from rag_monitor.server.problems import answer, problem_of, wants_page
 from rag_monitor.server.routes import (
     admin,
     alerts,
@@ -28,7 +30,17 @@ from rag_monitor.server.routes import (
     traces,
 )
 from rag_monitor.server.schemas.problem import ProblemDetails
-from rag_monitor.server.ui import actions, assets, documentation, pages
+from rag_monitor.server.ui import (
+    actions,
+    alert_pages,
+    assets,
+    compare,
+    documentation,
+    judge_page,
+    overview,
+    pages,
+    single_sign_on,
+)
 from rag_monitor.server.ui.view import problem_page
 
 _DESCRIPTION: Final = (
@@ -42,6 +54,13 @@ _PROBLEMS: Final = {
         "description": "Passing trouble here; send it again after `Retry-After` seconds.",
     },
 }
+
+
+_PARTS: Final = (
+    *(otlp, traces, feedback, quality, alerts, admin, operations, document),
+    *(assets, overview, pages, alert_pages, judge_page, compare, actions, single_sign_on),
+    documentation,
+)
 
 
 def create_app(services: Services) -> FastAPI:
@@ -58,21 +77,24 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.gate = Gate(services)
-    for module in (otlp, traces, feedback, quality, alerts, admin, operations, document):
+    for module in _PARTS:
         app.include_router(module.router)
-    for part in (assets, pages, actions, documentation):
-        app.include_router(part.router)
+    app.state.api_routes = tuple(
+        route for part in _PARTS for route in part.router.routes if isinstance(route, APIRoute)
+    )
     for kind in (RagMonitorError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer)
     app.add_middleware(BodyLimit, options=services.options)
     app.add_middleware(HostGuard, options=services.options)
     app.add_middleware(LastResort, answer=_answer)
-    app.openapi = lambda: _openapi(app)  # type: ignore[method-assign]
+    app.openapi = lambda: document_of(app)  # type: ignore[method-assign]
     return app
 
 
 def _answer(request: Request, error: Exception) -> Response:
     """Programs get a problem document; people get a page, or are asked to sign in."""
+    if isinstance(error, HTTPException) and error.status_code == 405:
+        error = HTTPException(405, headers={"Allow": _allowed(request)})
     if not wants_page(request.url.path, request.headers.get("accept", "")):
         return answer(request, error)
     problem = problem_of(error)
@@ -82,31 +104,10 @@ def _answer(request: Request, error: Exception) -> Response:
     return problem_page(request, problem)
 
 
-def _openapi(app: FastAPI) -> dict[str, Any]:
-    if app.openapi_schema is None:
-        document = get_openapi(
-            title=app.title, version=app.version, description=app.description, routes=app.routes
-        )
-        for operations_of_path in document["paths"].values():
-            for operation in operations_of_path.values():
-                _problem_responses(operation)
-        schemas = document["components"]["schemas"]
-        for unused in ("HTTPValidationError", "ValidationError"):
-            schemas.pop(unused, None)
-        document["components"]["securitySchemes"] = {
-            "ApiKey": {"type": "apiKey", "in": "header", "name": "X-API-Key"},
-            "Bearer": {"type": "http", "scheme": "bearer"},
-        }
-        document["security"] = [{}, {"ApiKey": []}, {"Bearer": []}]
-        app.openapi_schema = document
-    return app.openapi_schema
-
-
-def _problem_responses(operation: dict[str, Any]) -> None:
-    """Errors are problem JSON, and 422 is one of them."""
-    responses = operation.get("responses", {})
-    responses.pop("422", None)
-    for status, response in responses.items():
-        content = response.get("content", {})
-        if status in {"4XX", "503"} and "application/json" in content:
-            response["content"] = {PROBLEM_TYPE: content["application/json"]}
+def _allowed(request: Request) -> str:
+    """Every method this address takes; a route by itself knows only its own."""
+    found: set[str] = set()
+    for route in request.app.state.api_routes:
+        if route.matches(request.scope)[0] is not Match.NONE:
+            found |= route.methods
+    return ", ".join(sorted(found))

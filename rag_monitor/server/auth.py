@@ -11,22 +11,27 @@ import hashlib
 import hmac
 import json
 import secrets
-from collections import OrderedDict, deque
-from collections.abc import Callable
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
 
-from rag_monitor.domain.stored import KeyScope
+from rag_monitor.domain.stored import ApiKey, KeyScope
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.server.context import Services
+from rag_monitor.server.oidc import scopes_of
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.rates import FailureLimit, KeyLimit
 
 COOKIE: Final = "rag_monitor_session"
+OIDC: Final = "oidc:"
+"""The `key_id` of people whom the identity provider vouches for begins with it."""
 CONFIGURED_KEY: Final = "configured"
 """The `key_id` of whoever holds the key from the configuration."""
+SCOPES: Final = "needed_scopes"
+"""Attribute of a dependency: the scopes of which a caller needs one."""
 _MAX_KEY_LENGTH: Final = 512
 _ALL_SCOPES: Final = frozenset(KeyScope)
 
@@ -40,6 +45,20 @@ class Principal:
     key_id: str | None = None
     """None on an open server."""
     name: str = ""
+    requests_per_minute: int | None = None
+    """The key's own limit; None: the server's."""
+
+    def of(self, project: str) -> Principal:
+        """The same caller at work in another project."""
+        return replace(self, project=project)
+
+    @property
+    def operator(self) -> bool:
+        """Whether this caller runs the installation: only they reach other projects.
+
+        They hold the configured key, or are on an open server.
+        """
+        return self.key_id in {None, CONFIGURED_KEY} and KeyScope.ADMIN in self.scopes
 
     def allows(self, scope: KeyScope) -> bool:
         """Whether this caller may do what `scope` covers."""
@@ -52,39 +71,6 @@ NOBODY: Final = Principal(project=DEFAULT_PROJECT, scopes=frozenset())
 """Whoever has not signed in yet."""
 
 
-class FailureLimit:
-    """Slows down whoever guesses keys: so many wrong ones per minute and address."""
-
-    def __init__(self, per_minute: int = 30, addresses: int = 10_000) -> None:
-        self._per_minute = per_minute
-        self._addresses = addresses
-        self._failures: OrderedDict[str, deque[float]] = OrderedDict()
-
-    def check(self, address: str, now: float) -> None:
-        """Raise 429 when the address has failed too often in the last minute."""
-        failures = self._failures.get(address)
-        if failures is None:
-            return
-        while failures and failures[0] <= now - 60:
-            failures.popleft()
-        if len(failures) >= self._per_minute:
-            wait = max(1, int(failures[0] + 60 - now))
-            raise ProblemError(
-                429,
-                f"Too many wrong keys from this address; try again in {wait} s.",
-                kind="too-many-failures",
-                headers={"Retry-After": str(wait)},
-            )
-
-    def record(self, address: str, now: float) -> None:
-        """Remember a failure."""
-        failures = self._failures.setdefault(address, deque(maxlen=self._per_minute))
-        failures.append(now)
-        self._failures.move_to_end(address)
-        while len(self._failures) > self._addresses:
-            self._failures.popitem(last=False)
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
     """What a person's cookie says."""
@@ -92,8 +78,9 @@ class Session:
     key_id: str | None
     project: str
     nonce: str
-    expires_at: float
-    """Unix seconds."""
+    name: str = ""
+    roles: tuple[str, ...] = ()
+    """Of somebody whom the identity provider vouches for."""
 
 
 class Gate:
@@ -105,6 +92,7 @@ class Gate:
         seed = self._configured.encode() if self._configured else secrets.token_bytes(32)
         self._secret = hmac.digest(seed, b"rag-monitor/session/1", "sha256")
         self.failures = FailureLimit()
+        self._limit = KeyLimit(services.options.requests_per_minute)
 
     @property
     def closed(self) -> bool:
@@ -112,11 +100,19 @@ class Gate:
         return self._configured is not None
 
     def identify(self, request: Request) -> Principal:
-        """Who sent the request. May block on the database.
+        """Who sent the request; counts it against the key's limit. May block on the database.
 
         Raises:
-            ProblemError: 401 without a valid key, 429 after too many wrong ones.
+            ProblemError: 401 without a valid key; 429 after too many wrong ones, or too many
+                requests of this key.
         """
+        principal = self._who(request)
+        if principal.key_id is not None:
+            now = self._services.clock.monotonic()
+            self._limit.admit(principal.key_id, principal.requests_per_minute, now)
+        return principal
+
+    def _who(self, request: Request) -> Principal:
         key = presented_key(request)
         if key is not None:
             principal = self.try_key(key, request)
@@ -153,16 +149,14 @@ class Gate:
         """Who holds the key; None when nobody does."""
         if not key or len(key) > _MAX_KEY_LENGTH or not key.isprintable():
             return None
-        if self._configured is not None and _same(key, self._configured):
+        if self._configured is not None and self.same(key, self._configured):
             return Principal(
                 project=DEFAULT_PROJECT, scopes=_ALL_SCOPES, key_id=CONFIGURED_KEY, name="admin"
             )
         found = self._services.keys.authenticate(key)
         if found is None:
             return None
-        return Principal(
-            project=found.project, scopes=found.scopes, key_id=found.id, name=found.name
-        )
+        return _holder(found)
 
     def _by_session(self, session: Session) -> Principal | None:
         if session.key_id == CONFIGURED_KEY:
@@ -172,25 +166,36 @@ class Gate:
                 key_id=CONFIGURED_KEY,
                 name="admin",
             )
+        if session.key_id is not None and session.key_id.startswith(OIDC):
+            return self._by_roles(session)
         now = self._services.clock.now()
         for key in self._services.keys.list(session.project):
             if key.id == session.key_id and _alive(key.revoked_at, key.expires_at, now):
-                return Principal(
-                    project=key.project, scopes=key.scopes, key_id=key.id, name=key.name
-                )
+                return _holder(key)
         return None
 
-    def open_session(self, principal: Principal) -> str:
+    def _by_roles(self, session: Session) -> Principal | None:
+        """What the roles of the session give today, whatever they gave when it was opened."""
+        options = self._services.options.oidc
+        if options is None or session.project != options.project:
+            return None
+        scopes = scopes_of(options, session.roles)
+        if not scopes:
+            return None
+        return Principal(
+            project=options.project, scopes=scopes, key_id=session.key_id, name=session.name
+        )
+
+    def open_session(self, principal: Principal, roles: Sequence[str] = ()) -> str:
         """A signed cookie value for this person."""
-        lifetime = timedelta(hours=self._services.options.session_hours)
-        payload = {
-            "k": principal.key_id,
-            "p": principal.project,
-            "n": secrets.token_urlsafe(18),
-            "e": (self._services.clock.now() + lifetime).timestamp(),
+        fields = {
+            "key_id": principal.key_id,
+            "project": principal.project,
+            "nonce": secrets.token_urlsafe(18),
+            "name": principal.name if (principal.key_id or "").startswith(OIDC) else "",
+            "roles": list(roles),
         }
-        text = base64.urlsafe_b64encode(json.dumps(payload).encode()).decode()
-        return f"{text}.{self._sign(text)}"
+        return self.seal("session", fields, self._services.options.session_hours * 3600)
 
     def session(self, request: Request) -> Session | None:
         """The session the request's cookie carries; None when it is missing, forged or over."""
@@ -198,16 +203,32 @@ class Gate:
 
     def read_session(self, value: str) -> Session | None:
         """The session in a cookie value; None unless we signed it and it is not over."""
-        text, _, signature = value.partition(".")
-        if not text or not _same(signature, self._sign(text)):
+        found = self.unseal("session", value)
+        if found is None:
             return None
-        payload: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text))
-        session = Session(
-            key_id=payload["k"], project=payload["p"], nonce=payload["n"], expires_at=payload["e"]
+        return Session(
+            key_id=found["key_id"],
+            project=found["project"],
+            nonce=found["nonce"],
+            name=found["name"],
+            roles=tuple(found["roles"]),
         )
-        if session.expires_at <= self._services.clock.now().timestamp():
+
+    def seal(self, purpose: str, fields: Mapping[str, Any], lifetime_s: float) -> str:
+        """Fields as a signed text that fits a cookie. They are readable, not secret."""
+        ends = self._services.clock.now().timestamp() + lifetime_s
+        body = json.dumps({"for": purpose, "ends": ends, **fields}).encode()
+        text = base64.urlsafe_b64encode(body).decode().rstrip("=")
+        return f"{text}.{self._sign(text)}"
+
+    def unseal(self, purpose: str, value: str) -> Mapping[str, Any] | None:
+        """What `seal` signed for this purpose; None unless it did and it is not over."""
+        text, _, signature = value.partition(".")
+        if not text or not self.same(signature, self._sign(text)):
             return None
-        return session
+        found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        over = found["ends"] <= self._services.clock.now().timestamp()
+        return None if over or found["for"] != purpose else found
 
     def form_token(self, session: Session) -> str:
         """The token every form of this session carries."""
@@ -215,12 +236,18 @@ class Gate:
 
     def check_form(self, session: Session | None, token: str) -> None:
         """Raise 403 unless the token belongs to the session."""
-        if session is None or not _same(token, self.form_token(session)):
+        if session is None or not self.same(token, self.form_token(session)):
             raise ProblemError(
                 403,
                 "The form is no longer valid. Reload the page and send it again.",
                 kind="form-token",
             )
+
+    @staticmethod
+    def same(left: str, right: str) -> bool:
+        """Equality in equal time, whatever the lengths."""
+        both = [hashlib.sha256(text.encode("utf-8", "replace")).digest() for text in (left, right)]
+        return hmac.compare_digest(*both)
 
     def _sign(self, text: str) -> str:
         digest = hmac.digest(self._secret, text.encode(), "sha256")
@@ -244,10 +271,14 @@ def presented_key(request: Request) -> str | None:
     return None
 
 
-def _same(left: str, right: str) -> bool:
-    """Equality in equal time, whatever the lengths."""
-    digests = [hashlib.sha256(text.encode("utf-8", "replace")).digest() for text in (left, right)]
-    return hmac.compare_digest(*digests)
+def _holder(key: ApiKey) -> Principal:
+    return Principal(
+        project=key.project,
+        scopes=key.scopes,
+        key_id=key.id,
+        name=key.name,
+        requests_per_minute=key.requests_per_minute,
+    )
 
 
 def _alive(revoked_at: datetime | None, expires_at: datetime | None, now: datetime) -> bool:
@@ -270,6 +301,7 @@ def needs(*scopes: KeyScope) -> Callable[[Request], Principal]:
     """A dependency: the caller, who has at least one of `scopes`."""
 
     def dependency(request: Request) -> Principal:
+        """The caller."""
         principal = gate_of(request).identify(request)
         if not any(principal.allows(scope) for scope in scopes):
             wanted = " or ".join(f"`{scope.value}`" for scope in scopes)
@@ -281,6 +313,7 @@ def needs(*scopes: KeyScope) -> Callable[[Request], Principal]:
             )
         return principal
 
+    vars(dependency)[SCOPES] = scopes
     return dependency
 
 

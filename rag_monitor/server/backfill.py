@@ -6,8 +6,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from rag_monitor.domain.stored import TracePage, TraceQuery
-from rag_monitor.errors import UnknownJudge
+from rag_monitor.domain.judgement import JudgeUsage, is_embedded
+from rag_monitor.domain.ports import BudgetLedger
+from rag_monitor.domain.stored import MeasuredUsage, TracePage, TraceQuery
+from rag_monitor.errors import BudgetExhausted, UnknownJudge
 from rag_monitor.server.ports import BackfillPreview, BackfillRequest
 
 _PAGE = 200
@@ -24,8 +26,16 @@ class Traces(Protocol):
 class Queue(Protocol):
     """The evaluation queue."""
 
-    def enqueue(self, project: str, trace_ids: Sequence[str]) -> int:
-        """Make the traces wait to be judged again; returns how many will be."""
+    def enqueue(self, project: str, trace_ids: Sequence[str], judge: str | None = None) -> int:
+        """Make the traces wait to be judged again by `judge`; returns how many will be."""
+        ...
+
+
+class Spending(Protocol):
+    """What judging has cost so far."""
+
+    def measured(self, project: str, judge: str) -> MeasuredUsage | None:
+        """The newest day on which the judge cost something; None: it never did."""
         ...
 
 
@@ -35,39 +45,86 @@ class StoredBackfill:
     Args:
         traces: Where traces are found.
         queue: Where work waits.
-        judges: Names of the judges that run here, the one that samples (or the only one) first.
+        judges: Names or identities of the judges that run here, the one that samples (or the only
+            one) first.
+        spending: What they have cost.
+        ledger: What they may cost.
     """
 
-    def __init__(self, traces: Traces, queue: Queue, judges: Sequence[str]) -> None:
+    def __init__(
+        self,
+        traces: Traces,
+        queue: Queue,
+        judges: Sequence[str],
+        *,
+        spending: Spending,
+        ledger: BudgetLedger,
+    ) -> None:
         self._traces = traces
         self._queue = queue
         self._judges = tuple(judges)
+        self._spending = spending
+        self._ledger = ledger
 
     def preview(self, request: BackfillRequest) -> BackfillPreview:
-        """How many traces it would judge. Embedded judges use no tokens.
+        """How many traces it would judge, and at what cost.
+
+        Embedded judges cost nothing; of others the mean of their newest day is expected.
 
         Raises:
             UnknownJudge: The judge asked for does not run here.
         """
         judge = self._judge(request)
         count = sum(1 for _ in self._ids(request))
-        free = judge.startswith("embedded")
-        return BackfillPreview(traces=count, judge=judge, tokens=0 if free else None)
+        if is_embedded(judge):
+            return BackfillPreview(traces=count, judge=judge, tokens=0, fits_budget=True)
+        measured = self._spending.measured(request.project, _name(judge))
+        if measured is None:
+            return BackfillPreview(traces=count, judge=judge)
+        expected = measured.of(count)
+        return BackfillPreview(
+            traces=count,
+            judge=judge,
+            tokens=expected.input_tokens,
+            gpu_seconds=expected.gpu_seconds or None,
+            cost=expected.cost or None,
+            measured_on=measured.traces,
+            fits_budget=self._fits(request.project, _name(judge), expected),
+        )
 
     def start(self, request: BackfillRequest) -> int:
         """Queue the evaluations; returns how many.
 
+        Every judgement still reserves from the budget on its own: what the expectation missed is
+        shed, and the scores a trace has stay.
+
         Raises:
             UnknownJudge: The judge asked for does not run here.
+            BudgetExhausted: What it is expected to cost is more than today's budget has left.
         """
-        self._judge(request)
-        return self._queue.enqueue(request.project, list(self._ids(request)))
+        preview = self.preview(request)
+        if preview.fits_budget is False:
+            left = self._ledger.state(request.project, _name(preview.judge)).remaining
+            raise BudgetExhausted(
+                f"{preview.traces} traces are expected to take {preview.tokens} tokens, more than "
+                f"today's budget has left ({left:.0%}); take fewer with a limit, wait for the next "
+                "UTC day, or raise the budget"
+            )
+        ids = list(self._ids(request))
+        return self._queue.enqueue(request.project, ids, _name(preview.judge))
+
+    def _fits(self, project: str, judge: str, expected: JudgeUsage) -> bool:
+        """Whether the ledger would set that much aside; nothing stays reserved."""
+        if not self._ledger.reserve(project, judge, expected):
+            return False
+        self._ledger.settle(project, judge, expected, JudgeUsage())
+        return True
 
     def _judge(self, request: BackfillRequest) -> str:
         wanted = request.judge or self._judges[0]
         for judge in self._judges:
             # Its name alone will do; the identity goes on with model, prompts and calibration.
-            if wanted in (judge, judge.partition("/")[0]):
+            if wanted in (judge, _name(judge)) or _name(judge).startswith(f"{wanted}-"):
                 return judge
         raise UnknownJudge(
             f"the judge {wanted!r} does not run here; there are {', '.join(self._judges)}"
@@ -91,3 +148,8 @@ class StoredBackfill:
             if page.next_cursor is None:
                 return
             query = replace(query, cursor=page.next_cursor)
+
+
+def _name(judge: str) -> str:
+    """The name at the beginning of an identity."""
+    return judge.partition("/")[0]

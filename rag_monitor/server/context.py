@@ -5,16 +5,19 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Literal
 from urllib.parse import urlsplit
 
 from rag_monitor.alerting.replay import Replay
+from rag_monitor.config import OidcOptions
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.clock import Clock, SystemClock
+from rag_monitor.domain.stored import JudgeSpending
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.server.ports import (
     AlertStore,
+    AuditStore,
     Backfill,
     EstimateSource,
     FeedbackStore,
@@ -27,6 +30,7 @@ from rag_monitor.server.ports import (
     TraceReceiver,
     TraceStore,
 )
+from rag_monitor.server.setup import Setup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,12 +51,21 @@ class ServerOptions:
     max_inflight_bytes: int = 128 * 1024 * 1024
     """Request bodies held in memory at once; beyond it 503 with Retry-After."""
     body_timeout_s: float = 30.0
-    """Longest pause between two pieces of a request body."""
+    """Longest pause between two pieces of a request body; the whole may take ten times that."""
+    requests_per_minute: int = 60_000
+    """Of one key that has no limit of its own, to this process; 0: no limit."""
     session_hours: float = 12.0
     allowed_hosts: tuple[str, ...] = ()
     """Further values of the Host header that are answered."""
     allow_insecure_bind: bool = False
     """Serve beyond loopback without a key. Only behind something that authenticates."""
+    oidc: OidcOptions | None = None
+    """Signing in through an identity provider; None: with keys only."""
+
+    @property
+    def secure(self) -> bool:
+        """Whether people come by https, so that cookies may be kept to it."""
+        return (self.public_url or "").startswith("https://")
 
     def __post_init__(self) -> None:
         if self.api_key is None and not self.allow_insecure_bind and not is_loopback(self.host):
@@ -89,6 +102,12 @@ def is_loopback(host: str) -> bool:
         return host == "localhost"
 
 
+def _no_spending(project: str, since: date) -> Sequence[JudgeSpending]:
+    """Nobody keeps the books."""
+    del project, since
+    return ()
+
+
 def _nothing() -> None:
     """Nothing waits."""
 
@@ -104,13 +123,15 @@ class Services:
     alerts: AlertStore
     silences: SilenceStore
     keys: KeyStore
+    audit: AuditStore
     estimates: EstimateSource
     tasks: TaskStore
     evaluations: Backfill
     check_rule: Callable[[AlertRule], object]
     """Raises `RuleError` when the rule cannot work."""
-    metrics_text: Callable[[], bytes]
-    """The Prometheus text exposition."""
+    metrics_text: Callable[[str | None, bool], tuple[bytes, str]]
+    """The Prometheus exposition with the values of a project (None: of all), in OpenMetrics or as
+    plain text, and its content type."""
     health: Callable[[], HealthReport]
     judges: Callable[[], Sequence[JudgeInfo]] = tuple
     """The judges in use; their order is the order shown."""
@@ -120,5 +141,8 @@ class Services:
     """What a rule would find right now, by app; None: dry runs are not offered."""
     replay_rule: Callable[[AlertRule, datetime, datetime], Replay] | None = None
     """What a rule would have done on stored history; None: replays are not offered."""
+    spending: Callable[[str, date], Sequence[JudgeSpending]] = _no_spending
+    """What judges used in a project, per UTC day from the given one on."""
+    setup: Setup = field(default_factory=Setup)
     options: ServerOptions = field(default_factory=ServerOptions)
     clock: Clock = field(default_factory=SystemClock)

@@ -18,7 +18,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from rag_monitor.server.context import ServerOptions
-from rag_monitor.server.problems import Problem, ProblemError, respond
+from rag_monitor.server.problems import Problem, ProblemError, is_otlp, respond
 from rag_monitor.telemetry import dropped
 
 SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
@@ -36,6 +36,10 @@ SECURITY_HEADERS: Final = {
     "Cross-Origin-Resource-Policy": "same-origin",
     "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
 }
+TRACES_PATH: Final = "/api/v1/traces"
+SMALL_BODY_BYTES: Final = 1024 * 1024
+_WHOLE_BODY: Final = 10
+"""A body may take this many times the longest pause; a drip must not hold its place for ever."""
 _DRAIN_S: Final = 5.0
 _DRAIN_FACTOR: Final = 4
 """An oversized body is read to its end for at most this long and this many times the limit."""
@@ -143,7 +147,7 @@ class BodyLimit:
 
     def __init__(self, app: ASGIApp, options: ServerOptions) -> None:
         self._app = app
-        self._max = options.max_body_bytes
+        self._largest = options.max_body_bytes
         self._max_inflight = options.max_inflight_bytes
         self._timeout_s = options.body_timeout_s
         self._inflight = 0
@@ -154,12 +158,13 @@ class BodyLimit:
             await self._app(scope, receive, send)
             return
         declared = Headers(scope=scope).get("content-length", "0")
-        length = int(declared) if declared.isdecimal() and len(declared) < 19 else self._max + 1
-        if length > self._max:
+        most = self._most(scope["path"])
+        length = int(declared) if declared.isdecimal() and len(declared) < 19 else most + 1
+        if length > most:
             await self._drain(receive)
-            await _refuse(self._too_large(), scope, receive, send)
+            await _refuse(self._too_large(most), scope, receive, send)
             return
-        body = _Body(self, receive)
+        body = _Body(self, receive, most)
         try:
             await self._app(scope, body.receive, send)
         except ProblemError as error:
@@ -169,6 +174,15 @@ class BodyLimit:
         finally:
             self._inflight -= body.held
 
+    def _most(self, path: str) -> int:
+        """The largest body of this address: only traces are large.
+
+        Other bodies are read before the key is looked at, so they must be cheap to read.
+        """
+        if is_otlp(path) or path == TRACES_PATH:
+            return self._largest
+        return min(self._largest, SMALL_BODY_BYTES)
+
     async def _drain(self, receive: Receive) -> None:
         """Read what is still coming and keep none of it, within bounds.
 
@@ -177,28 +191,28 @@ class BodyLimit:
         """
         seen = 0
         with anyio.move_on_after(_DRAIN_S):
-            while seen < _DRAIN_FACTOR * self._max:
+            while seen < _DRAIN_FACTOR * self._largest:
                 message = await receive()
                 if message["type"] != "http.request" or not message.get("more_body", False):
                     return
                 seen += len(message.get("body", b""))
 
-    def _too_large(self) -> Problem:
+    def _too_large(self, most: int) -> Problem:
         dropped("server", "body_too_large")
         return Problem(
             status=413,
             kind="payload-too-large",
-            detail=f"The body is larger than {self._max} bytes. Send it in smaller parts, or raise "
-            "`http.max_body_bytes`.",
+            detail=f"The body is larger than {most} bytes. Send it in smaller parts"
+            + (", or raise `http.max_body_bytes`." if most == self._largest else "."),
             headers={"Connection": "close"},
         )
 
-    def admit(self, held: int, more: int) -> None:
+    def admit(self, held: int, more: int, most: int) -> None:
         """Take `more` bytes of a body of which `held` are here, or raise the refusal."""
-        if held + more > self._max:
+        if held + more > most:
             raise ProblemError(
                 413,
-                (problem := self._too_large()).detail,
+                (problem := self._too_large(most)).detail,
                 kind=problem.kind,
                 headers=problem.headers,
             )
@@ -212,10 +226,12 @@ class BodyLimit:
             )
         self._inflight += more
 
-    async def next(self, receive: Receive) -> Message:
-        """The next piece, or the refusal when it takes too long."""
-        with anyio.move_on_after(self._timeout_s):
+    async def next(self, receive: Receive, begun: float) -> Message:
+        """The next piece, or the refusal when it (or the body begun then) takes too long."""
+        left = begun + _WHOLE_BODY * self._timeout_s - anyio.current_time()
+        with anyio.move_on_after(min(self._timeout_s, left)):
             return await receive()
+        dropped("server", "body_timeout")
         raise ProblemError(
             408,
             f"The rest of the body did not come within {self._timeout_s:g} s.",
@@ -227,19 +243,21 @@ class BodyLimit:
 class _Body:
     """One request's body on its way in."""
 
-    def __init__(self, limit: BodyLimit, receive: Receive) -> None:
+    def __init__(self, limit: BodyLimit, receive: Receive, most: int) -> None:
         self._limit = limit
+        self._most = most
         self._receive = receive
         self._complete = False
+        self._begun = anyio.current_time()
         self.held = 0
 
     async def receive(self) -> Message:
         if self._complete:
             return await self._receive()
-        message = await self._limit.next(self._receive)
+        message = await self._limit.next(self._receive, self._begun)
         if message["type"] == "http.request":
             more = len(message.get("body", b""))
-            self._limit.admit(self.held, more)
+            self._limit.admit(self.held, more, self._most)
             self.held += more
             self._complete = not message.get("more_body", False)
         return message

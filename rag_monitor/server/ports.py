@@ -16,9 +16,12 @@ from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import (
     ApiKey,
     AppSummary,
+    AuditEvent,
     Backlog,
     ErasureReport,
     KeyScope,
+    LabelledScore,
+    ReleaseStart,
     StoredTrace,
     TracePage,
     TraceQuery,
@@ -68,10 +71,14 @@ class BackfillPreview:
     traces: int
     judge: str
     tokens: int | None = None
-    """Expected tokens; None when the judge uses none or it is not known."""
+    """Expected tokens; 0 when the judge uses none, None when it is not known."""
     gpu_seconds: float | None = None
     cost: float | None = None
-    """In the currency of `[judge.price]`; None without a price."""
+    """In the currency of the judge's `price`; None without a price."""
+    measured_on: int = 0
+    """Traces judged on the day the expectation comes from; 0: nothing was measured."""
+    fits_budget: bool | None = None
+    """Whether what is left of today's budget allows it; None when the cost is not known."""
 
 
 class OtlpReply(Protocol):
@@ -161,6 +168,10 @@ class TraceStore(Protocol):
         """Releases of an app, newest first."""
         ...
 
+    def release_starts(self, project: str, app: str, /) -> Sequence[ReleaseStart]:
+        """When each release appeared."""
+        ...
+
     def worst(
         self, project: str, app: str, metric: str, window: Window, limit: int, /
     ) -> Sequence[str]:
@@ -177,6 +188,12 @@ class FeedbackStore(Protocol):
 
     def add(self, feedback: Feedback, /) -> object:
         """Store a mark; its trace may come later."""
+        ...
+
+    def against_scores(
+        self, project: str, since: datetime, until: datetime, /
+    ) -> Sequence[LabelledScore]:
+        """Marks made in [since, until) beside the scores they are about."""
         ...
 
 
@@ -235,8 +252,17 @@ class KeyStore(Protocol):
         /,
         *,
         expires_at: datetime | None = None,
+        requests_per_minute: int | None = None,
     ) -> tuple[str, ApiKey]:
         """The text of a new key, which is stored nowhere, and what is known of it."""
+        ...
+
+    def rotate(self, project: str, id: str, grace: timedelta, /) -> tuple[str, ApiKey]:
+        """A new key in place of a valid one, which works a grace longer; raises `NotFound`."""
+        ...
+
+    def secret(self, name: str, /) -> bytes:
+        """A random secret of this installation, the same in every process."""
         ...
 
     def list(self, project: str, /) -> Sequence[ApiKey]:
@@ -249,6 +275,20 @@ class KeyStore(Protocol):
 
     def authenticate(self, key: str, /) -> ApiKey | None:
         """The valid key with this secret, or None."""
+        ...
+
+
+class AuditStore(Protocol):
+    """Who changed what."""
+
+    def add(self, event: AuditEvent, /) -> object:
+        """Keep an event."""
+        ...
+
+    def list(
+        self, project: str, /, *, action: str | None, before: int | None, limit: int
+    ) -> Sequence[AuditEvent]:
+        """Events, newest first; `before` is the id of the last one of the page before."""
         ...
 
 
@@ -361,12 +401,22 @@ class RoutingConfusion(Protocol):
 class EstimateSource(Protocol):
     """Window figures made of rollups: their cost does not grow with the traces."""
 
-    def estimate(self, series: Series, window: Window, /) -> Estimate:
-        """One estimate over the whole window."""
+    def once(self) -> EstimateSource:
+        """The same for one page: each window of an app is read once."""
+        ...
+
+    def estimate(
+        self, series: Series, window: Window, /, *, min_judged: int | None = None
+    ) -> Estimate:
+        """One estimate over the whole window; an interval from `min_judged` scores on."""
         ...
 
     def series(self, series: Series, window: Window, step: timedelta, /) -> Sequence[Estimate]:
         """One estimate per step."""
+        ...
+
+    def judged_series(self, project: str, app: str, window: Window, /) -> Sequence[Series]:
+        """Every metric, judge and release that was judged."""
         ...
 
     def latency(
@@ -402,5 +452,8 @@ class Backfill(Protocol):
         ...
 
     def start(self, request: BackfillRequest, /) -> int:
-        """Queue the evaluations; returns how many."""
+        """Queue the evaluations; returns how many.
+
+        Raises `UnknownJudge`, and `BudgetExhausted` where it would not fit into the budget.
+        """
         ...

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.context import Services
-from rag_monitor.server.ports import LatencySummary, RoutingConfusion
+from rag_monitor.server.ports import EstimateSource, LatencySummary, RoutingConfusion
 
 COMBINED: Final = "combined"
 SCORE_METRICS: Final = (
@@ -67,11 +67,32 @@ def judge_of(metric: str) -> str:
     return "" if metric in JUDGELESS_METRICS else COMBINED
 
 
+STEPS_MIN: Final = (1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def step_for(window: Window, points: int) -> timedelta:
+    """The shortest round step that makes at most `points` of the window."""
+    lengths = (timedelta(minutes=minutes) for minutes in STEPS_MIN)
+    return next(
+        (step for step in lengths if window.length <= points * step),
+        timedelta(minutes=STEPS_MIN[-1]),
+    )
+
+
+def on_grid(window: Window, step: timedelta) -> Window:
+    """The window, begun up to a step earlier so that steps begin at round times (UTC).
+
+    Such steps are made of hours and days that are added up already.
+    """
+    return Window(window.start - (window.start - _EPOCH) % step, window.end)
+
+
 def app_quality(
-    services: Services, project: str, app: str, window: Window, release: str | None = None
+    estimates: EstimateSource, project: str, app: str, window: Window, release: str | None = None
 ) -> AppQuality:
     """Everything about one app in one window."""
-    source = services.estimates
+    source = estimates.once()
     metrics = [
         source.estimate(
             Series(project=project, app=app, metric=m, judge=judge_of(m), release=release), window
@@ -83,19 +104,19 @@ def app_quality(
         traces=source.traces(project, app, window),
         metrics=[m for m in metrics if m.judged or m.failed or m.suspect],
         latency={m: source.latency(project, app, m, window, release) for m in LATENCIES},
-        hit_rates=_hit_rates(services, project, app, window),
+        hit_rates=_hit_rates(source, project, app, window),
         routing=source.routing(project, app, window),
     )
 
 
-def _hit_rates(services: Services, project: str, app: str, window: Window) -> list[HitRate]:
-    names = services.estimates.hit_names(project, app, window)[:MAX_HIT_NAMES]
+def _hit_rates(source: EstimateSource, project: str, app: str, window: Window) -> list[HitRate]:
+    names = source.hit_names(project, app, window)[:MAX_HIT_NAMES]
     rates = [
         HitRate(
             kind=HitKind(kind),
             name=name,
             basis=basis,
-            estimate=services.estimates.hit_rate(project, app, HitKind(kind), name, basis, window),
+            estimate=source.hit_rate(project, app, HitKind(kind), name, basis, window),
         )
         for kind, name in names
         for basis in ("all", "expected")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
 import signal
 import socket
@@ -16,15 +15,15 @@ import uvicorn
 from fastapi import FastAPI
 
 from rag_monitor.config import Settings
-from rag_monitor.domain.clock import Clock, SystemClock
+from rag_monitor.domain.clock import Clock, SharedClock
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.server import logs
 from rag_monitor.server.app import create_app
 from rag_monitor.server.context import ServerOptions
+from rag_monitor.server.protocol import BoundedProtocol
 from rag_monitor.server.wiring import wire_services
 from rag_monitor.store.store import Store
 from rag_monitor.worker.wiring import Workshop, wire_workshop
-
-_log = logging.getLogger(__name__)
 
 _SHUTDOWN_S = 10
 _SWITCH_S = 0.001
@@ -40,7 +39,7 @@ def serve(settings: Settings) -> None:
         StoreError: The database cannot be opened, or its schema is not this release's.
         UnknownJudge: No judge of the configured name.
     """
-    _configure_logging(settings.log_level)
+    logs.configure(settings.log_level, settings.log_format)
     sys.setswitchinterval(_SWITCH_S)
     asyncio.run(_Process(settings).run())
 
@@ -61,9 +60,12 @@ def server_options(settings: Settings) -> ServerOptions:
         language=settings.language,
         max_body_bytes=http.max_body_bytes,
         max_inflight_bytes=http.max_inflight_bytes,
+        body_timeout_s=http.body_timeout_s,
+        requests_per_minute=http.requests_per_minute,
         session_hours=http.session_hours,
         allowed_hosts=http.allowed_hosts,
         allow_insecure_bind=http.allow_insecure_bind,
+        oidc=settings.oidc if settings.oidc.issuer else None,
     )
 
 
@@ -76,7 +78,7 @@ class _Process:
     async def run(self) -> None:
         settings = self.settings
         options = server_options(settings)
-        clock = SystemClock()
+        clock = SharedClock()
         store = await asyncio.to_thread(Store.open, settings.store_options, clock)
         try:
             workshop = await asyncio.to_thread(wire_workshop, settings, store, clock, _owner())
@@ -140,7 +142,8 @@ async def _listen(app: FastAPI, settings: Settings) -> None:
         server_header=False,
         date_header=True,
         timeout_graceful_shutdown=_SHUTDOWN_S,
-        h11_max_incomplete_event_size=64 * 1024,
+        http=BoundedProtocol,
+        ws="none",
         limit_concurrency=2000,
     )
     server = _Server(config)
@@ -171,13 +174,3 @@ def _bind(host: str, port: int) -> socket.socket:
 def _owner() -> str:
     """Names this process in leases and logs."""
     return f"{socket.gethostname()}:{os.getpid()}"
-
-
-def _configure_logging(level: str) -> None:
-    logging.basicConfig(
-        level=level.upper(),
-        format="%(asctime)s %(levelname)s %(name)s: %(message)s",
-        stream=sys.stderr,
-    )
-    for name in ("uvicorn.error", "httpx", "alembic"):
-        logging.getLogger(name).setLevel(max(logging.WARNING, logging.getLevelName(level.upper())))

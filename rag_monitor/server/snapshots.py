@@ -9,7 +9,7 @@ from datetime import timedelta
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.clock import Clock
-from rag_monitor.exposition.snapshot import Snapshot, build
+from rag_monitor.exposition.snapshot import Recent, Snapshot, build
 from rag_monitor.exposition.trace_counter import TraceCounter
 
 MAX_AGE = timedelta(seconds=5)
@@ -24,6 +24,7 @@ class Snapshots:
         alerts: All alerts.
         leads: Whether this process is the leader.
         clock: Tells the age of a snapshot.
+        recent: The newest traces of a project and app, for exemplars; None: there are none.
     """
 
     def __init__(
@@ -33,12 +34,14 @@ class Snapshots:
         alerts: Callable[[], Iterable[Alert]],
         leads: Callable[[], bool],
         clock: Clock,
+        recent: Recent | None = None,
     ) -> None:
         self._estimates = estimates
         self._apps = apps
         self._alerts = alerts
         self._leads = leads
         self._clock = clock
+        self._recent = recent
         self._lock = threading.Lock()
         self._latest: Snapshot | None = None
         self._counter: TraceCounter | None = None
@@ -61,6 +64,11 @@ class Snapshots:
             if self._counter is None:
                 self._counter = TraceCounter(now - timedelta(hours=1))
             self._latest = build(
-                self._estimates, self._apps(), now, self._alerts(), counter=self._counter
+                self._estimates,
+                self._apps(),
+                now,
+                self._alerts(),
+                counter=self._counter,
+                recent=self._recent,
             )
             return self._latest

@@ -2,24 +2,31 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 
 from rag_monitor.alerting.rules import check_rule
 from rag_monitor.config import Settings
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.errors import StoreError
 from rag_monitor.exposition.collector import MonitorCollector, render
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.server.backfill import StoredBackfill
 from rag_monitor.server.context import ServerOptions, Services
 from rag_monitor.server.ports import HealthReport, JudgeInfo
+from rag_monitor.server.setup import Setup
 from rag_monitor.server.snapshots import Snapshots
 from rag_monitor.store.store import Store
 from rag_monitor.worker.jobs import derive_everything
 from rag_monitor.worker.wiring import Workshop
 
+_EXAMPLES = 100
+"""Newest traces of an app that may become exemplars."""
 _BEHIND = timedelta(minutes=5)
+
+logger = logging.getLogger(__name__)
 
 
 def wire_services(
@@ -33,8 +40,14 @@ def wire_services(
         alerts=lambda: store.alerts.load(),
         leads=lambda: workshop.leads,
         clock=clock,
+        recent=lambda project, app: (
+            store.traces.search(TraceQuery(project=project, app=app, limit=_EXAMPLES)).items
+        ),
     )
-    collector = MonitorCollector(snapshots.latest)
+
+    def metrics_text(project: str | None, open_metrics: bool) -> tuple[bytes, str]:
+        return render(MonitorCollector(lambda: snapshots.latest().of(project)), open_metrics)
+
     return Services(
         receiver=Receiver(store.writer, settings.ingest, clock),
         traces=store.traces,
@@ -43,20 +56,38 @@ def wire_services(
         alerts=store.alerts,
         silences=store.silences,
         keys=store.keys,
+        audit=store.audit,
         estimates=estimates,
         tasks=store.tasks,
         evaluations=StoredBackfill(
-            store.traces, store.tasks, [info.name for info in _judges(workshop)()] or ["embedded"]
+            store.traces,
+            store.tasks,
+            _asked_judges(settings, workshop),
+            spending=store.spending,
+            ledger=store.budgets,
         ),
         check_rule=check_rule,
         try_rule=workshop.try_rule,
         replay_rule=workshop.replay_rule,
-        metrics_text=lambda: render(collector)[0],
+        metrics_text=metrics_text,
         health=lambda: _health(store, clock),
         judges=_judges(workshop),
         before_erasure=lambda: derive_everything(store, clock.now()),
+        spending=store.budgets.spent,
+        setup=_setup(settings),
         options=options,
         clock=clock,
+    )
+
+
+def _setup(settings: Settings) -> Setup:
+    return Setup(
+        judge=settings.judge,
+        sampling=settings.sampling,
+        retention=settings.retention,
+        channels={
+            name: str(options.get("kind", name)) for name, options in settings.notifiers.items()
+        },
     )
 
 
@@ -88,12 +119,23 @@ def _judges(workshop: Workshop) -> Callable[[], Sequence[JudgeInfo]]:
     return judges
 
 
+def _asked_judges(settings: Settings, workshop: Workshop) -> list[str]:
+    """The judges a backfill may ask for; a process that does not judge knows them by name only."""
+    running = [info.name for info in _judges(workshop)() if info.role != "fallback"]
+    if running:
+        return running
+    kind = str(settings.judges.get(settings.judge, {}).get("kind", settings.judge))
+    return list(dict.fromkeys([kind, "embedded"]))
+
+
 def _health(store: Store, clock: Clock) -> HealthReport:
     try:
         store.ping()
         backlog = store.tasks.backlog(clock.now())
     except StoreError as error:
-        return HealthReport(ready=False, checks={"store": str(error)})
+        # Anybody may ask for readiness: the cause, which names the database, goes to the log only.
+        logger.warning("not ready: %s", error)
+        return HealthReport(ready=False, checks={"store": "does not answer; the log has the cause"})
     checks = {"store": "ok", "evaluation": "ok"}
     if backlog.oldest_age_s > _BEHIND.total_seconds():
         checks["evaluation"] = (

@@ -61,6 +61,66 @@ def three_level_mean(
     return ThreeLevelEstimate(value, se, MeanEstimate(*_mean_se(corrections)), tuple(outcomes))
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LabelSums:
+    """Sums over the traces that were drawn for people and labelled; windows add field by field.
+
+    r = 1/pi of judging, d = H - J. People need not label every trace they were asked for, as long
+    as which ones they leave out has nothing to do with the answers: the bias is a weighted mean
+    over those they did label (Hajek), which for a complete sample is the third term above.
+    """
+
+    n: float = 0.0
+    r: float = 0.0
+    rr: float = 0.0
+    rd: float = 0.0
+    rrd: float = 0.0
+    rrdd: float = 0.0
+    rrj: float = 0.0
+    rrjd: float = 0.0
+    f: float = 0.0
+    """sum (r^2 - r) f."""
+    fd: float = 0.0
+    """sum (r^2 - r) f d."""
+
+    def bias(self) -> MeanEstimate:
+        """The judge's bias against people, sum(r d)/sum(r).
+
+        Its variance counts one disagreement more than was seen: after fifty labels without any,
+        the bias may still be two points, and a standard error of 0 would hide that.
+
+        Raises:
+            ValueError: Fewer than two labels.
+        """
+        if self.n < 2:
+            raise ValueError("a bias needs two labels or more")
+        bias = self.rd / self.r
+        spread = max(0.0, self.rrdd - 2.0 * bias * self.rrd + bias * bias * self.rr)
+        spread = (spread + self.rr / self.n) * self.n / (self.n - 1.0)
+        return MeanEstimate(bias, math.sqrt(spread) / self.r)
+
+    def corrected(
+        self, judged: MeanEstimate, weight: float, *, traces: float | None = None, lam: float = 0.0
+    ) -> MeanEstimate:
+        """The judge's estimate plus the bias, with the covariance of the two.
+
+        Args:
+            judged: Mean of the judge's values over all traffic.
+            weight: sum r over all judged traces.
+            traces: For a difference estimate: all traces.
+            lam: For a difference estimate: its trust in the cheap score.
+        """
+        bias = self.bias()
+        b = bias.value
+        covariance = self.rrjd - b * self.rrj
+        if traces is None:
+            covariance = (covariance - judged.value * (self.rrd - b * self.rr)) / (weight * self.r)
+        else:
+            covariance = (covariance - lam * (self.fd - b * self.f)) / (traces * self.r)
+        variance = judged.se**2 + bias.se**2 + 2.0 * covariance
+        return MeanEstimate(judged.value + b, math.sqrt(max(0.0, variance)))
+
+
 def _mean_se(values: Sequence[float]) -> tuple[float, float]:
     n = len(values)
     if n < 2:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import date
 from typing import Any
 
 from sqlalchemy import Connection, select, update
@@ -10,7 +11,7 @@ from sqlalchemy import Connection, select, update
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.ports import BudgetState
-from rag_monitor.domain.stored import BudgetLimits
+from rag_monitor.domain.stored import BudgetLimits, JudgeSpending
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import budgets
 
@@ -69,6 +70,25 @@ class Budgets:
         return BudgetState(
             remaining=max(0.0, min(left.values())), exhausted=bool(spent), limits=spent
         )
+
+    def spent(self, project: str, since: date) -> list[JudgeSpending]:
+        """What every judge used per UTC day from `since` on, oldest day first."""
+        statement = (
+            select(budgets)
+            .where(budgets.c.project == project, budgets.c.day >= since)
+            .order_by(budgets.c.day, budgets.c.judge)
+        )
+        with self._database.read() as connection:
+            return [
+                JudgeSpending(
+                    judge=row.judge,
+                    day=row.day,
+                    tokens=row.tokens,
+                    gpu_seconds=row.gpu_seconds,
+                    money=row.money,
+                )
+                for row in connection.execute(statement)
+            ]
 
     def _of(self, judge: str) -> dict[str, float]:
         limits = self._limits.get(judge, BudgetLimits())

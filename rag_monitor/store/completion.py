@@ -6,12 +6,13 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, Table, delete, select
+from sqlalchemy import Connection, delete, select
 
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.store import dirty
+from rag_monitor.store.bulk import upsert
 from rag_monitor.store.engine import Database
 from rag_monitor.store.evidence import chunks
 from rag_monitor.store.score_rows import dump_decision, dump_score
@@ -51,8 +52,8 @@ def finish(
             new_scores.append(item)
         app = storable_name(task.trace.app)
         minutes.add((row.project, app, minute_of(task.trace.started_at)))
-    _upsert(database, connection, decisions, new_decisions)
-    _upsert(database, connection, scores, new_scores)
+    upsert(connection, decisions, new_decisions)
+    upsert(connection, scores, new_scores)
     dirty.mark(database, connection, minutes, now)
     return lost
 
@@ -80,21 +81,3 @@ def _fence(connection: Connection, tasks: Sequence[EvaluationTask]) -> dict[int,
     ours = {row.id: row for row in found if row.token == tokens[row.id]}
     connection.execute(delete(evaluation_tasks).where(evaluation_tasks.c.id.in_(ours)))
     return ours
-
-
-def _upsert(
-    database: Database, connection: Connection, table: Table, rows: list[dict[str, Any]]
-) -> None:
-    if not rows:
-        return
-    statement = database.insert(table)
-    names = [column.name for column in table.primary_key.columns]
-    statement = statement.on_conflict_do_update(
-        index_elements=names,
-        set_={
-            column.name: statement.excluded[column.name]
-            for column in table.c
-            if column.name not in names
-        },
-    )
-    connection.execute(statement, rows)

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, bindparam, case, delete, select, updat
 
 from rag_monitor.domain.stored import PendingTrace
 from rag_monitor.domain.trace import Trace
-from rag_monitor.store import dirty
+from rag_monitor.store import dirty, questions
 from rag_monitor.store.engine import Database
 from rag_monitor.store.evidence import Key, chunks
 from rag_monitor.store.tables import (
@@ -137,6 +137,7 @@ def _write(database: Database, connection: Connection, changes: _Changes, now: d
     if not changes.traces:
         return
     _forget_older(connection, changes.replaced)
+    questions.index(database, connection, changes.traces)
     _insert(database, connection, traces, changes.traces)
     _insert(database, connection, retrievals, changes.retrievals)
     _insert(database, connection, hits, changes.hits)

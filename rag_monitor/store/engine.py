@@ -28,6 +28,7 @@ T = TypeVar("T")
 BUSY_TIMEOUT_MS: Final = 5_000
 """How long SQLite waits for another process's lock."""
 _JOURNAL_LIMIT: Final = 64 * 2**20
+_PAGE_BYTES: Final = 4096
 _RETRY_PAUSES_S: Final = (0.01, 0.05, 0.2, 0.5, 1.0)
 
 
@@ -60,6 +61,22 @@ def describe(url: URL) -> str:
     if url.get_backend_name() == "sqlite":
         return f"SQLite {url.database}"
     return f"PostgreSQL {url.host or 'local socket'}:{url.port or 5432}/{url.database}"
+
+
+def require_folder(url: URL) -> None:
+    """Refuse a SQLite file in a folder that is not there.
+
+    That is a mistyped path or a disk that is not mounted: no place to begin an empty database.
+
+    Raises:
+        ConfigurationError: There is no such folder.
+    """
+    folder = Path(url.database or "").parent
+    if url.get_backend_name() == "sqlite" and not folder.is_dir():
+        raise ConfigurationError(
+            f"{describe(url)}: there is no folder {folder}; make it, mount its disk, or correct "
+            "RAG_MONITOR_DATABASE_URL"
+        )
 
 
 class Database:
@@ -175,6 +192,7 @@ def _postgresql_engine(url: URL, options: StoreOptions) -> Engine:
     return create_engine(
         url,
         connect_args=arguments,
+        hide_parameters=True,
         pool_size=options.pool_size,
         max_overflow=0,
         pool_timeout=options.pool_timeout_s,
@@ -182,9 +200,20 @@ def _postgresql_engine(url: URL, options: StoreOptions) -> Engine:
     )
 
 
+def _checkpoint_pages(ballast_bytes: int) -> int:
+    """How long the write-ahead log gets before it is folded into the file, in pages.
+
+    SQLite's own 1,000 pages fold it at nearly every group commit, and pages of the indexes, which
+    random trace ids touch all over, are then written again each time. But on a full disk the log
+    must fit into the file once the ballast is given up.
+    """
+    return max(1_000, ballast_bytes * 3 // 4 // _PAGE_BYTES)
+
+
 def _sqlite_engine(url: URL, options: StoreOptions, *, writer: bool) -> Engine:
     engine = create_engine(
         url,
+        hide_parameters=True,  # what traces hold belongs into no log
         connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
         pool_size=1 if writer else options.pool_size,
         max_overflow=0,
@@ -195,6 +224,7 @@ def _sqlite_engine(url: URL, options: StoreOptions, *, writer: bool) -> Engine:
         "journal_mode=WAL",
         "synchronous=FULL",
         f"journal_size_limit={_JOURNAL_LIMIT}",
+        f"wal_autocheckpoint={_checkpoint_pages(options.ballast_bytes)}",
         "temp_store=MEMORY",
         f"cache_size=-{32_768 if writer else 8_192}",
     ]

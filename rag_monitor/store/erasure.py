@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import date, datetime
+from functools import partial
 from typing import Any, Final
 
-from sqlalchemy import Connection, Text, delete, select, text, type_coerce
+from sqlalchemy import Connection, Delete, Text, Update, delete, select, type_coerce, update
 
 from rag_monitor.domain.stored import ErasureReport
 from rag_monitor.store import dirty
@@ -40,26 +41,36 @@ OF_TRACE: Final = (
     trace_keys,
 )
 """Tables whose rows belong to one trace, the key last."""
+ERASED_AT_ONCE: Final = 500
+"""Traces per transaction."""
+IN_DOUBT: Final = date(1, 1, 1)
+"""`last_day` of a passage of which it is not known whether a trace still names it."""
 _STREAM: Final = 1000
 
 
 def erase_user(database: Database, project: str, user_id: str, now: datetime) -> ErasureReport:
-    """Erase a user. Passages left by an interruption between the two transactions age out."""
-    removed, candidates = database.transact(
-        lambda connection: _erase_traces(database, connection, project, user_id, now)
-    )
-    passages_removed = database.transact(
-        lambda connection: _erase_passages(database, connection, project, set(candidates))
-    )
-    return ErasureReport(**removed, passages=passages_removed)
+    """Erase a user, some traces at a time, so that nobody waits long.
+
+    Whatever interrupts it: run again, it goes on where it was. Passages that were left in doubt
+    then are settled by the next run, or by retention.
+    """
+    removed = {"traces": 0, "feedback": 0, "replies": 0, "outbox": 0}
+    while True:
+        part = database.transact(
+            lambda connection: _erase_traces(database, connection, project, user_id, now)
+        )
+        for name, count in part.items():
+            removed[name] += count
+        if part["traces"] < ERASED_AT_ONCE:
+            return ErasureReport(**removed, passages=settle_passages(database, project))
 
 
 def _erase_traces(
     database: Database, connection: Connection, project: str, user_id: str, now: datetime
-) -> tuple[dict[str, int], set[str]]:
+) -> dict[str, int]:
     mine = (traces.c.project == project, traces.c.user_id == user_id)
     columns = (traces.c.trace_id, traces.c.app, traces.c.started_at, traces.c.passages)
-    rows = connection.execute(select(*columns).where(*mine)).all()
+    rows = connection.execute(select(*columns).where(*mine).limit(ERASED_AT_ONCE)).all()
     ids = [row.trace_id for row in rows]
     removed = {"traces": len(ids), "feedback": 0, "replies": 0, "outbox": 0}
     removed["feedback"] += _delete(
@@ -75,7 +86,8 @@ def _erase_traces(
             _delete(connection, table, table.c.project == name, table.c.trace_id.in_(part))
     minutes = {(project, row.app, minute_of(row.started_at)) for row in rows}
     dirty.mark(database, connection, minutes, now)
-    return removed, {digest for row in rows for digest in row.passages}
+    doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
+    return removed
 
 
 def _erase_outbox(connection: Connection, project: str, trace_ids: Iterable[str]) -> int:
@@ -91,30 +103,74 @@ def _erase_outbox(connection: Connection, project: str, trace_ids: Iterable[str]
     )
 
 
-def _erase_passages(
-    database: Database, connection: Connection, project: str, candidates: set[str]
-) -> int:
-    """Delete the passages among `candidates` that no trace of the project names any more."""
-    if not candidates:
-        return 0
-    if database.is_postgresql:
-        # A trace that is being saved must not come to name a passage while we decide.
-        connection.execute(text("LOCK TABLE passages IN SHARE ROW EXCLUSIVE MODE"))
-    named = connection.execute(
-        select(traces.c.passages).where(traces.c.project == project),
+def doubt_passages(connection: Connection, project: str, digests: Iterable[str]) -> None:
+    """Say of passages that traces were deleted which named them. `settle_passages` decides.
+
+    A trace saved from now on takes the doubt away by itself: it raises the passage's day.
+    """
+    for name, part in chunks((project, digest) for digest in digests):
+        connection.execute(
+            update(passages)
+            .where(passages.c.project == name, passages.c.sha256.in_(part))
+            .values(last_day=IN_DOUBT)
+        )
+
+
+def settle_passages(database: Database, project: str) -> int:
+    """Delete the passages in doubt that no trace of the project names; returns how many.
+
+    The traces are looked through without any lock.
+    """
+    with database.read() as connection:
+        doubted = set(
+            connection.execute(
+                select(passages.c.sha256).where(
+                    passages.c.project == project, passages.c.last_day == IN_DOUBT
+                )
+            ).scalars()
+        )
+        named = _last_days(connection, project, doubted) if doubted else {}
+    for day in sorted(set(named.values())):
+        _each_chunk(
+            database,
+            project,
+            [digest for digest, last in named.items() if last == day],
+            update(passages).values(last_day=day),
+        )
+    unnamed = doubted - named.keys()
+    return _each_chunk(database, project, unnamed, delete(passages))
+
+
+def _last_days(connection: Connection, project: str, wanted: set[str]) -> dict[str, date]:
+    """The newest day of a trace that names the passage; without those that none names."""
+    found: dict[str, date] = {}
+    rows = connection.execute(
+        select(traces.c.passages, traces.c.day).where(traces.c.project == project),
         execution_options={"yield_per": _STREAM},
     )
-    for digests in named.scalars():
-        candidates.difference_update(digests)
-        if not candidates:
-            named.close()
-            return 0
-    removed = 0
-    for name, part in chunks((project, digest) for digest in candidates):
-        removed += _delete(
-            connection, passages, passages.c.project == name, passages.c.sha256.in_(part)
+    for digests, day in rows:
+        for digest in wanted.intersection(digests):
+            found[digest] = max(day, found.get(digest, day))
+    return found
+
+
+def _each_chunk(
+    database: Database, project: str, digests: Iterable[str], change: Update | Delete
+) -> int:
+    """Change passages that are still in doubt, in small transactions; returns how many were."""
+    changed = 0
+    for name, part in chunks((project, digest) for digest in digests):
+        statement = change.where(
+            passages.c.project == name,
+            passages.c.sha256.in_(part),
+            passages.c.last_day == IN_DOUBT,
         )
-    return removed
+        changed += database.transact(partial(_count, statement))
+    return changed
+
+
+def _count(statement: Update | Delete, connection: Connection) -> int:
+    return connection.execute(statement).rowcount
 
 
 def _delete(connection: Connection, table: Any, *conditions: Any) -> int:

@@ -10,7 +10,7 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, or_, select, update
+from sqlalchemy import Connection, func, literal, or_, select, update
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import ApiKey, KeyScope
@@ -25,6 +25,8 @@ _SYSTEM: Final = "-"
 """Project of rows that belong to the installation."""
 _USE_GRAIN: Final = timedelta(minutes=1)
 _LONGEST: Final = 200
+_INHERITED: Final = ("project", "name", "scopes", "expires_at", "requests_per_minute")
+"""What a key hands on to the one that replaces it."""
 
 
 class Keys:
@@ -43,23 +45,69 @@ class Keys:
         scopes: Collection[KeyScope],
         *,
         expires_at: datetime | None = None,
+        requests_per_minute: int | None = None,
     ) -> tuple[str, ApiKey]:
         """A new key: its text, which is shown once and stored nowhere, and what is known of it."""
-        text = _PREFIX + randomness.token_urlsafe(32)
-        row = {
+        text, row = self._new()
+        row |= {
             "project": project,
-            "id": randomness.token_hex(8),
             "name": name,
             "scopes": sorted(scope.value for scope in scopes),
+            "expires_at": expires_at,
+            "requests_per_minute": requests_per_minute,
+        }
+        return self._database.transact(lambda connection: (text, self._insert(connection, row)))
+
+    def rotate(self, project: str, id: str, grace: timedelta) -> tuple[str, ApiKey]:
+        """A new key in place of another, with its name, scopes and limits.
+
+        Args:
+            project: Whose key it is.
+            id: The key to replace; it must still be valid.
+            grace: How much longer it works, so that applications can change over; zero: it is
+                revoked at once.
+
+        Raises:
+            NotFound: This project has no valid key of that id.
+        """
+        now = self._clock.now()
+        text, row = self._new()
+        mine = (
+            api_keys.c.project == project,
+            api_keys.c.id == id,
+            api_keys.c.revoked_at.is_(None),
+            or_(api_keys.c.expires_at.is_(None), api_keys.c.expires_at > now),
+        )
+
+        def work(connection: Connection) -> tuple[str, ApiKey]:
+            old = connection.execute(select(api_keys).where(*mine)).one_or_none()
+            if old is None:
+                raise NotFound(f"project {project!r} has no valid key {id!r}")
+            until = now + grace
+            changes: dict[str, Any] = {"revoked_at": now}
+            if grace > timedelta(0):
+                ends = until if old.expires_at is None else min(until, old.expires_at)
+                changes = {"expires_at": ends}
+            replaced = connection.execute(update(api_keys).where(*mine).values(changes)).rowcount
+            if not replaced:
+                raise NotFound(f"project {project!r} has no valid key {id!r}")
+            row.update({name: getattr(old, name) for name in _INHERITED})
+            return text, self._insert(connection, row)
+
+        return self._database.transact(work)
+
+    def _new(self) -> tuple[str, dict[str, Any]]:
+        text = _PREFIX + randomness.token_urlsafe(32)
+        return text, {
+            "id": randomness.token_hex(8),
             "prefix": text[:_SHOWN],
             "digest": self._digest(text),
             "created_at": self._clock.now(),
-            "expires_at": expires_at,
         }
+
+    def _insert(self, connection: Connection, row: dict[str, Any]) -> ApiKey:
         statement = self._database.insert(api_keys).returning(api_keys)
-        return self._database.transact(
-            lambda connection: (text, _load(connection.execute(statement, [row]).one()))
-        )
+        return _load(connection.execute(statement, [row]).one())
 
     def authenticate(self, text: str) -> ApiKey | None:
         """The key that `text` is, if it is one, not revoked and not expired."""
@@ -92,10 +140,11 @@ class Keys:
         Raises:
             NotFound: This project has none of that id.
         """
+        now = literal(self._clock.now(), api_keys.c.revoked_at.type)
         statement = (
             update(api_keys)
             .where(api_keys.c.project == project, api_keys.c.id == id)
-            .values(revoked_at=self._clock.now())
+            .values(revoked_at=func.coalesce(api_keys.c.revoked_at, now))
         )
         changed = self._database.transact(lambda connection: connection.execute(statement).rowcount)
         if not changed:
@@ -144,4 +193,5 @@ def _load(row: Any) -> ApiKey:
         last_used_at=row.last_used_at,
         expires_at=row.expires_at,
         revoked_at=row.revoked_at,
+        requests_per_minute=row.requests_per_minute,
     )

@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from rag_monitor.errors import SchemaMismatch
-from rag_monitor.store.engine import describe, parse_url
+from rag_monitor.store.engine import describe, parse_url, require_folder
 from rag_monitor.store.failures import translate
 
 T = TypeVar("T")
@@ -50,6 +50,21 @@ def current(url: str) -> str | None:
         StoreUnavailable: It cannot be reached.
     """
     return _on_connection(url, current_of)
+
+
+def known(url: str) -> str | None:
+    """As `current`, refusing what this release does not know.
+
+    Raises:
+        SchemaMismatch: The database was written by a newer release.
+        StoreUnavailable: It cannot be reached.
+    """
+
+    def work(connection: Connection) -> str | None:
+        refuse_newer(connection)
+        return current_of(connection)
+
+    return _on_connection(url, work)
 
 
 def current_of(connection: Connection) -> str | None:
@@ -129,6 +144,7 @@ def _run(step: Any, connection: Connection, revision: str) -> None:
 
 def _on_connection(url: str, work: Callable[[Connection], T]) -> T:
     parsed = parse_url(url)
+    require_folder(parsed)
     engine = _engine(url)
     try:
         with engine.begin() as connection:

@@ -44,7 +44,7 @@ class StoreOptions:
     """How long a trace handed out for derivation stays hidden from other workers."""
     checkpoint_s: float = 30.0
     """SQLite: how often the write-ahead log is folded into the file and cut."""
-    ballast_bytes: int = 8 * 2**20
+    ballast_bytes: int = 16 * 2**20
     """SQLite: size of the file that is given up when the disk is full, so that retention can run;
     0: none."""
     partitions_ahead: int = 7

@@ -5,20 +5,24 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from datetime import date, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Table, delete, func, literal_column, select, text, tuple_
+from sqlalchemy import Connection, Table, delete, func, literal_column, select, text, tuple_
 
 from rag_monitor.domain.stored import RetentionPolicy, RetentionReport
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.store import partitions
 from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.engine import Database
+from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
+from rag_monitor.store.evidence import chunks
 from rag_monitor.store.failures import is_disk_full
+from rag_monitor.store.hops import distinct_values
 from rag_monitor.store.tables import (
     PARTITIONED,
     alerts,
+    audit,
     budgets,
     decisions,
     evaluation_tasks,
@@ -28,10 +32,12 @@ from rag_monitor.store.tables import (
     passages,
     replies,
     retrievals,
+    rollup_blocks,
     rollups,
     scores,
     silences,
     spans,
+    stale_blocks,
     trace_keys,
     traces,
 )
@@ -40,6 +46,8 @@ _LOG: Final = logging.getLogger(__name__)
 _OF_TRACE: Final = (evaluation_tasks, hits, retrievals, spans, traces, trace_keys)
 """Kept `traces_days`; the key goes last, so that an interrupted run is continued by the next."""
 _OF_SCORES: Final = (decisions, scores)
+_APP_BATCH: Final = 200
+"""Traces per transaction where one app keeps less than the others."""
 _SMALL_BATCH: Final = 50
 """Rows per delete on a full disk."""
 _LEAST_DAYS: Final = 1
@@ -97,6 +105,9 @@ class Retention:
         oldest_trace = now.date() - timedelta(days=policy.traces_days)
         oldest_score = now.date() - timedelta(days=policy.scores_days)
         run.traces_before(oldest_trace, now - timedelta(days=policy.traces_days))
+        for app, days in policy.apps.items():
+            run.app_before(app, now.date() - timedelta(days=days))
+        run.settle()
         run.scores_before(oldest_score, now - timedelta(days=policy.scores_days))
         if policy.max_bytes is not None:
             self._shrink(run, now.date(), policy.max_bytes)
@@ -133,20 +144,65 @@ class _Run:
         for table in _OF_TRACE:
             removed = self._delete(table, table.c.day < cutoff)
             self.traces += removed if table is trace_keys else 0
-        self._delete(passages, passages.c.last_day < cutoff)
+        self._delete(passages, (passages.c.last_day < cutoff) & (passages.c.last_day != IN_DOUBT))
         if moment is not None:
             self._delete(feedback, feedback.c.created_at < moment)
             self._delete(replies, replies.c.created_at < moment)
             self._delete(outbox, outbox.c.created_at < moment)
 
+    def app_before(self, app: str, cutoff: date) -> None:
+        """Forget the traces of one app, whatever the project, of days before `cutoff`."""
+        with self._database.read() as connection:
+            projects = distinct_values(connection, traces.c.project)
+        while removed := self._database.transact(
+            lambda connection: self._app_step(connection, projects, app, cutoff)
+        ):
+            self.traces += removed
+
+    def _app_step(
+        self, connection: Connection, projects: Sequence[str], app: str, cutoff: date
+    ) -> int:
+        rows = connection.execute(
+            select(traces.c.project, traces.c.trace_id, traces.c.day, traces.c.passages)
+            .where(traces.c.project.in_(projects), traces.c.app == app, traces.c.day < cutoff)
+            .limit(min(self._batch, _APP_BATCH))
+        ).all()
+        days = {row.day for row in rows}
+        for project, part in chunks((row.project, row.trace_id) for row in rows):
+            for table in (*reversed(_OF_TRACE), feedback, replies):  # keys first, as all others do
+                place = [table.c.day.in_(days)] if "day" in table.c else []
+                self.rows += connection.execute(
+                    delete(table).where(
+                        table.c.project == project, table.c.trace_id.in_(part), *place
+                    )
+                ).rowcount
+        for project in {row.project for row in rows}:
+            named = {digest for row in rows if row.project == project for digest in row.passages}
+            doubt_passages(connection, project, named)
+        return len(rows)
+
+    def settle(self) -> None:
+        """Delete the passages that no trace names any more, of projects that lost traces."""
+        with self._database.read() as connection:
+            projects = connection.execute(
+                select(passages.c.project).where(passages.c.last_day == IN_DOUBT).distinct()
+            )
+            wanted = list(projects.scalars())
+        for project in wanted:
+            self.rows += settle_passages(self._database, project)
+
     def scores_before(self, cutoff: date, moment: datetime) -> None:
-        """Forget scores, rollups and closed alerts."""
+        """Forget scores, rollups, closed alerts and who changed what."""
         self._drop(list(_OF_SCORES), cutoff)
         for table in _OF_SCORES:
             self._delete(table, table.c.day < cutoff)
         self._delete(budgets, budgets.c.day < cutoff)
-        self._delete(rollups, rollups.c.minute < moment)
+        # Whole days: a block that has lost some of its minutes would be a wrong sum.
+        midnight = datetime(cutoff.year, cutoff.month, cutoff.day, tzinfo=UTC)
+        for table in (rollups, rollup_blocks, stale_blocks):
+            self._delete(table, table.c.minute < midnight)
         self._delete(silences, silences.c.ends_at < moment)
+        self._delete(audit, audit.c.at < moment)
         closed = ("resolved", "inactive")
         self._delete(alerts, (alerts.c.started_at < moment) & alerts.c.state.in_(closed))
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
@@ -10,31 +9,25 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, and_, delete, func, or_, select
 
-from rag_monitor.domain.rollup import Rollup, RollupKey, TraceFacts
+from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.feedback import labels_of
+from rag_monitor.domain.rollup import Rollup, TraceFacts
 from rag_monitor.domain.score import Score
-from rag_monitor.domain.stored import DirtyMinute
+from rag_monitor.domain.stored import DirtyMinute, StaleBlock
 from rag_monitor.domain.window import Window
+from rag_monitor.store import blocks
 from rag_monitor.store import dirty as dirty_marks
 from rag_monitor.store.engine import Database
+from rag_monitor.store.feedback import load_feedback
+from rag_monitor.store.rollup_rows import columns_of, dump_rollup, load_rollups
 from rag_monitor.store.score_rows import load_score
 from rag_monitor.store.tables import decisions, dirty_minutes, rollups, scores, traces
 from rag_monitor.store.trace_reads import load_hits
 from rag_monitor.store.trace_rows import from_rows
 
-_SUMS: Final = (
-    "count",
-    "total",
-    "squares",
-    "bad",
-    "failed",
-    "not_applicable",
-    "suspect",
-    "weight",
-    "weighted_total",
-    "weight_squares",
-    "weighted_squares",
+_LEFT_OUT: Final = frozenset(
+    {"question", "answer", "context_block", "contexts", "passages", "search"}
 )
-_LEFT_OUT: Final = frozenset({"question", "answer", "context_block", "contexts", "passages"})
 _MINUTE: Final = timedelta(minutes=1)
 _LOOKUP: Final = 500
 _KEY: Final = ("project", "app", "minute", "key")
@@ -47,8 +40,9 @@ _Place = tuple[str, str, datetime]
 class Rollups:
     """The table that dashboards and detectors read."""
 
-    def __init__(self, database: Database) -> None:
+    def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
+        self._clock = clock
 
     def dirty(self, limit: int = 500) -> list[DirtyMinute]:
         """Minutes to recompute, longest stale first."""
@@ -84,7 +78,9 @@ class Rollups:
         """
         if dirty:
             self._database.transact(
-                lambda connection: _replace(self._database, connection, dirty, rollups)
+                lambda connection: _replace(
+                    self._database, connection, dirty, rollups, self._clock.now()
+                )
             )
 
     def load(
@@ -98,16 +94,57 @@ class Rollups:
     ) -> list[Rollup]:
         """The rollups whose minute starts within the window, by minute."""
         table = rollups.c
-        statement = select(rollups).where(
+        statement = select(*columns_of(rollups)).where(
             table.project == project, table.minute >= window.start, table.minute < window.end
         )
-        wanted = {"app": app, "metric": metric, "release": release, "judge": judge}
-        for name, value in wanted.items():
-            if value is not None:
-                statement = statement.where(table[name] == value)
+        for name, value in _given(app=app, metric=metric, release=release, judge=judge).items():
+            statement = statement.where(table[name] == value)
         with self._database.read() as connection:
-            rows = connection.execute(statement.order_by(table.minute)).all()
-        return [_load(row) for row in rows]
+            return load_rollups(connection.execute(statement.order_by(table.minute)).all())
+
+    def load_sums(
+        self,
+        project: str,
+        window: Window,
+        app: str,
+        metric: str | None = None,
+        release: str | None = None,
+        judge: str | None = None,
+        step: timedelta | None = None,
+    ) -> list[Rollup]:
+        """As `load`, in no order, minutes added up to ten minutes, hours and days where they are.
+
+        With a step no row reaches over the end of one; steps begin with the window.
+        """
+        start = blocks.ceil_to(window.start, 1)
+        lengths = blocks.lengths_for(window.start, step)
+        wanted = _given(metric=metric, release=release, judge=judge)
+        with self._database.read() as connection:
+            return blocks.load_sums(
+                connection, project, app, start, blocks.ceil_to(window.end, 1), lengths, wanted
+            )
+
+    def stale(self, now: datetime, limit: int = 50) -> list[StaleBlock]:
+        """Blocks to build: over, and quiet for long enough."""
+        with self._database.read() as connection:
+            return blocks.due(connection, now, limit)
+
+    def parts(self, block: StaleBlock) -> list[Rollup]:
+        """Rollups of shorter blocks and minutes that add up to `block`."""
+        shorter = [minutes for minutes in blocks.LENGTHS if minutes < block.minutes]
+        end = block.minute + block.minutes * _MINUTE
+        with self._database.read() as connection:
+            return blocks.load_sums(
+                connection, block.project, block.app, block.minute, end, shorter, {}
+            )
+
+    def put_blocks(self, built: Sequence[tuple[StaleBlock, Sequence[Rollup]]]) -> int:
+        """Save the sums of blocks; returns how many were not marked anew since they were read."""
+        return self._database.transact(
+            lambda connection: sum(
+                blocks.put(self._database, connection, block, found) for block, found in built
+            )
+        )
 
     def newest_minute(self, project: str, app: str) -> datetime | None:
         """The newest minute with a rollup, or None."""
@@ -116,6 +153,10 @@ class Rollups:
         with self._database.read() as connection:
             newest: datetime | None = connection.execute(statement).scalar_one()
         return newest
+
+
+def _given(**wanted: str | None) -> dict[str, str]:
+    return {name: value for name, value in wanted.items() if value is not None}
 
 
 def _facts_of(connection: Connection, item: DirtyMinute) -> list[TraceFacts]:
@@ -158,11 +199,14 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
     ):
         drawn[row.trace_id][row.judge] = row.probability
     called = load_hits(connection, project, ids, days)
+    marks = load_feedback(connection, project, ids)
     return [
         TraceFacts(
             trace=from_rows(row, hits=called[row.trace_id]),
             scores=tuple(found[row.trace_id]),
             probabilities=drawn[row.trace_id],
+            labels=labels_of(marks.get(row.trace_id, ())),
+            received_at=row.received_at,
         )
         for row in rows
     ]
@@ -173,6 +217,7 @@ def _replace(
     connection: Connection,
     dirty: Sequence[DirtyMinute],
     found: Sequence[Rollup],
+    now: datetime,
 ) -> None:
     ordered = sorted(dirty, key=lambda item: (item.project, item.app, item.minute))
     standing: set[_Place] = set()
@@ -191,7 +236,8 @@ def _replace(
                 if column.name not in _KEY
             },
         )
-        connection.execute(statement, [_dump(rollup) for rollup in found])
+        connection.execute(statement, [dump_rollup(rollup) for rollup in found])
+    blocks.mark(database, connection, standing, now)
 
 
 def _clear(connection: Connection, part: Sequence[DirtyMinute]) -> set[_Place]:
@@ -226,41 +272,4 @@ def _same_minutes(table: Any, items: Sequence[DirtyMinute]) -> Any:
             and_(table.c.project == project, table.c.app == app, table.c.minute.in_(minutes))
             for (project, app), minutes in by_app.items()
         )
-    )
-
-
-def _dump(rollup: Rollup) -> dict[str, Any]:
-    key = rollup.key
-    name = "\0".join((key.metric, key.release, key.judge, key.dimension))
-    return {
-        "project": key.project,
-        "app": key.app,
-        "minute": key.minute,
-        "key": hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:16],
-        "metric": key.metric,
-        "release": key.release,
-        "judge": key.judge,
-        "dimension": key.dimension,
-        **{sum_: getattr(rollup, sum_) for sum_ in _SUMS},
-        "histogram": list(rollup.histogram),
-        "moments": rollup.moments,
-    }
-
-
-def _load(row: Any) -> Rollup:
-    # By name through the mapping: `row.count` is a method of tuples.
-    values = row._mapping
-    return Rollup(
-        key=RollupKey(
-            project=row.project,
-            app=row.app,
-            metric=row.metric,
-            minute=row.minute,
-            release=row.release,
-            judge=row.judge,
-            dimension=row.dimension,
-        ),
-        **{sum_: values[sum_] for sum_ in _SUMS},
-        histogram=tuple(row.histogram),
-        moments=row.moments,
     )

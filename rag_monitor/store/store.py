@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import logging
 import threading
+from collections.abc import Callable
 from typing import Final, Self
 
-from rag_monitor.domain.clock import Clock, SystemClock
-from rag_monitor.errors import StoreError, StoreUnavailable
+from rag_monitor.domain.clock import Clock, SharedClock, SystemClock
+from rag_monitor.errors import StoreError
 from rag_monitor.store import migration, partitions
 from rag_monitor.store.alerts import Alerts, Silences
+from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.budgets import Budgets
-from rag_monitor.store.engine import Database
+from rag_monitor.store.engine import Database, require_folder
 from rag_monitor.store.feedback import FeedbackMarks
 from rag_monitor.store.fresh_scores import FreshScores
 from rag_monitor.store.keys import Keys
-from rag_monitor.store.leases import Leases
+from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outbox import Outbox
@@ -25,11 +27,18 @@ from rag_monitor.store.retention import Retention
 from rag_monitor.store.rollups import Rollups
 from rag_monitor.store.rules import Rules
 from rag_monitor.store.spans import Spans
+from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.store.traces import Traces
 from rag_monitor.store.writer import Writer
 
 _LOG: Final = logging.getLogger(__name__)
+
+
+_CLOCK_S: Final = 10.0
+"""How often a shared clock is set."""
+_ROUND_TRIP_S: Final = 0.5
+"""An answer that took longer is asked for again."""
 
 
 class Store:
@@ -53,27 +62,31 @@ class Store:
         self.spans: Final = Spans(database, options)
         self.traces: Final = Traces(database, clock)
         self.tasks: Final = Tasks(database, clock)
-        self.rollups: Final = Rollups(database)
+        self.rollups: Final = Rollups(database, clock)
         self.rules: Final = Rules(database, clock)
         self.alerts: Final = Alerts(database, clock)
         self.silences: Final = Silences(database)
         self.outbox: Final = Outbox(database, clock)
         self.feedback: Final = FeedbackMarks(database, clock)
         self.keys: Final = Keys(database, clock)
+        self.audit: Final = AuditLog(database)
         self.leases: Final = Leases(database, clock)
         self.budgets: Final = Budgets(database, clock, options.budgets)
+        self.spending: Final = Spending(database)
         self.replies: Final = Replies(database, clock)
         self.fresh_scores: Final = FreshScores(database)
         self.retention: Final = Retention(database, ballast, options.partitions_ahead)
         self._closing = threading.Event()
-        self._checkpoints: threading.Thread | None = None
+        self._clock = clock
+        self._upkeep: threading.Thread | None = None
 
     @classmethod
     def open(cls, options: StoreOptions, clock: Clock | None = None) -> Self:
         """Open the database, checking (or bringing up to date) its schema.
 
         Raises:
-            ConfigurationError: The URL cannot be used, or another process owns the SQLite file.
+            ConfigurationError: The URL cannot be used, the SQLite file's folder does not exist, or
+                another process owns the file.
             SchemaMismatch: The schema is older and `auto_migrate` is off, or it is newer.
             StoreUnavailable: It cannot be reached.
         """
@@ -82,8 +95,10 @@ class Store:
         lock: FileLock | None = None
         try:
             if database.file is not None:
-                _make_folder(database)
+                require_folder(database.url)
                 lock = FileLock(database.file) if options.exclusive else None
+            if isinstance(clock, SharedClock):
+                _set_clock(database, clock)
             _prepare_schema(database, options, clock)
             store = cls(options, clock, database, lock)
         except BaseException:
@@ -91,7 +106,7 @@ class Store:
             if lock is not None:
                 lock.release()
             raise
-        store._start_checkpoints()
+        store._start_upkeep()
         return store
 
     @property
@@ -110,8 +125,8 @@ class Store:
         self._closing.set()
         if not self.writer.stop(timeout_s):
             _LOG.error("the writer did not finish within %s s", timeout_s)
-        if self._checkpoints is not None:
-            self._checkpoints.join(timeout_s)
+        if self._upkeep is not None:
+            self._upkeep.join(timeout_s)
         try:
             self._database.checkpoint()
         except StoreError as error:
@@ -126,30 +141,44 @@ class Store:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def _start_checkpoints(self) -> None:
-        if self._database.is_postgresql or self._lock is None:
+    def _start_upkeep(self) -> None:
+        clock = self._clock
+        if self._database.is_postgresql:
+            if not isinstance(clock, SharedClock):
+                return
+            every_s, work = _CLOCK_S, lambda: _set_clock(self._database, clock)
+        elif self._lock is not None:
+            every_s, work = self._options.checkpoint_s, self._database.checkpoint
+        else:
             return
-        self._checkpoints = threading.Thread(
-            target=self._checkpoint_loop, name="store-checkpoint", daemon=True
+        self._upkeep = threading.Thread(
+            target=self._repeat, args=(every_s, work), name="store-upkeep", daemon=True
         )
-        self._checkpoints.start()
+        self._upkeep.start()
 
-    def _checkpoint_loop(self) -> None:
-        while not self._closing.wait(self._options.checkpoint_s):
+    def _repeat(self, every_s: float, work: Callable[[], None]) -> None:
+        while not self._closing.wait(every_s):
             try:
-                self._database.checkpoint()
+                work()
             except StoreError as error:
-                _LOG.warning("checkpoint: %s", error)
+                _LOG.warning("upkeep of the store: %s", error)
 
 
-def _make_folder(database: Database) -> None:
-    file = database.file
-    if file is None:
+def _set_clock(database: Database, clock: SharedClock) -> None:
+    """Set the clock by the database's; SQLite has none but this machine's."""
+    if not database.is_postgresql:
         return
-    try:
-        file.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise StoreUnavailable(f"{database.name}: no folder for it ({error.strerror})") from error
+    answers = []
+    for _ in range(3):
+        with database.read() as connection:
+            before = clock.monotonic()
+            moment = database_now(database, connection, clock)
+            after = clock.monotonic()
+        answers.append((after - before, moment, (before + after) / 2))
+        if after - before <= _ROUND_TRIP_S:
+            break
+    _, moment, at = min(answers)  # the quickest says best what time it is
+    clock.set(moment, at)
 
 
 def _prepare_schema(database: Database, options: StoreOptions, clock: Clock) -> None:

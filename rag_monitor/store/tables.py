@@ -24,6 +24,7 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+from sqlalchemy.dialects.postgresql import ARRAY
 
 from rag_monitor.store.types import Json, Moment, Name, SafeText
 
@@ -36,6 +37,10 @@ metadata: Final = MetaData(
 )
 
 PARTITION_BY: Final[dict[str, Any]] = {"postgresql_partition_by": "RANGE (day)"}
+LOW_SCORE: Final = 0.8
+"""Scores below it have an index of their own."""
+_BAD: Final = "status <> 'ok'"
+_LOW: Final = f"value < {LOW_SCORE}"
 Serial: Final = BigInteger().with_variant(Integer, "sqlite")
 """SQLite counts up by itself only in a column that is exactly INTEGER."""
 
@@ -45,9 +50,38 @@ def _column(name: str, kind: Any, **options: Any) -> Column[Any]:
     return Column(name, kind, nullable=False, **options)
 
 
+def _partial(name: str, *columns: str, where: str) -> Index:
+    """An index of the rows that people look for: small, and free for all other rows."""
+    return Index(name, *columns, postgresql_where=text(where), sqlite_where=text(where))
+
+
 def _of_trace() -> tuple[Column[Any], ...]:
     """The columns by which a row hangs on a trace."""
     return (_column("project", Name), _column("trace_id", Name), _column("day", Date))
+
+
+def _sums() -> tuple[Column[Any], ...]:
+    """What a rollup counts, and its sums."""
+    return (
+        _column("key", LargeBinary(16)),  # hash of metric, release, judge and dimension
+        _column("metric", Name),
+        _column("release", Name),
+        _column("judge", SafeText),
+        _column("dimension", SafeText),
+        _column("count", BigInteger),
+        _column("total", Float),
+        _column("squares", Float),
+        _column("bad", BigInteger),
+        _column("failed", BigInteger),
+        _column("not_applicable", BigInteger),
+        _column("suspect", BigInteger),
+        _column("weight", Float),
+        _column("weighted_total", Float),
+        _column("weight_squares", Float),
+        _column("weighted_squares", Float),
+        _column("histogram", Json),
+        _column("moments", Json),
+    )
 
 
 trace_keys: Final = Table(
@@ -112,11 +146,16 @@ traces: Final = Table(
     Column("contexts", Json),  # NULL: unknown; []: recalled nothing
     _column("passages", Json),  # hashes of every passage named in contexts and retrievals
     _column("attributes", Json),
+    Column("search", ARRAY(Integer).with_variant(Integer(), "sqlite")),  # see store.questions
     PrimaryKeyConstraint("project", "trace_id", "day"),
     Index("ix_traces_time", "project", "started_at", "trace_id"),
     Index("ix_traces_app", "project", "app", "started_at", "trace_id"),
     Index("ix_traces_release", "project", "app", "release", "started_at"),
-    Index("ix_traces_status", "project", "status", "started_at"),
+    Index("ix_traces_any_release", "project", "release", "started_at", "trace_id"),
+    _partial("ix_traces_bad", "project", "status", "started_at", "trace_id", where=_BAD),
+    _partial("ix_traces_app_bad", "project", "app", "status", "started_at", "trace_id", where=_BAD),
+    Index("ix_traces_search", "search", postgresql_using="gin"),
+    _partial("ix_traces_unindexed", "project", "started_at", where="search IS NULL"),
     Index("ix_traces_user", "project", "user_id"),
     **PARTITION_BY,
 )
@@ -183,6 +222,8 @@ scores: Final = Table(
     Index("ix_scores_metric", "project", "app", "metric", "started_at", "value"),
     Index("ix_scores_value", "project", "metric", "started_at", "value"),
     Index("ix_scores_created_at", "created_at", "trace_id"),
+    _partial("ix_scores_low", "project", "metric", "started_at", "value", where=_LOW),
+    _partial("ix_scores_app_low", "project", "app", "metric", "started_at", "value", where=_LOW),
     **PARTITION_BY,
 )
 
@@ -215,6 +256,7 @@ evaluation_tasks: Final = Table(
     Column("owner", Name),
     _column("token", BigInteger, server_default=text("0")),
     _column("attempts", Integer, server_default=text("0")),
+    Column("judge", Name),  # the only one asked; NULL: every judge that is due
     Column("reason", SafeText),
     UniqueConstraint("project", "trace_id", "revision"),
     Index("ix_evaluation_tasks_ready", "state", "not_before"),
@@ -257,27 +299,36 @@ rollups: Final = Table(
     _column("project", Name),
     _column("app", Name),
     _column("minute", Moment),
-    _column("key", LargeBinary(16)),  # hash of metric, release, judge and dimension
-    _column("metric", Name),
-    _column("release", Name),
-    _column("judge", SafeText),
-    _column("dimension", SafeText),
-    _column("count", BigInteger),
-    _column("total", Float),
-    _column("squares", Float),
-    _column("bad", BigInteger),
-    _column("failed", BigInteger),
-    _column("not_applicable", BigInteger),
-    _column("suspect", BigInteger),
-    _column("weight", Float),
-    _column("weighted_total", Float),
-    _column("weight_squares", Float),
-    _column("weighted_squares", Float),
-    _column("histogram", Json),
-    _column("moments", Json),
+    *_sums(),
     PrimaryKeyConstraint("project", "app", "minute", "key"),
     Index("ix_rollups_minute", "project", "minute"),
     Index("ix_rollups_metric", "project", "app", "metric", "minute"),
+)
+
+rollup_blocks: Final = Table(
+    "rollup_blocks",
+    metadata,
+    _column("project", Name),
+    _column("app", Name),
+    _column("minutes", Integer),  # length of the block
+    _column("minute", Moment),  # the block begins with it
+    *_sums(),
+    PrimaryKeyConstraint("project", "app", "minutes", "minute", "key"),
+    Index("ix_rollup_blocks_metric", "project", "app", "metric", "minutes", "minute"),
+    Index("ix_rollup_blocks_minute", "minute"),
+)
+
+stale_blocks: Final = Table(
+    "stale_blocks",
+    metadata,
+    _column("project", Name),
+    _column("app", Name),
+    _column("minutes", Integer),
+    _column("minute", Moment),
+    _column("version", BigInteger),
+    _column("marked_at", Moment),
+    PrimaryKeyConstraint("project", "app", "minutes", "minute"),
+    Index("ix_stale_blocks_due", "minutes", "marked_at"),
 )
 
 rules: Final = Table(
@@ -352,6 +403,7 @@ api_keys: Final = Table(
     Column("last_used_at", Moment),
     Column("expires_at", Moment),
     Column("revoked_at", Moment),
+    Column("requests_per_minute", Integer),
     PrimaryKeyConstraint("id"),
     UniqueConstraint("digest"),
     Index("ix_api_keys_project", "project"),
@@ -409,6 +461,23 @@ marks: Final = Table(
     _column("name", Name),
     _column("at", Moment),  # what was made up to then has been dealt with
     PrimaryKeyConstraint("project", "name"),
+)
+
+audit: Final = Table(
+    "audit",
+    metadata,
+    Column("id", Serial, primary_key=True),
+    _column("project", Name),
+    _column("at", Moment),
+    _column("actor", Name),
+    _column("actor_name", Name),
+    _column("address", Name),
+    _column("action", Name),
+    _column("target", SafeText),
+    _column("details", Json),
+    Index("ix_audit_project", "project", "id"),
+    Index("ix_audit_at", "at"),
+    sqlite_autoincrement=True,
 )
 
 PARTITIONED: Final = tuple(

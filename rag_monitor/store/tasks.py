@@ -7,12 +7,25 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, bindparam, delete, func, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Update,
+    and_,
+    bindparam,
+    case,
+    delete,
+    func,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
+from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.score import Score
-from rag_monitor.domain.stored import Backlog, EvaluationTask
+from rag_monitor.domain.stored import Backlog, EvaluationTask, ParkedTask
 from rag_monitor.errors import LeaseLost
 from rag_monitor.store.completion import Completion, finish
 from rag_monitor.store.engine import Database
@@ -22,6 +35,12 @@ from rag_monitor.store.trace_reads import load_traces
 
 _TOKEN_BITS: Final = 62
 _WAITING, _LEASED, _PARKED = "waiting", "leased", "parked"
+_LOST: Final = ("worker_lost", "worker_lost_twice")
+"""Reasons of a task whose last worker, or last two, let the lease run out: died, or was held up."""
+POISON: Final = "worker_lost_thrice"
+"""Why a task is parked that outlived its worker three times in a row."""
+_SUSPECTS: Final = 8
+"""A lost batch is cut into so many parts on the second try; on the third each task is alone."""
 
 
 class Tasks:
@@ -34,23 +53,27 @@ class Tasks:
     def claim(self, owner: str, limit: int, lease_s: float, now: datetime) -> list[EvaluationTask]:
         """Take up to `limit` tasks that wait, or whose worker let its lease run out; oldest first.
 
-        A task whose trace is gone is dropped.
+        Tasks that lost their worker come first and in ever smaller company, so that one that kills
+        workers is found alone; after the third time it is parked. A task whose trace is gone is
+        dropped.
         """
         with self._database.read() as connection:
             if connection.execute(select(1).where(_ready(now)).limit(1)).first() is None:
                 return []
 
-        def work(connection: Connection) -> list[EvaluationTask]:
-            rows = connection.execute(
-                select(evaluation_tasks)
-                .where(_ready(now))
-                .order_by(evaluation_tasks.c.not_before, evaluation_tasks.c.id)
-                .limit(limit)
-                .with_for_update(skip_locked=True)
-            ).all()
-            return self._lease(connection, rows, owner, now + timedelta(seconds=lease_s))
+        def work(connection: Connection) -> tuple[list[EvaluationTask], int]:
+            rows, parked = _abandoned(connection, limit, now)
+            if not rows:
+                rows = connection.execute(
+                    _oldest(_waiting(now), evaluation_tasks.c.not_before, limit)
+                ).all()
+            until = now + timedelta(seconds=lease_s)
+            return self._lease(connection, rows, owner, until), parked
 
-        return self._database.transact(work)
+        claimed, parked = self._database.transact(work)
+        if parked:
+            telemetry.dropped("evaluation", "poison", parked)
+        return claimed
 
     def complete(
         self,
@@ -72,17 +95,31 @@ class Tasks:
         One commit for many tasks is what makes completion fast: prefer it.
         """
         now = self._clock.now()
-        return self._database.transact(
-            lambda connection: finish(self._database, connection, done, now)
+
+        def work(connection: Connection) -> list[EvaluationTask]:
+            lost = finish(self._database, connection, done, now)
+            if lost:
+                _acquit(connection, [task.id for task in lost])
+            return lost
+
+        return self._database.transact(work)
+
+    def renew_many(self, tasks: Sequence[EvaluationTask], lease_s: float, now: datetime) -> int:
+        """Hold the leases of those tasks longer that are still held; returns how many."""
+        until = now + timedelta(seconds=lease_s)
+        statement = _held(tasks).values(lease_until=until)
+        return self._database.transact(lambda connection: connection.execute(statement).rowcount)
+
+    def give_back(self, tasks: Sequence[EvaluationTask], now: datetime) -> int:
+        """Let others have tasks that were claimed and not worked on; returns how many were held."""
+        statement = _held(tasks).values(
+            state=_WAITING,
+            lease_until=None,
+            not_before=now,
+            attempts=evaluation_tasks.c.attempts - 1,
+            token=0,
         )
-
-    def renew(self, task: EvaluationTask, lease_s: float, now: datetime) -> None:
-        """Hold the lease longer.
-
-        Raises:
-            LeaseLost: It is somebody else's.
-        """
-        self._change(task, lease_until=now + timedelta(seconds=lease_s))
+        return self._database.transact(lambda connection: connection.execute(statement).rowcount)
 
     def retry(self, task: EvaluationTask, reason: str, not_before: datetime) -> None:
         """Give the task back, to be claimed at `not_before` or later.
@@ -105,14 +142,40 @@ class Tasks:
         statement = (
             update(evaluation_tasks)
             .where(evaluation_tasks.c.project == project, evaluation_tasks.c.state == _PARKED)
-            .values(state=_WAITING, not_before=now, attempts=0)
+            .values(state=_WAITING, not_before=now, attempts=0, reason=None)
         )
         return self._database.transact(lambda connection: connection.execute(statement).rowcount)
 
-    def enqueue(self, project: str, trace_ids: Iterable[str]) -> int:
+    def parked(self, limit: int) -> list[ParkedTask]:
+        """Tasks that were given up, the newest first, and why."""
+        table = evaluation_tasks.c
+        with self._database.read() as connection:
+            rows = connection.execute(
+                select(table.project, table.trace_id, table.reason, table.attempts)
+                .where(table.state == _PARKED)
+                .order_by(table.id.desc())
+                .limit(limit)
+            ).all()
+        return [
+            ParkedTask(
+                project=row.project,
+                trace_id=row.trace_id,
+                reason=row.reason or "",
+                attempts=row.attempts,
+            )
+            for row in rows
+        ]
+
+    def enqueue(self, project: str, trace_ids: Iterable[str], judge: str | None = None) -> int:
         """Ask for traces to be judged (again), whatever the sampler says; returns how many exist.
 
         Their scores stay until new ones of the same judge and metric replace them.
+
+        Args:
+            project: Whose traces.
+            trace_ids: Which.
+            judge: The one judge to ask, by its name; a trace that waits for others anyway is judged
+                by all. None: every judge.
         """
         now = self._clock.now()
         wanted = [(project, trace_id) for trace_id in trace_ids]
@@ -127,10 +190,19 @@ class Tasks:
             if not rows:
                 return 0
             state = {"state": _WAITING, "forced": True, "created_at": now, "not_before": now}
+            state["judge"] = judge
             statement = self._database.insert(evaluation_tasks)
+            asked_alike = evaluation_tasks.c.judge == statement.excluded.judge
+            fresh = {
+                "judge": case((asked_alike, statement.excluded.judge), else_=None),
+                "attempts": 0,
+                "token": 0,
+                "lease_until": None,
+                "reason": None,
+            }
             statement = statement.on_conflict_do_update(
                 index_elements=["project", "trace_id", "revision"],
-                set_={**state, "attempts": 0, "token": 0, "lease_until": None},
+                set_=state | fresh,
             )
             connection.execute(statement, [row | state for row in rows])
             return len(rows)
@@ -161,6 +233,7 @@ class Tasks:
     ) -> list[EvaluationTask]:
         loaded = load_traces(connection, [(row.project, row.trace_id) for row in rows])
         claimed, orphans = [], []
+        reasons = {row.id: _reason_now(row) for row in rows}
         for row in rows:
             found = loaded.get((row.project, row.trace_id))
             if found is None or found[1].revision != row.revision:
@@ -174,6 +247,7 @@ class Tasks:
                     token=secrets.randbits(_TOKEN_BITS),
                     attempts=row.attempts + 1,
                     forced=row.forced,
+                    judge=row.judge,
                 )
             )
         if orphans:
@@ -188,8 +262,12 @@ class Tasks:
                     lease_until=until,
                     token=bindparam("new_token"),
                     attempts=evaluation_tasks.c.attempts + 1,
+                    reason=bindparam("new_reason"),
                 ),
-                [{"task_id": task.id, "new_token": task.token} for task in claimed],
+                [
+                    {"task_id": task.id, "new_token": task.token, "new_reason": reasons[task.id]}
+                    for task in claimed
+                ],
             )
         return claimed
 
@@ -207,9 +285,64 @@ class Tasks:
         self._database.transact(work)
 
 
-def _ready(now: datetime) -> Any:
+def _abandoned(connection: Connection, limit: int, now: datetime) -> tuple[Sequence[Any], int]:
+    """Tasks whose lease ran out that may be tried together next, and how many were parked."""
+    few = max(1, limit // _SUSPECTS)
+    rows = connection.execute(_oldest(_expired(now), evaluation_tasks.c.lease_until, few)).all()
+    poisonous = [row.id for row in rows if row.reason == _LOST[1]]
+    if poisonous:
+        connection.execute(
+            update(evaluation_tasks)
+            .where(evaluation_tasks.c.id.in_(poisonous))
+            .values(state=_PARKED, reason=POISON, lease_until=None)
+        )
+    rest = [row for row in rows if row.reason != _LOST[1]]
+    alone = [row for row in rest if row.reason == _LOST[0]]
+    return alone[:1] or rest, len(poisonous)
+
+
+def _acquit(connection: Connection, ids: Sequence[int]) -> None:
+    """Somebody finished them too late: their workers were held up, not killed by them."""
     table = evaluation_tasks.c
-    return or_(
-        and_(table.state == _WAITING, table.not_before <= now),
-        and_(table.state == _LEASED, table.lease_until <= now),
+    connection.execute(
+        update(evaluation_tasks)
+        .where(table.id.in_(ids), table.reason.in_((*_LOST, POISON)))
+        .values(state=case((table.state == _PARKED, _WAITING), else_=table.state), reason=None)
     )
+
+
+def _reason_now(row: Any) -> str | None:
+    """Why the try before the one that begins ended, kept while it lasts."""
+    if row.state != _LEASED:
+        reason: str | None = row.reason
+        return reason if reason not in _LOST else None
+    return _LOST[1] if row.reason == _LOST[0] else _LOST[0]
+
+
+def _held(tasks: Sequence[EvaluationTask]) -> Update:
+    """An update of those of `tasks` whose lease is still ours."""
+    table = evaluation_tasks.c
+    ours = tuple_(table.id, table.token).in_([(task.id, task.token) for task in tasks])
+    return update(evaluation_tasks).where(ours, table.state == _LEASED)
+
+
+def _oldest(which: Any, order: Any, limit: int) -> Any:
+    return (
+        select(evaluation_tasks)
+        .where(which)
+        .order_by(order, evaluation_tasks.c.id)
+        .limit(limit)
+        .with_for_update(skip_locked=True)
+    )
+
+
+def _waiting(now: datetime) -> Any:
+    return and_(evaluation_tasks.c.state == _WAITING, evaluation_tasks.c.not_before <= now)
+
+
+def _expired(now: datetime) -> Any:
+    return and_(evaluation_tasks.c.state == _LEASED, evaluation_tasks.c.lease_until <= now)
+
+
+def _ready(now: datetime) -> Any:
+    return or_(_waiting(now), _expired(now))

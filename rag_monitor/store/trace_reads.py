@@ -61,7 +61,8 @@ def load_hits(
 def _rows(
     connection: Connection, table: Table, project: str, trace_ids: list[str], days: set[Any]
 ) -> Iterable[Any]:
-    statement = select(table).where(
+    columns = [column for column in table.c if column is not traces.c.search]
+    statement = select(*columns).where(
         table.c.project == project, table.c.trace_id.in_(trace_ids), table.c.day.in_(days)
     )
     return connection.execute(statement).all() if trace_ids else ()

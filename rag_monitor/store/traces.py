@@ -7,13 +7,14 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, func, or_, select
+from sqlalchemy import Connection, and_, func, select
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import (
     AppSummary,
     ErasureReport,
     PendingTrace,
+    ReleaseStart,
     StoredTrace,
     TracePage,
     TraceQuery,
@@ -22,37 +23,20 @@ from rag_monitor.domain.stored import (
 from rag_monitor.domain.trace import Trace, TraceStatus
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
-from rag_monitor.store import derivation
-from rag_monitor.store.cursor import decode_cursor, encode_cursor
+from rag_monitor.store import derivation, listing, questions
+from rag_monitor.store.cursor import encode_cursor
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
 from rag_monitor.store.feedback import load_feedback
+from rag_monitor.store.hops import distinct_values
 from rag_monitor.store.score_rows import load_decision, load_score
 from rag_monitor.store.tables import decisions, scores, traces
 from rag_monitor.store.trace_reads import load_traces
-from rag_monitor.store.types import storable
 
 MAX_PAGE: Final = 1000
 MAX_COUNTED: Final = 1000
 """`AppSummary.traces` is counted so far: enough to tell busy applications from quiet ones."""
 _BUSY_WITHIN: Final = timedelta(days=1)
-_JUDGES: Final = 4
-"""Rows fetched per trace that is wanted when several judges may have scored it."""
-_LISTED: Final = (
-    "trace_id",
-    "day",
-    "app",
-    "release",
-    "started_at",
-    "status",
-    "question",
-    "answer",
-    "end_to_end_ms",
-    "first_byte_ms",
-    "revision",
-    "user_id",
-    "session_id",
-)
 
 
 class Traces:
@@ -73,6 +57,20 @@ class Traces:
         return self._database.transact(
             lambda connection: derivation.save(self._database, connection, derived, self._clock.now)
         )
+
+    def index_questions(self, limit: int = 200) -> int:
+        """Make questions that older releases saved known to the search; returns how many."""
+        if not self._any_unindexed():
+            return 0
+        return self._database.transact(
+            lambda connection: questions.index_older(self._database, connection, limit)
+        )
+
+    def _any_unindexed(self) -> bool:
+        """A look without a write transaction: mostly there is nothing to do."""
+        with self._database.read() as connection:
+            statement = select(traces.c.trace_id).where(traces.c.search.is_(None)).limit(1)
+            return connection.execute(statement).first() is not None
 
     def get(self, project: str, trace_id: str) -> StoredTrace:
         """A trace with all that is known about it.
@@ -116,14 +114,11 @@ class Traces:
             MalformedPayload: The cursor is not one this store handed out.
         """
         limit = max(1, min(query.limit, MAX_PAGE))
-        statement, most = _listing(query, limit + 1)
         with self._database.read() as connection:
-            found = connection.execute(statement).all()
-            # Several judges give a trace several rows, next to one another.
-            unique = list({row.trace_id: row for row in found}.values())
-            rows = unique[:limit]
+            rows, more = listing.find(
+                connection, query, limit, postgresql=self._database.is_postgresql
+            )
             values = _current_values(connection, query.project, rows)
-        more = len(unique) > limit or len(found) == most
         return TracePage(
             items=tuple(_summary(row, values[row.trace_id]) for row in rows),
             next_cursor=encode_cursor(rows[-1].started_at, rows[-1].trace_id) if more else None,
@@ -132,29 +127,31 @@ class Traces:
     def projects(self) -> list[str]:
         """Every project with traces, by name."""
         with self._database.read() as connection:
-            return _distinct(connection, traces.c.project)
+            return distinct_values(connection, traces.c.project)
 
     def app_names(self, project: str) -> list[str]:
         """The applications with traces, by name."""
         with self._database.read() as connection:
-            return _distinct(connection, traces.c.app, traces.c.project == project)
+            return distinct_values(connection, traces.c.app, traces.c.project == project)
 
     def apps(self, project: str) -> list[AppSummary]:
         """The applications with traces, by name. Reads a few index pages per application."""
         with self._database.read() as connection:
-            names = _distinct(connection, traces.c.app, traces.c.project == project)
+            names = distinct_values(connection, traces.c.app, traces.c.project == project)
             return [_app_summary(connection, project, app) for app in names]
 
     def releases(self, project: str, app: str) -> list[str]:
         """The releases of an app, the one seen most recently first."""
-        statement = (
-            select(traces.c.release)
-            .where(traces.c.project == project, traces.c.app == app, traces.c.release.is_not(None))
-            .group_by(traces.c.release)
-            .order_by(func.max(traces.c.started_at).desc())
-        )
+        starts = self.release_starts(project, app)
+        newest = sorted(starts, key=lambda start: start.last_seen, reverse=True)
+        return [start.release for start in newest]
+
+    def release_starts(self, project: str, app: str) -> list[ReleaseStart]:
+        """When each release appeared, by name. Reads a few index entries per release."""
+        of_app = (traces.c.project == project, traces.c.app == app)
         with self._database.read() as connection:
-            return list(connection.execute(statement).scalars())
+            names = distinct_values(connection, traces.c.release, *of_app)
+            return [_release_start(connection, of_app, name) for name in names]
 
     def worst(
         self, project: str, app: str, metric: str, window: Window, limit: int = 5
@@ -188,18 +185,14 @@ class Traces:
         return erase_user(self._database, project, user_id, self._clock.now())
 
 
-def _distinct(connection: Connection, column: Any, *conditions: Any) -> list[str]:
-    """The values of a column, in order, by hopping through its index.
-
-    SELECT DISTINCT would read an index entry per trace; this reads one per value.
-    """
-    found: list[str] = []
-    while True:
-        beyond = [column > found[-1]] if found else []
-        value = connection.execute(select(func.min(column)).where(*conditions, *beyond)).scalar()
-        if value is None:
-            return found
-        found.append(value)
+def _release_start(connection: Connection, of_app: tuple[Any, ...], release: str) -> ReleaseStart:
+    ends = [
+        connection.execute(
+            select(end(traces.c.started_at)).where(*of_app, traces.c.release == release)
+        ).scalar_one()
+        for end in (func.min, func.max)
+    ]
+    return ReleaseStart(release=release, first_seen=ends[0], last_seen=ends[1])
 
 
 def _app_summary(connection: Connection, project: str, app: str) -> AppSummary:
@@ -221,58 +214,6 @@ def _same_trace(table: Any, row: Any) -> Any:
         table.c.trace_id == row.trace_id,
         table.c.day == row.day,
     )
-
-
-def _listing(query: TraceQuery, limit: int) -> tuple[Any, int]:
-    """The statement of a page and the most rows it can give.
-
-    With a metric it walks the index of that metric's scores, newest first, so that rare low scores
-    are found without reading every trace; else it walks the traces.
-    """
-    columns = [traces.c[name] for name in _LISTED]
-    table = traces.c if query.metric is None else scores.c
-    conditions = [*_keyset(query, table), *_of_trace(query)]
-    if query.metric is None:
-        statement = select(*columns)
-    else:
-        same = [scores.c[name] == traces.c[name] for name in ("project", "trace_id", "day")]
-        statement = select(*columns).select_from(scores.join(traces, and_(*same)))
-        conditions += [scores.c.metric == query.metric, scores.c.superseded.is_(False)]
-        if query.below is not None:
-            conditions.append(scores.c.value < query.below)
-        limit *= _JUDGES
-    order = (table.started_at.desc(), table.trace_id.desc())
-    return statement.where(*conditions).order_by(*order).limit(limit), limit
-
-
-def _keyset(query: TraceQuery, table: Any) -> list[Any]:
-    """The conditions that an index answers, on traces or on scores."""
-    conditions = [table.project == query.project]
-    if query.app is not None:
-        conditions.append(table.app == query.app)
-    if query.since is not None:
-        conditions.append(table.started_at >= query.since)
-    if query.until is not None:
-        conditions.append(table.started_at < query.until)
-    if query.cursor is not None:
-        started_at, trace_id = decode_cursor(query.cursor)
-        conditions += [
-            table.started_at <= started_at,
-            or_(table.started_at < started_at, table.trace_id < trace_id),
-        ]
-    return conditions
-
-
-def _of_trace(query: TraceQuery) -> list[Any]:
-    table = traces.c
-    conditions = []
-    if query.release is not None:
-        conditions.append(table.release == query.release)
-    if query.status is not None:
-        conditions.append(table.status == query.status.value)
-    if query.q:
-        conditions.append(table.question.icontains(storable(query.q), autoescape=True))
-    return conditions
 
 
 def _current_values(
@@ -297,5 +238,5 @@ def _current_values(
 
 
 def _summary(row: Any, values: dict[str, float | None]) -> TraceSummary:
-    columns = {name: row._mapping[name] for name in _LISTED if name != "day"}
+    columns = {name: row._mapping[name] for name in listing.COLUMNS if name != "day"}
     return TraceSummary(**{**columns, "status": TraceStatus(row.status)}, scores=values)

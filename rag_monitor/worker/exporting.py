@@ -9,8 +9,10 @@ from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
-from rag_monitor.exposition.evaluation_events import ExportOptions, Taken, send
+from rag_monitor.exposition.export_options import ExportOptions
+from rag_monitor.exposition.score_sender import Taken, send
 from rag_monitor.store.fresh_scores import FreshScores
+from rag_monitor.worker.roots import Roots
 
 _log = logging.getLogger(__name__)
 
@@ -25,8 +27,11 @@ class ScoreExport:
     history.
     """
 
-    def __init__(self, scores: FreshScores, clock: Clock, options: ExportOptions) -> None:
+    def __init__(
+        self, scores: FreshScores, roots: Roots, clock: Clock, options: ExportOptions
+    ) -> None:
         self._scores = scores
+        self._roots = roots
         self._clock = clock
         self._options = options
         self._complained = False
@@ -51,7 +56,8 @@ class ScoreExport:
         batch = self._scores.between(after, until, self._options.batch)
         if not batch:
             return 0
-        receipt = send(batch, self._options, now)
+        roots = self._roots.of(batch) if self._options.form == "spans" else {}
+        receipt = send(batch, self._options, now, roots=roots)
         if receipt.taken is Taken.LATER:
             telemetry.JOB_FAILURES.labels(job="export").inc()
             self._complain(f"scores wait: {receipt.reason}")

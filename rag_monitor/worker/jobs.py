@@ -10,10 +10,13 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.aggregation.totals import merged
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.alerting.rules import default_rules
@@ -26,8 +29,16 @@ from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
 from rag_monitor.ingest.derive import derive
 from rag_monitor.store.completion import Completion
 from rag_monitor.store.store import Store
+from rag_monitor.worker.sampling_windows import SamplingWindows
 
 _log = logging.getLogger(__name__)
+
+_COUNT_EVERY_S: Final = 2.0
+"""How often the queue is counted."""
+_REST: Final = 3.0
+"""Seconds of rest for each second of recomputing rollups."""
+_SAVE_AGAIN_S: Final = 1.0
+"""Pause between tries to save while the database is away."""
 
 
 class Jobs:
@@ -35,6 +46,7 @@ class Jobs:
 
     Args:
         memory: What the alert engine remembers of rollups; told when minutes change.
+        sampling: Teaches the sampler at each full hour; None: nothing is sampled.
     """
 
     def __init__(
@@ -49,6 +61,7 @@ class Jobs:
         options: WorkerOptions,
         retention: RetentionPolicy,
         memory: RollupMemory | None = None,
+        sampling: SamplingWindows | None = None,
     ) -> None:
         self._store = store
         self._pipeline = pipeline
@@ -60,6 +73,9 @@ class Jobs:
         self._retention = retention
         self._shipped: set[str] = set()
         self._memory = memory
+        self._sampling = sampling
+        self._counted_at: float | None = None
+        self._rested_at = 0.0
 
     async def derive_due(self) -> int:
         """Assemble traces whose spans are complete, or have waited long enough."""
@@ -74,29 +90,42 @@ class Jobs:
 
     async def evaluate_due(self) -> int:
         """Judge traces that wait for it, and save their scores."""
-        now = self._clock.now()
-        backlog = await asyncio.to_thread(self._store.tasks.backlog, now)
-        telemetry.QUEUE_DEPTH.labels(queue="evaluation").set(backlog.waiting)
-        self._pipeline.note_lag(backlog.oldest_age_s)
+        await self._look_at_backlog()
         tasks = await asyncio.to_thread(
             self._store.tasks.claim,
             self._owner,
             self._options.evaluate_batch,
             self._options.lease_s,
-            now,
+            self._clock.now(),
         )
         if not tasks:
             return 0
         items = [
-            WorkItem(trace=task.trace, attempt=task.attempts, forced=task.forced) for task in tasks
+            WorkItem(trace=task.trace, attempt=task.attempts, forced=task.forced, judge=task.judge)
+            for task in tasks
         ]
         keeper = asyncio.create_task(self._keep(tasks))
         try:
             outcomes = await self._pipeline.evaluate(items)
+            await self._save_all(tasks, outcomes)
+        except asyncio.CancelledError:
+            # Stopped in the middle: others need not wait for the leases to run out.
+            await asyncio.to_thread(self._give_back, tasks)
+            raise
         finally:
             keeper.cancel()
-        await asyncio.to_thread(self._save, tasks, outcomes)
         return len(tasks)
+
+    async def _look_at_backlog(self) -> None:
+        """Note how far judging is behind, now and then: counting a long queue is dear."""
+        elapsed = self._clock.monotonic()
+        if self._counted_at is not None and elapsed - self._counted_at < _COUNT_EVERY_S:
+            return
+        backlog = await asyncio.to_thread(self._store.tasks.backlog, self._clock.now())
+        self._counted_at = elapsed
+        telemetry.QUEUE_DEPTH.labels(queue="evaluation").set(backlog.waiting)
+        telemetry.QUEUE_DEPTH.labels(queue="parked").set(backlog.parked)
+        self._pipeline.note_lag(backlog.oldest_age_s)
 
     async def _keep(self, tasks: Sequence[EvaluationTask]) -> None:
         """Hold the leases while a slow judge thinks, so that nobody pays for it twice."""
@@ -105,19 +134,42 @@ class Jobs:
             await asyncio.to_thread(self._renew, tasks)
 
     def _renew(self, tasks: Sequence[EvaluationTask]) -> None:
-        for task in tasks:
-            try:
-                self._store.tasks.renew(task, self._options.lease_s, self._clock.now())
-            except (LeaseLost, StoreUnavailable) as error:
-                _log.debug("the lease on task %d is not renewed: %s", task.id, error)
+        try:
+            self._store.tasks.renew_many(tasks, self._options.lease_s, self._clock.now())
+        except StoreUnavailable as error:
+            _log.debug("the leases on %d tasks are not renewed: %s", len(tasks), error)
 
-    def _save(self, tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]) -> None:
+    def _give_back(self, tasks: Sequence[EvaluationTask]) -> None:
+        try:
+            self._store.tasks.give_back(tasks, self._clock.now())
+        except StoreUnavailable as error:
+            _log.warning("%d tasks wait for their leases to run out: %s", len(tasks), error)
+
+    async def _save_all(self, tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]) -> None:
+        """Save what came of it, through an outage of the database as long as a lease lasts.
+
+        What was judged has been paid for; without this every outage would have it judged again.
+        """
         done: list[Completion] = []
+        waiting: list[tuple[EvaluationTask, str]] = []
         for task, outcome in zip(tasks, outcomes, strict=True):
             if outcome.retry_reason is None:
                 done.append((task, outcome.scores, outcome.decisions))
             else:
-                self._wait(task, outcome.retry_reason)
+                waiting.append((task, outcome.retry_reason))
+        deadline = self._clock.monotonic() + self._options.lease_s
+        while True:
+            try:
+                await asyncio.to_thread(self._save, done, waiting)
+            except StoreUnavailable:
+                if self._clock.monotonic() >= deadline:
+                    raise
+                await asyncio.sleep(_SAVE_AGAIN_S)
+            else:
+                return
+
+    def _save(self, done: list[Completion], waiting: list[tuple[EvaluationTask, str]]) -> None:
+        """Save, taking from the lists what is saved, so that it may be called again."""
         try:
             lost = self._store.tasks.complete_many(done)
         except StoreUnavailable:
@@ -125,8 +177,12 @@ class Jobs:
         except Exception:  # noqa: BLE001 - one of them cannot be saved: found by saving each alone
             _log.exception("a batch of %d evaluations could not be saved together", len(done))
             lost = [task for one in done for task in self._save_alone(one)]
+        done.clear()
         if lost:
             telemetry.dropped("evaluation", "lease_lost", len(lost))
+        while waiting:
+            self._wait(*waiting[-1])
+            waiting.pop()
 
     def _save_alone(self, done: Completion) -> list[EvaluationTask]:
         try:
@@ -151,9 +207,24 @@ class Jobs:
         except LeaseLost:
             telemetry.dropped("evaluation", "lease_lost")
 
+    async def begin_sampling_window(self) -> int:
+        """At each full hour, tell the sampler what the hour before was like."""
+        return 0 if self._sampling is None else await asyncio.to_thread(self._sampling.refresh)
+
     async def roll_up(self) -> int:
-        """Recompute the rollups of minutes in which something changed."""
-        return await asyncio.to_thread(self._roll_up)
+        """Recompute the rollups of minutes in which something changed.
+
+        The current minute changes all the time and is recomputed as a whole. So that a busy minute
+        does not keep the leader busy for nothing else, it rests in proportion to what that cost.
+        """
+        began = self._clock.monotonic()
+        if began < self._rested_at:
+            return 0
+        count = await asyncio.to_thread(self._roll_up)
+        if 0 < count < self._options.rollup_batch:
+            took = self._clock.monotonic() - began
+            self._rested_at = began + took * (1 + _REST)
+        return count
 
     def _roll_up(self) -> int:
         dirty = self._store.rollups.dirty(self._options.rollup_batch)
@@ -164,6 +235,24 @@ class Jobs:
         if self._memory is not None:
             self._memory.forget(dirty)
         return len(dirty)
+
+    async def index(self) -> int:
+        """Make questions of older releases known to the search."""
+        return await asyncio.to_thread(self._store.traces.index_questions)
+
+    async def fold(self) -> int:
+        """Add minutes up to ten minutes, hours and days, once they are quiet."""
+        return await asyncio.to_thread(self._fold)
+
+    def _fold(self) -> int:
+        rollups = self._store.rollups
+        stale = rollups.stale(self._clock.now(), self._options.fold_batch)
+        for _, alike in groupby(stale, key=lambda block: block.minutes):
+            # Short blocks are saved before the long ones that are made of them.
+            rollups.put_blocks(
+                [(block, merged(rollups.parts(block), block.minute)) for block in alike]
+            )
+        return len(stale)
 
     def take_over(self) -> None:
         """Begin to lead: rollups may have changed while another process did."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from rag_monitor.config import Settings
 from rag_monitor.evaluation.plan import EvaluationPlan
-from rag_monitor.judges import registry
+from rag_monitor.judges.configured import make_judge
 from rag_monitor.judges.judge import Judge
 from rag_monitor.store.store import Store
 
@@ -21,10 +21,9 @@ def create_judge(settings: Settings, name: str | None = None, store: Store | Non
         UnknownJudge: There is no judge of that name.
         ConfigurationError: Its options cannot be used, or a library it needs is missing.
     """
-    wanted = name or settings.judge
-    return registry.create(
-        wanted,
-        settings.judges.get(wanted, {}),
+    return make_judge(
+        name or settings.judge,
+        settings.judges,
         ledger=store.budgets if store is not None else None,
         cache=store.replies if store is not None else None,
     )
@@ -33,7 +32,7 @@ def create_judge(settings: Settings, name: str | None = None, store: Store | Non
 def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
     """Embedded on everything; another configured judge on what the sampler draws."""
     configured = create_judge(settings, store=store)
-    if settings.judge in (EMBEDDED, LEXICAL):
+    if configured.identity.name in (EMBEDDED, LEXICAL):
         every, sampled = configured, None
     else:
         every, sampled = create_judge(settings, EMBEDDED), configured

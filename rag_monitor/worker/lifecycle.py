@@ -41,9 +41,13 @@ class Worker:
                 await self._export.begin()
         schedule = self._scheduler
         schedule.every(options.leader_ttl_s / 3, "lead", self._lead)
-        schedule.every(options.poll_s, "evaluate", jobs.evaluate_due, drain=True)
+        lanes = options.evaluate_lanes
+        schedule.every(options.rules_every_s, "sampling", jobs.begin_sampling_window)
+        schedule.every(options.poll_s, "evaluate", jobs.evaluate_due, drain=True, lanes=lanes)
         schedule.every(options.poll_s, "derive", jobs.derive_due, drain=True)
         schedule.every(options.poll_s, "roll_up", self._led(jobs.roll_up), drain=True)
+        schedule.every(options.fold_every_s, "fold", self._led(jobs.fold), drain=True)
+        schedule.every(options.fold_every_s, "index", self._led(jobs.index), drain=True)
         schedule.every(options.rules_every_s, "rules", self._led(jobs.check_rules))
         schedule.every(options.deliver_every_s, "deliver", self._led(jobs.deliver), drain=True)
         schedule.every(options.retention_every_s, "retain", self._led(jobs.retain))

@@ -7,9 +7,11 @@ in the database, so a late or skipped run loses nothing.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
 
 from apscheduler.events import EVENT_JOB_ERROR, JobExecutionEvent
 from apscheduler.schedulers.asyncio import AsyncIOScheduler
@@ -25,6 +27,12 @@ Job = Callable[[], Awaitable[int]]
 
 _MAX_ROUNDS = 1000
 """Batches one run may do before it gives other jobs' log lines a chance."""
+_WATCH_S = 1.0
+"""How often the wall clock is compared with the monotonic one."""
+_JUMP_S = 1.0
+"""A wall clock that gained or lost so much in between has been set."""
+_GIVE_UP_S = 2.0
+"""How long a job that outlasted the drain may take to give back what it holds."""
 
 
 class Scheduler:
@@ -42,13 +50,27 @@ class Scheduler:
         self._running: set[str] = set()
         self._idle = asyncio.Event()
         self._idle.set()
+        self._watch: asyncio.Task[None] | None = None
 
-    def every(self, seconds: float, name: str, job: Job, *, drain: bool = False) -> None:
-        """Run `job` every `seconds`; with `drain`, again at once for as long as it finds work."""
+    def every(
+        self, seconds: float, name: str, job: Job, *, drain: bool = False, lanes: int = 1
+    ) -> None:
+        """Run `job` every `seconds`; with `drain`, again at once for as long as it finds work.
 
+        Args:
+            seconds: Between two beginnings.
+            name: For logs and figures.
+            job: Does one batch.
+            drain: Go on while there is work.
+            lanes: How many runs may be under way at once.
+        """
+        for lane in range(lanes):
+            self._add(seconds, name, f"{name}-{lane}", job, drain)
+
+    def _add(self, seconds: float, name: str, lane: str, job: Job, drain: bool) -> None:
         async def run() -> None:
             began = time.perf_counter()
-            self._running.add(name)
+            self._running.add(lane)
             self._idle.clear()
             try:
                 for _ in range(_MAX_ROUNDS if drain else 1):
@@ -58,22 +80,28 @@ class Scheduler:
                 telemetry.JOB_FAILURES.labels(job=name).inc()
                 _log.warning("%s waits for the database: %s", name, error)
             finally:
-                self._running.discard(name)
+                self._running.discard(lane)
                 if not self._running:
                     self._idle.set()
                 telemetry.JOB_SECONDS.labels(job=name).observe(time.perf_counter() - began)
 
         self._scheduler.add_job(
-            run, IntervalTrigger(seconds=seconds, jitter=min(seconds * 0.1, 5.0)), id=name
+            run,
+            IntervalTrigger(seconds=seconds, jitter=min(seconds * 0.1, 5.0)),
+            id=lane,
+            name=name,
         )
 
     def start(self) -> None:
         """Begin; needs a running event loop."""
         self._scheduler.start()
+        self._watch = asyncio.create_task(self._watch_clock())
 
     async def stop(self, drain_s: float) -> bool:
         """Start nothing new, let running batches end for at most `drain_s`; True if all ended."""
         self._stopping = True
+        if self._watch is not None:
+            self._watch.cancel()
         if not self._scheduler.running:
             return True
         self._scheduler.pause()
@@ -84,10 +112,43 @@ class Scheduler:
             ended = False
         # Cancels whatever outlasted the drain; its lease runs out and another worker takes it.
         self._scheduler.shutdown(wait=False)
-        await asyncio.sleep(0)
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(self._idle.wait(), _GIVE_UP_S)
         return ended
+
+    async def _watch_clock(self) -> None:
+        """Run every job at once when somebody sets the wall clock.
+
+        APScheduler plans by it: set back by an hour, no job would run for an hour.
+        """
+        ahead = _wall_ahead()
+        while True:
+            await asyncio.sleep(_WATCH_S)
+            before, ahead = ahead, _wall_ahead()
+            if abs(ahead - before) < _JUMP_S:
+                continue
+            _log.warning("the clock was set by %+.0f s; every job is planned anew", ahead - before)
+            for job in self._scheduler.get_jobs():
+                job.modify(next_run_time=datetime.now(UTC))
+
+
+def _wall_ahead() -> float:
+    """How far the wall clock is ahead of the monotonic one, read at one moment.
+
+    A process that has to wait for a processor between the two readings tries again.
+    """
+    while True:
+        before = time.monotonic()
+        wall = time.time()
+        after = time.monotonic()
+        if after - before < _JUMP_S / 10:
+            return wall - after
 
 
 def _on_error(event: JobExecutionEvent) -> None:
-    telemetry.JOB_FAILURES.labels(job=event.job_id).inc()
-    _log.error("job %s failed", event.job_id, exc_info=event.exception)
+    name = event.job_id.rpartition("-")[0]
+    telemetry.JOB_FAILURES.labels(job=name).inc()
+    if isinstance(event.exception, asyncio.CancelledError):
+        _log.warning("job %s was cut short: the process stops", name)
+    else:
+        _log.error("job %s failed", name, exc_info=event.exception)

@@ -6,7 +6,9 @@ import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Final
 
+from rag_monitor.aggregation.estimates import EstimateOptions
 from rag_monitor.aggregation.memory import MemoryOptions, RollupMemory
 from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.alerting.engine import AlertEngine
@@ -27,6 +29,10 @@ from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.judging import EMBEDDED, LEXICAL, create_plan
 from rag_monitor.worker.leadership import FencedAlerts, Leadership
 from rag_monitor.worker.lifecycle import Worker
+from rag_monitor.worker.roots import Roots
+from rag_monitor.worker.sampling_windows import SamplingWindows
+
+_RULES: Final = EstimateOptions(min_labelled=None)
 
 
 @dataclass(slots=True, kw_only=True)
@@ -55,10 +61,11 @@ class Workshop:
         """What a rule would have done on stored history."""
 
         def source_of(app: str) -> RollupEstimates:
-            # One app at a time, every minute of it read once: memory stays small.
-            memory = RollupMemory(self.rollups, MemoryOptions(kept=timedelta(days=400)), app=app)
+            # One app at a time, a day of it read at once: memory stays small.
+            options = MemoryOptions(kept=timedelta(days=400), ahead=timedelta(days=1))
+            memory = RollupMemory(self.rollups, options, app=app)
             memory.begin(until)
-            return self.estimates.reading(memory)
+            return self.estimates.reading(memory, _RULES)
 
         return replay(rule, self.estimates, since, until, source_of=source_of)
 
@@ -79,7 +86,7 @@ def _budget(settings: Settings, store: Store) -> Callable[[str], BudgetState] | 
 def _export(settings: Settings, store: Store, clock: Clock) -> ScoreExport | None:
     if settings.export.endpoint is None:
         return None
-    return ScoreExport(store.fresh_scores, clock, settings.export)
+    return ScoreExport(store.fresh_scores, Roots(store.spans), clock, settings.export)
 
 
 def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) -> Workshop:
@@ -97,7 +104,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
     )
     leadership = Leadership(store.leases, owner, settings.worker.leader_ttl_s)
     engine = AlertEngine(
-        RollupEstimates(memory, store.traces, budget=budget),
+        RollupEstimates(memory, store.traces, budget=budget, options=_RULES),
         store.rules,
         FencedAlerts(store.alerts, leadership),
         clock,
@@ -110,9 +117,11 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         return Workshop(estimates=estimates, rollups=store.rollups, engine=engine)
     plan = create_plan(settings, store)
     dispatcher = Dispatcher(store.outbox, channels, clock)
+    sampler = Sampler(settings.sampling)
+    sampling = SamplingWindows(sampler, store.rollups, store.traces, clock, budget)
     jobs = Jobs(
         store,
-        Pipeline(plan, Sampler(settings.sampling), clock),
+        Pipeline(plan, sampler, clock),
         engine,
         dispatcher,
         clock,
@@ -120,6 +129,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         options=settings.worker,
         retention=settings.retention,
         memory=memory,
+        sampling=sampling if plan.sampled is not None else None,
     )
     return Workshop(
         estimates=estimates,

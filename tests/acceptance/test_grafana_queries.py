@@ -10,6 +10,7 @@ import math
 import shutil
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -103,6 +104,7 @@ class Prometheus:
 
     def __init__(self, folder: Path, target: Monitor) -> None:
         self.url = f"http://127.0.0.1:{free_port()}"
+        self.target = target
         config = folder / "prometheus.yml"
         job = {
             "job_name": "rag-monitor",
@@ -118,6 +120,7 @@ class Prometheus:
                     f"--config.file={config}",
                     f"--storage.tsdb.path={folder / 'data'}",
                     f"--web.listen-address={self.url.removeprefix('http://')}",
+                    "--enable-feature=exemplar-storage",
                 ],
                 stdout=log,
                 stderr=log,
@@ -140,6 +143,17 @@ class Prometheus:
         answer: dict[str, Any] = reply.json
         assert reply.status == 200, f"{expr}\n{answer.get('error')}"
         return [float(sample["value"][1]) for sample in answer["data"]["result"]]
+
+    def exemplars(self, expr: str) -> list[str]:
+        """Ids of the traces that stand for buckets of the last hour."""
+        now = time.time()
+        asked = urlencode({"query": expr, "start": now - 3600, "end": now + 60})
+        answer = http("GET", f"{self.url}/api/v1/query_exemplars?{asked}").json
+        return [
+            exemplar["labels"]["trace_id"]
+            for series in answer["data"]
+            for exemplar in series["exemplars"]
+        ]
 
     def label_values(self, label: str) -> list[str]:
         return list(http("GET", f"{self.url}/api/v1/label/{label}/values").json["data"])
@@ -183,3 +197,18 @@ def test_every_panel_shows_data(watched: Prometheus) -> None:
 def test_the_variables_offer_apps_and_releases(watched: Prometheus) -> None:
     eventually(lambda: {"shop-en", "shop-zh"} <= set(watched.label_values("app")), WITHIN_S)
     eventually(lambda: {"v1", "v2"} <= set(watched.label_values("release")), WITHIN_S)
+
+
+def test_dots_on_latency_charts_are_traces_that_have_a_page(watched: Prometheus) -> None:
+    with_exemplars = [
+        target["expr"]
+        for path in DASHBOARDS.glob("*latency.json")
+        for panel in json.loads(path.read_text("utf-8"))["panels"]
+        for target in panel["targets"]
+        if target.get("exemplar")
+    ]
+    assert len(with_exemplars) == 2
+    for expr in with_exemplars:
+        asked = _as_grafana_sends_it(expr)
+        trace_id = eventually(lambda asked=asked: watched.exemplars(asked), WITHIN_S)[0]
+        assert watched.target.get(f"/traces/{trace_id}").status == 200

@@ -137,6 +137,31 @@ def test_feedback_makes_the_minute_of_its_trace_dirty(store: Store) -> None:
     assert [item.minute for item in store.rollups.dirty()] == [EPOCH]
 
 
+def test_labels_of_people_are_among_the_facts_of_their_minute(store: Store) -> None:
+    trace = make_trace()
+    ingest(store, trace)
+    mark = Feedback(
+        project="default",
+        trace_id=trace.trace_id,
+        value=1.0,
+        metric="faithfulness",
+        author="ann",
+        created_at=EPOCH,
+    )
+    for one in (
+        mark,
+        replace(mark, value=0.0, created_at=EPOCH + timedelta(minutes=1)),  # changed her mind
+        replace(mark, author="bob"),
+        replace(mark, metric=None),
+        replace(mark, metric="relevance", statement=2),
+    ):
+        store.feedback.add(one)
+
+    (facts,) = store.rollups.facts(store.rollups.dirty())
+
+    assert facts.labels == {"faithfulness": 0.5}
+
+
 def test_a_key_opens_until_it_is_revoked_or_expires(store: Store, clock: ManualClock) -> None:
     text, key = store.keys.create("p", "ci", {KeyScope.INGEST})
     short, _ = store.keys.create("p", "x", [KeyScope.ADMIN], expires_at=EPOCH + timedelta(hours=1))

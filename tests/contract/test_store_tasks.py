@@ -9,7 +9,7 @@ import pytest
 
 from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.hit import Hit, HitKind
-from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Verdict
+from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verdict
 from rag_monitor.domain.rollup import Rollup, RollupKey
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.window import Window
@@ -162,6 +162,52 @@ def test_a_person_may_ask_for_a_trace_to_be_judged_again(store: Store) -> None:
     store.tasks.complete(forced, [_score(0.8)], [])
     (score,) = store.traces.get("default", task.trace.trace_id).scores
     assert score.value == 0.8
+
+
+def test_a_task_for_one_judge_stays_for_it_through_retries_and_lost_workers(store: Store) -> None:
+    ingest(store, make_trace())
+    (task,) = claim(store)
+    store.tasks.complete(task, [_score()], [])
+    store.tasks.enqueue("default", [task.trace.trace_id], "packed")
+
+    (first,) = claim(store)
+    store.tasks.retry(first, "judge_timeout", EPOCH)
+    (second,) = claim(store)
+    (third,) = store.tasks.claim("other", 8, 60, EPOCH + timedelta(hours=2))
+
+    assert [item.judge for item in (first, second, third)] == ["packed"] * 3
+
+
+def test_a_trace_that_waits_for_all_judges_is_not_kept_from_them(store: Store) -> None:
+    ingest(store, make_trace(), make_trace(id="asked twice"))
+    (waiting, judged) = claim(store)
+    store.tasks.complete(judged, [_score()], [])
+    ids = [waiting.trace.trace_id, judged.trace.trace_id]
+
+    store.tasks.enqueue("default", ids, "packed")
+    store.tasks.enqueue("default", ids[1:], "packed")
+
+    assert {task.trace.trace_id: task.judge for task in claim(store)} == dict(
+        zip(ids, (None, "packed"), strict=True)
+    )
+    store.tasks.enqueue("default", ids[1:], "embedded")
+    assert {task.judge for task in claim(store)} == {None}
+
+
+def test_what_judging_costs_is_measured_from_ledger_and_scores(store: Store) -> None:
+    assert store.spending.measured("default", JUDGE.name) is None
+    ingest(store, make_trace(), make_trace(id="b"))
+    for task in claim(store):
+        store.tasks.complete(task, [_score(), _score(metric="context_relevance")], [])
+    spent = JudgeUsage(input_tokens=2_000, output_tokens=1_001, cost=0.5)
+    store.budgets.settle("default", JUDGE.name, JudgeUsage(), spent)
+
+    measured = store.spending.measured("default", JUDGE.name)
+
+    assert measured is not None
+    assert measured.traces == 2
+    assert measured.of(10) == JudgeUsage(input_tokens=15_005, cost=2.5)
+    assert store.spending.measured("default", "embed") is None
 
 
 def _rollup(count: int = 3, **key: str) -> Rollup:

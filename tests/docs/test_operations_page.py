@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import re
-import shlex
 import sqlite3
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
-from rag_monitor.cli.application import app
 from rag_monitor.config import FOREIGN_VARIABLES, load_settings
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.store.options import StoreOptions
@@ -25,19 +22,6 @@ def _blocks(language: str) -> list[str]:
     return re.findall(rf"```{language}\n(.*?)```", PAGE, re.DOTALL)
 
 
-def _commands() -> list[list[str]]:
-    lines = [line for block in _blocks("sh") for line in block.splitlines()]
-    lines += re.findall(r"`(rag-monitor [^`…]+)`", PAGE)
-    return [shlex.split(line) for line in lines]
-
-
-@pytest.mark.parametrize("text", _blocks("toml"))
-def test_every_example_of_settings_is_accepted(text: str, tmp_path: Path) -> None:
-    file = tmp_path / "rag_monitor.toml"
-    file.write_text(text)
-    load_settings(file, {})
-
-
 @pytest.mark.parametrize("name", sorted(set(re.findall(r"\bRAG_MONITOR_[A-Z_]+[A-Z]\b", PAGE))))
 def test_every_variable_is_one_the_monitor_reads(name: str) -> None:
     if name.removeprefix("RAG_MONITOR_") in FOREIGN_VARIABLES:
@@ -48,16 +32,6 @@ def test_every_variable_is_one_the_monitor_reads(name: str) -> None:
     except ConfigurationError as error:
         problem = str(error)
     assert "unknown environment variable" not in problem
-
-
-@pytest.mark.parametrize("words", [c for c in _commands() if c[0] == "rag-monitor"], ids=" ".join)
-def test_every_command_and_its_options_exist(words: list[str]) -> None:
-    command = get_command(app)
-    rest = words[1:]
-    while rest and hasattr(command, "commands"):
-        command = command.commands[rest.pop(0)]
-    known = {name for parameter in command.params for name in parameter.opts}
-    assert {word for word in rest if word.startswith("--")} <= known
 
 
 @pytest.mark.parametrize("path", sorted(set(re.findall(r"(?:deploy|benchmarks)/[\w./-]+\w", PAGE))))

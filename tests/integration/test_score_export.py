@@ -6,14 +6,18 @@ import asyncio
 from collections.abc import Iterator
 
 import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
 
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.exposition.evaluation_events import ExportOptions
+from rag_monitor.exposition.export_options import ExportOptions
+from rag_monitor.ingest.envelope import split_request
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, make_trace
 from rag_monitor.worker.exporting import ScoreExport
-from tests.contract.evidence import claim, ingest
+from rag_monitor.worker.roots import Roots
+from tests.contract.evidence import claim, ingest, write
 from tests.log_sink import LogSink
 
 
@@ -33,7 +37,7 @@ def sink() -> Iterator[LogSink]:
 
 def _export(store: Store, clock: ManualClock, sink: LogSink, batch: int = 500) -> ScoreExport:
     options = ExportOptions(endpoint=sink.url, allow_private=True, settle_s=10, batch=batch)
-    return ScoreExport(store.fresh_scores, clock, options)
+    return ScoreExport(store.fresh_scores, Roots(store.spans), clock, options)
 
 
 def _send(export: ScoreExport) -> int:
@@ -49,6 +53,25 @@ def _score(store: Store, clock: ManualClock, trace_id: str, *metrics: str) -> No
         for metric in metrics
     ]
     store.tasks.complete(task, scores)
+
+
+def _request(trace_id: str, root: str, link: str) -> bytes:
+    """A trace of a root and its child, the child first."""
+    ids = [(b"c" * 8, bytes.fromhex(root), 2), (bytes.fromhex(root), b"", 1)]
+    spans = [
+        Span(
+            trace_id=bytes.fromhex(trace_id),
+            span_id=span_id,
+            parent_span_id=parent,
+            start_time_unix_nano=start,
+            end_time_unix_nano=9,
+        )
+        for span_id, parent, start in ids
+    ]
+    if link:
+        spans[1].links.add(trace_id=spans[1].trace_id, span_id=bytes.fromhex(link))
+    resource = ResourceSpans(scope_spans=[ScopeSpans(spans=spans)])
+    return ExportTraceServiceRequest(resource_spans=[resource]).SerializeToString()
 
 
 def _ids(sink: LogSink) -> list[str]:
@@ -149,3 +172,21 @@ def test_events_the_receiver_cannot_read_do_not_block_later_ones(
 
     assert _send(export) == 1
     assert _ids(sink) == ["b"]
+
+
+@pytest.mark.parametrize(("link", "parent"), [("", "b" * 16), ("d" * 16, "d" * 16)])
+def test_as_spans_scores_hang_below_the_root_or_the_hosts_span_it_links_to(
+    store: Store, clock: ManualClock, sink: LogSink, link: str, parent: str
+) -> None:
+    options = ExportOptions(endpoint=sink.url, allow_private=True, settle_s=0, form="spans")
+    export = ScoreExport(store.fresh_scores, Roots(store.spans), clock, options)
+    _send(export)
+    clock.advance(1)
+    _score(store, clock, "a" * 32, "faithfulness")
+    write(store, *split_request(_request("a" * 32, "b" * 16, link), 10).blobs, at=clock.now())
+    clock.advance(1)
+
+    assert _send(export) == 1
+    (resource,) = ExportTraceServiceRequest.FromString(sink.bodies[0]).resource_spans
+    (span,) = resource.scope_spans[0].spans
+    assert (span.trace_id.hex(), span.parent_span_id.hex()) == ("a" * 32, parent)

@@ -293,3 +293,23 @@ async def test_a_stalled_derivation_does_not_overwrite_newer_evidence(house: Hou
 
     (summary,) = house.store.traces.search(_query()).items
     assert summary.answer == "a better answer"
+
+
+async def test_quiet_minutes_are_added_up_to_days_and_estimates_stay_what_they_were(
+    house: House,
+) -> None:
+    await house.take(3)
+    await house.work()
+    window = Window(EPOCH - timedelta(days=1), EPOCH + timedelta(days=2))
+    before = house.estimates.estimate(house.series("faithfulness"), window)
+    house.clock.advance(timedelta(days=3))
+
+    built = 0
+    while count := await house.jobs.fold():
+        built += count
+
+    assert built == 3
+    assert house.store.rollups.stale(house.clock.now()) == []
+    assert house.estimates.estimate(house.series("faithfulness"), window) == before
+    assert before.judged == 3
+    assert await house.jobs.index() == 0

@@ -10,6 +10,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import resource
 import socket
 import subprocess
 import sys
@@ -63,9 +64,18 @@ def _measure(folder: Path, package: str) -> dict[str, Any]:
         "application_s": round(answered - up, 1),
         "first_score_s": round(scored - answered, 1),
         "total_s": round(scored - begun, 1),
+        "cpu_s": round(_cpu_s(), 1),
+        "cores": os.cpu_count(),
+        "load_average": os.getloadavg()[0],
         "lines": sum(bool(line.strip()) for line in APP.read_text("utf-8").splitlines()[1:]),
         "scores": {score["metric"]: score.get("value") for score in trace["scores"]},
     }
+
+
+def _cpu_s() -> float:
+    """Processor time of everything that has been run; what a machine of its own would need."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _scored(url: str) -> dict[str, Any] | None:

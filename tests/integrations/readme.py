@@ -11,10 +11,10 @@ MAX_LINES = 10
 _FENCE = re.compile(r"```python\n(.*?)```", re.DOTALL)
 
 
-def run_example(folder: str, **given: Any) -> dict[str, Any]:
-    """Execute the README's first Python block; `given` are the names it may use. Returns all."""
+def run_example(folder: str, number: int = 0, /, **given: Any) -> dict[str, Any]:
+    """Execute a Python block of the README; `given` are the names it may use. Returns all."""
     text = (INTEGRATIONS / folder / "README.md").read_text(encoding="utf-8")
-    (example, *_) = _FENCE.findall(text)
+    example = _FENCE.findall(text)[number]
     lines = [line for line in example.splitlines() if line.strip()]
     assert len(lines) <= MAX_LINES, "an example has ten lines"
     names = {"__name__": "example", **given}

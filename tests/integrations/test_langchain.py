@@ -275,7 +275,7 @@ def test_the_readme_example_records_a_trace(captured: Captured) -> None:
 langgraph = pytest.importorskip("langgraph.graph", reason="needs langgraph")
 
 
-def graph(*, broken: bool = False) -> Any:
+def nodes(*, broken: bool = False) -> dict[str, Any]:
     @tool
     def calculator(months: int) -> int:
         """Days in some months."""
@@ -291,9 +291,13 @@ def graph(*, broken: bool = False) -> Any:
         calculator.invoke({"months": 24})
         return {"messages": [model().invoke(state["messages"])]}
 
+    return {"retrieve": retrieve, "answer": answer}
+
+
+def graph(*, broken: bool = False) -> Any:
     builder = langgraph.StateGraph(langgraph.MessagesState)
-    builder.add_node("retrieve", retrieve)
-    builder.add_node("answer", answer)
+    for name, node in nodes(broken=broken).items():
+        builder.add_node(name, node)
     builder.add_edge(langgraph.START, "retrieve")
     builder.add_edge("retrieve", "answer")
     return builder.compile(name="support")
@@ -347,3 +351,16 @@ def test_a_failing_tool_is_a_failed_hit_and_an_error(instrumented: Captured) -> 
     assert trace.status == "error"
     assert ("plugin", "calculator", False) in hits(trace)
     assert ("workflow", "support", False) in hits(trace)
+
+
+def test_the_readme_example_of_a_graph_records_a_trace(captured: Captured) -> None:
+    try:
+        run_example("langchain", 1, **nodes())
+    finally:
+        rag_monitor_langchain.uninstrument()
+
+    whole, streamed = captured.traces
+    check_story(whole, streamed=False)
+    check_story(streamed, streamed=True)
+    for trace in (whole, streamed):
+        assert {(kind, name) for kind, name, ok in hits(trace) if ok} == GRAPH_HITS

@@ -7,7 +7,7 @@ from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from sqlalchemy import create_engine, inspect, text
 
-from rag_monitor.errors import SchemaMismatch, StoreUnavailable
+from rag_monitor.errors import ConfigurationError, SchemaMismatch, StoreUnavailable
 from rag_monitor.store import migration
 from rag_monitor.store.engine import parse_url
 from rag_monitor.store.options import StoreOptions
@@ -21,7 +21,10 @@ def _engine(url: str):
 
 
 def _is_ours(obj, name, kind, reflected, compare_to) -> bool:
-    return not (kind == "table" and (name.endswith("_default") or day_of(name)))
+    return not (
+        kind == "table"
+        and (name.endswith("_default") or day_of(name) or name.startswith("trace_search"))
+    )
 
 
 def test_the_migrated_schema_equals_the_tables(empty_database_url: str) -> None:
@@ -75,12 +78,22 @@ def test_an_empty_database_is_refused_without_auto_migrate(empty_database_url: s
 
 
 def test_sqlite_is_made_and_migrated_on_opening(tmp_path) -> None:
-    url = f"sqlite:///{tmp_path / 'new' / 'monitor.db'}"
+    url = f"sqlite:///{tmp_path / 'monitor.db'}"
 
     with Store.open(StoreOptions(url=url, ballast_bytes=0)):
         pass
 
     assert migration.current(url) == migration.head()
+
+
+def test_a_missing_folder_is_named_and_not_made(tmp_path) -> None:
+    url = f"sqlite:///{tmp_path / 'mistyped' / 'monitor.db'}"
+
+    with pytest.raises(ConfigurationError, match=r"no folder .*mistyped"):
+        Store.open(StoreOptions(url=url))
+    with pytest.raises(ConfigurationError, match=r"no folder .*mistyped"):
+        migration.upgrade(url)
+    assert not (tmp_path / "mistyped").exists()
 
 
 def test_an_unreachable_server_is_named_without_its_password() -> None:

@@ -32,12 +32,16 @@ def burn_rate(sight: Sight) -> Finding:
             summary_zh=f"{sight.app} 已评判 {long.judged} 条,需要 {rule.min_judged} 条",
             notes=("few_judged",),
         )
-    short = sight.estimates.bad_count(sight.series(), short_window)
+    counts = (long.effective_bad, long.effective_judged)
+    if burn_gate(*counts, *counts, slo=slo, multiple=multiple).fires:
+        # By the same judge: `combined` may mean another one in so short a window.
+        short = sight.estimates.bad_count(sight.series(judge=long.judge), short_window)
+    else:
+        short = None  # whatever it holds, the rule does not fire
     gate = burn_gate(
-        long.effective_bad,
-        long.effective_judged,
-        short.effective_bad,
-        short.effective_judged,
+        *counts,
+        0.0 if short is None else short.effective_bad,
+        0.0 if short is None else short.effective_judged,
         slo=slo,
         multiple=multiple,
     )
@@ -52,18 +56,22 @@ def burn_rate(sight: Sight) -> Finding:
         upper=bounds.upper,
         baseline=gate.threshold,
         judged=long.judged,
-        baseline_judged=short.judged,
+        baseline_judged=0 if short is None else short.judged,
         summary=(
             f"{rule.metric} of {sight.app} burns {gate.burn_long:.3g} times its allowance of "
             f"{allowed} bad answers, limit {multiple:g} (bad share {shares}, 99.9% lower bound "
             f"{wording.share(gate.lower_bound)}; {long.judged} judged in "
-            f"{wording.span(rule.window_s)}, {short.judged} in {wording.span(short_s)})"
+            f"{wording.span(rule.window_s)}"
+            + ("" if short is None else f", {short.judged} in {wording.span(short_s)}")
+            + ")"
         ),
         summary_zh=(
             f"{sight.app} 的 {rule.metric} 以 {gate.burn_long:.3g} 倍速度消耗 {allowed} 的不良配额,"
             f"上限 {multiple:g} 倍(不良占比 {shares},99.9% 下界 "
             f"{wording.share(gate.lower_bound)};{wording.span_zh(rule.window_s)}内评判 "
-            f"{long.judged} 条,{wording.span_zh(short_s)}内 {short.judged} 条)"
+            f"{long.judged} 条"
+            + ("" if short is None else f",{wording.span_zh(short_s)}内 {short.judged} 条")
+            + ")"
         ),
         worst_traces=sight.worst_traces() if gate.fires else (),
     )

@@ -4,6 +4,10 @@ Source: reference/statistics.md 5. The clock ticks on judged traces; the alarm c
 mixture reaches A, and then the expected number of judged traces before the first false alarm is at
 least A, however they depend on one another. Nothing has to be stored: the detector restarts from
 rollups at the beginning of the rule's window, which can only make it slower, never wrong.
+
+Traces enter in the order in which their scores arrive: each look bets on what is new since the
+look before, late scores of earlier minutes included. The promise holds for that order as for any
+other that does not depend on the answers.
 """
 
 from __future__ import annotations
@@ -19,14 +23,19 @@ from rag_monitor.alerting.findings import wording
 from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.params import number, required
 from rag_monitor.domain.alert import AlertRule, Finding
-from rag_monitor.domain.window import Window
+from rag_monitor.domain.window import Series, Window
 from rag_monitor.statistics.detectors import Detector, DetectorState
 
 _MINUTE: Final = timedelta(minutes=1)
+_LATE: Final = timedelta(hours=1)
+"""How old a minute may be and still bring scores in; what comes later is not bet on."""
 _CLEAR_SHARE: Final = 0.1
 """An alarm is over when the detector has fallen to this share of A; then it starts from 0."""
 _CAP: Final = 100.0
 """Multiple of A beyond which the detector does not grow, so that it clears in finite time."""
+
+_Classes = Mapping[float, tuple[int, int]]
+"""Sampling probability to (judged, bad)."""
 
 
 @dataclass(slots=True)
@@ -41,15 +50,37 @@ class _Evidence:
     judged: int = 0
     bad: int = 0
 
-    def add(self, minute: datetime, count: BadCount, e_value: float) -> None:
-        """One minute."""
+    def add(self, minute: datetime, judged: int, bad: int, e_value: float) -> None:
+        """What one look found new in one minute."""
         self.log_e += math.log(max(e_value, 1e-300))
         if self.log_e <= 0.0:
             self.log_e, self.onset, self.judged, self.bad = 0.0, None, 0, 0
             return
         self.onset = self.onset or minute
-        self.judged += count.judged
-        self.bad += count.bad
+        self.judged += judged
+        self.bad += bad
+
+
+@dataclass(slots=True)
+class _Seen:
+    """One minute as it was when it was last looked at."""
+
+    judged: int = 0
+    bad: int = 0
+    bet_on: dict[float, tuple[int, int]] = field(default_factory=dict)
+    """What has entered the detector."""
+
+    def take(self, count: BadCount) -> dict[float, tuple[int, int]]:
+        """What is new; a bet that was made is not taken back when a score is withdrawn."""
+        self.judged, self.bad = count.judged, count.bad
+        fresh: dict[float, tuple[int, int]] = {}
+        for pi, (judged, bad) in count.classes.items():
+            old_judged, old_bad = self.bet_on.get(pi, (0, 0))
+            if judged > old_judged:
+                more = judged - old_judged
+                fresh[pi] = (more, min(more, max(0, bad - old_bad)))
+                self.bet_on[pi] = (judged, old_bad + fresh[pi][1])
+        return fresh
 
 
 @dataclass(slots=True)
@@ -57,8 +88,9 @@ class _Stream:
     """One detector and what it has seen so far."""
 
     rule: AlertRule
-    next: datetime
-    """Start of the first minute not yet seen."""
+    judge: str
+    upto: datetime
+    """End of the last look."""
     detector: Detector
     state: DetectorState
     pi_min: float = 1.0
@@ -68,6 +100,8 @@ class _Stream:
     """First minute with judged traces."""
     evidence: list[_Evidence] = field(default_factory=list)
     """Per bet."""
+    minutes: dict[datetime, _Seen] = field(default_factory=dict)
+    """The minutes that may still bring late scores."""
 
     def since_onset(self) -> _Evidence:
         """What the bet that answers best has gathered."""
@@ -81,19 +115,46 @@ class _Stream:
             return every
         if self.first is None or not self.judged:
             return None
-        elapsed = max(self.next - self.first, timedelta(hours=1))
+        elapsed = max(self.upto - self.first, timedelta(hours=1))
         return max(100.0, self.judged / (elapsed / timedelta(days=1)) * required(self.rule, "days"))
 
-    def see(self, minute: datetime, count: BadCount) -> None:
-        """One minute of judged traces."""
-        self.next = minute + _MINUTE
-        if not count.judged:
+    def look(self, sight: Sight, series: Series) -> None:
+        """Bet on what has arrived since the last look, oldest minute first."""
+        end = sight.window.end
+        oldest = _floor(end - _LATE)
+        for minute in list(self.minutes):  # oldest first, but for those that came late
+            if minute >= oldest:
+                break
+            del self.minutes[minute]
+        start = _floor(self.upto)
+        if self.minutes and self._late(sight, series, Window(min(self.minutes), end), start):
+            start = min(self.minutes)
+        if start < end:
+            for minute, count in sight.estimates.bad_counts(series, Window(start, end), _MINUTE):
+                if count.judged or minute in self.minutes:
+                    self.upto = min(end, minute + _MINUTE)
+                    self._see(minute, count, kept=minute >= oldest)
+        self.upto = end
+
+    def _late(self, sight: Sight, series: Series, known: Window, until: datetime) -> bool:
+        """Whether minutes before `until` differ from what was seen of them."""
+        if until <= known.start:
+            return False
+        now = sight.estimates.bad_count(series, Window(known.start, until))
+        seen = [item for minute, item in self.minutes.items() if minute < until]
+        return (now.judged, now.bad) != (sum(s.judged for s in seen), sum(s.bad for s in seen))
+
+    def _see(self, minute: datetime, count: BadCount, *, kept: bool) -> None:
+        seen = self.minutes.get(minute) or _Seen()
+        fresh = seen.take(count)
+        if kept:
+            self.minutes[minute] = seen
+        if not fresh:
             return
         self.first = self.first or minute
-        self.judged += count.judged
-        self.pi_min = min((self.pi_min, *count.classes))
+        self.pi_min = min((self.pi_min, *fresh))
         floor = number(self.rule, "pi_min") or self.pi_min
-        self._advance(minute, count, min((floor, *count.classes)))
+        self._bet(minute, fresh, min((floor, *fresh)))
         alarm_at = self.interval()
         if alarm_at is None:
             return
@@ -107,13 +168,14 @@ class _Stream:
             self.state = self.detector.start()
             self.evidence = [_Evidence() for _ in self.detector.bets]
 
-    def _advance(self, minute: datetime, count: BadCount, floor: float) -> None:
-        classes: Mapping[float, tuple[int, int]] = count.classes
-        self.state = self.detector.observe_batch(self.state, classes, pi_min=floor)
-        # From nothing and in one tick, the detector's values are the e-values themselves.
-        alone = self.detector.observe_batch(self.detector.start(), classes, pi_min=floor, ticks=1)
-        for gathered, e_value in zip(self.evidence, alone.values, strict=True):
-            gathered.add(minute, count, e_value)
+    def _bet(self, minute: datetime, fresh: _Classes, floor: float) -> None:
+        judged = sum(n for n, _ in fresh.values())
+        bad = sum(n for _, n in fresh.values())
+        self.judged += judged
+        e_values = self.detector.e_values(fresh, pi_min=floor)
+        self.state = self.detector.advance(self.state, e_values, judged)
+        for gathered, e_value in zip(self.evidence, e_values, strict=True):
+            gathered.add(minute, judged, bad, e_value)
 
 
 class ChangeDetectors:
@@ -125,13 +187,10 @@ class ChangeDetectors:
     def __call__(self, sight: Sight) -> Finding:
         """Advance to the end of the window and say whether the alarm stands."""
         rule = sight.rule
-        end = _floor(sight.window.end - timedelta(seconds=required(rule, "settle_s")))
-        stream = self._stream(sight, end)
-        if end > stream.next:
-            window = Window(stream.next, end)
-            for minute, count in sight.estimates.bad_counts(sight.series(), window, _MINUTE):
-                stream.see(minute, count)
-            stream.next = end
+        # One judge for the whole window: `combined` may mean another one in a few minutes.
+        judge = sight.estimates.bad_count(sight.series(), sight.window).judge
+        stream = self._stream(sight, judge)
+        stream.look(sight, sight.series(judge=judge))
         alarm_at = stream.interval()
         if alarm_at is None or stream.judged < rule.min_judged:
             return Finding(
@@ -141,17 +200,23 @@ class ChangeDetectors:
                 summary_zh=f"{sight.app} 已评判 {stream.judged} 条,需要 {rule.min_judged} 条",
                 notes=("few_judged",),
             )
-        return _finding(sight, stream, alarm_at, end)
+        return _finding(sight, stream, alarm_at, sight.window.end)
 
-    def _stream(self, sight: Sight, end: datetime) -> _Stream:
+    def _stream(self, sight: Sight, judge: str) -> _Stream:
         key = (sight.rule.project, sight.rule.name, sight.app)
-        start = _floor(sight.window.start)
+        start, end = _floor(sight.window.start), sight.window.end
         stream = self._streams.get(key)
-        if stream is None or stream.rule != sight.rule or not start <= stream.next <= end:
+        if (
+            stream is None
+            or stream.rule != sight.rule
+            or stream.judge != judge
+            or not start <= stream.upto <= end
+        ):
             detector = Detector(q=1.0 - required(sight.rule, "mu0"))
             stream = _Stream(
                 rule=sight.rule,
-                next=min(start, end),
+                judge=judge,
+                upto=start,
                 detector=detector,
                 state=detector.start(),
                 evidence=[_Evidence() for _ in detector.bets],

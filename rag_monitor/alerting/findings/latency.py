@@ -13,9 +13,7 @@ from rag_monitor.alerting.findings import wording
 from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
-from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
 from rag_monitor.domain.window import Window
-from rag_monitor.metrics.latency import histogram_percentile
 from rag_monitor.statistics.wilson import wilson_interval
 
 
@@ -67,12 +65,11 @@ def _quantile(sight: Sight, window: Window, quantile: float) -> _Quantile | None
         return None
     bounds = wilson_interval(quantile * summary.count, summary.count, required(rule, "confidence"))
     value, lower, upper = (
-        histogram_percentile(summary.histogram, LATENCY_BUCKETS_S, share)
-        for share in (quantile, bounds.lower, bounds.upper)
+        summary.quantile(share) for share in (quantile, bounds.lower, bounds.upper)
     )
     if value is None or lower is None or upper is None:
         return None
-    return _Quantile(value * 1000.0, lower * 1000.0, upper * 1000.0, summary.count)
+    return _Quantile(value, lower, upper, summary.count)
 
 
 def _finding(

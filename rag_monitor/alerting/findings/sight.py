@@ -23,13 +23,13 @@ class Sight:
     worst: int = 5
     """Traces to link."""
 
-    def series(self, release: str | None = None) -> Series:
-        """The rule's metric on this app, by the judge the rule names."""
+    def series(self, release: str | None = None, judge: str = "") -> Series:
+        """The rule's metric on this app, by the given judge or the one the rule names."""
         return Series(
             project=self.rule.project,
             app=self.app,
             metric=self.rule.metric or "",
-            judge=word(self.rule, "judge"),
+            judge=judge or word(self.rule, "judge"),
             release=release,
         )
 

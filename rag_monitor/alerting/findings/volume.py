@@ -16,7 +16,7 @@ def no_data(sight: Sight) -> Finding:
     """Active when an app that used to send sends too little.
 
     A rule that names its app expects it to send; under `*` an app that has been silent for longer
-    than `since_s` is forgotten.
+    than `since_s` is forgotten, and one whose traces were all imported never sent.
     """
     rule = sight.rule
     count = sum(sight.estimates.traces(rule.project, sight.app, sight.window).values())
@@ -24,7 +24,7 @@ def no_data(sight: Sight) -> Finding:
     if active and rule.app == "*" and count == 0:
         since = timedelta(seconds=required(rule, "since_s"))
         lookback = Window.ending(sight.window.end, max(since, sight.window.length))
-        active = any(sight.estimates.traces(rule.project, sight.app, lookback).values())
+        active = sight.estimates.live_traces(rule.project, sight.app, lookback) > 0
     return Finding(
         active=active,
         value=float(count),

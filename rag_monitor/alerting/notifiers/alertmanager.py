@@ -8,7 +8,8 @@ from datetime import timedelta
 from typing import Any
 
 from rag_monitor.alerting.messages import Language, alerts_url, compose, plain, summary_of
-from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options, encode, post
+from rag_monitor.alerting.notifiers.channel import HttpChannel
+from rag_monitor.alerting.notifiers.transport import HttpOptions, encode, post
 from rag_monitor.domain.alert import Notification
 
 _PATH = "/api/v2/alerts"
@@ -22,7 +23,7 @@ class AlertmanagerOptions(HttpOptions):
     """How long an alert stands there unless it is resolved; must be above every rule's repeat."""
 
 
-class AlertmanagerNotifier:
+class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
     """Posts the alerts; Alertmanager answers with an empty 200 or says what it refused."""
 
     max_batch = 100
@@ -34,10 +35,7 @@ class AlertmanagerNotifier:
         language: Language = "en",
         public_url: str | None = None,
     ) -> None:
-        check_options(options)
-        self._options = options
-        self._language = language
-        self._public_url = public_url
+        super().__init__(options, language=language, public_url=public_url)
         base = options.url.rstrip("/")
         self._url = base if base.endswith(_PATH) else base + _PATH
 

@@ -6,46 +6,30 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 from urllib.parse import urlencode
 
-from rag_monitor.alerting.messages import Language, compose
+from rag_monitor.alerting.messages import compose
+from rag_monitor.alerting.notifiers.channel import HttpChannel, SignedOptions
 from rag_monitor.alerting.notifiers.markup import inert
 from rag_monitor.alerting.notifiers.robot import as_markdown, check_code
-from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options, encode, post
+from rag_monitor.alerting.notifiers.transport import encode, post
 from rag_monitor.domain.alert import Notification
-from rag_monitor.domain.clock import Clock, SystemClock
 
 _MAX_BYTES: Final = 18_000
 _BUSY: Final = frozenset({130101, 410100})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DingTalkOptions(HttpOptions):
+class DingTalkOptions(SignedOptions):
     """The robot's URL with its access token, and its signing secret (`SEC…`)."""
 
-    secret: str = field(default="", repr=False)
 
-
-class DingTalkNotifier:
+class DingTalkNotifier(HttpChannel[DingTalkOptions]):
     """Posts markdown and asks to mention nobody."""
 
     max_batch = 30
-
-    def __init__(
-        self,
-        options: DingTalkOptions,
-        *,
-        language: Language = "en",
-        public_url: str | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        check_options(options)
-        self._options = options
-        self._language = language
-        self._public_url = public_url
-        self._clock = clock or SystemClock()
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless the code is 0."""

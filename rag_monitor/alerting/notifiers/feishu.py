@@ -6,45 +6,29 @@ import base64
 import hashlib
 import hmac
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, Final
 
-from rag_monitor.alerting.messages import Language, Message, compose
+from rag_monitor.alerting.messages import Message, compose
+from rag_monitor.alerting.notifiers.channel import HttpChannel, SignedOptions
 from rag_monitor.alerting.notifiers.markup import cut_bytes, inert
 from rag_monitor.alerting.notifiers.robot import check_code
-from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options, encode, post
+from rag_monitor.alerting.notifiers.transport import encode, post
 from rag_monitor.domain.alert import Notification
-from rag_monitor.domain.clock import Clock, SystemClock
 
 _BUSY: Final = frozenset({9499, 11232})
 _MAX_LINE_BYTES: Final = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeishuOptions(HttpOptions):
+class FeishuOptions(SignedOptions):
     """The robot's URL (open.feishu.cn or open.larksuite.com) and its signing secret."""
 
-    secret: str = field(default="", repr=False)
 
-
-class FeishuNotifier:
+class FeishuNotifier(HttpChannel[FeishuOptions]):
     """Posts rich text, whose `text` parts are not parsed; traced text is inert all the same."""
 
     max_batch = 30
-
-    def __init__(
-        self,
-        options: FeishuOptions,
-        *,
-        language: Language = "en",
-        public_url: str | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        check_options(options)
-        self._options = options
-        self._language = language
-        self._public_url = public_url
-        self._clock = clock or SystemClock()
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless the code is 0."""

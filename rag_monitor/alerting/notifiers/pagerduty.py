@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rag_monitor.alerting.messages import Language, compose, plain, summary_of
+from rag_monitor.alerting.messages import compose, plain, summary_of
+from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import (
     HttpOptions,
-    check_options,
     decode,
     encode,
     excerpt,
@@ -31,22 +31,10 @@ class PagerDutyOptions(HttpOptions):
     routing_key: str = field(repr=False)
 
 
-class PagerDutyNotifier:
+class PagerDutyNotifier(HttpChannel[PagerDutyOptions]):
     """Triggers and resolves incidents; the alert's id is the incident's key."""
 
     max_batch = 1
-
-    def __init__(
-        self,
-        options: PagerDutyOptions,
-        *,
-        language: Language = "en",
-        public_url: str | None = None,
-    ) -> None:
-        check_options(options)
-        self._options = options
-        self._language = language
-        self._public_url = public_url
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Send each event; raises DeliveryError unless PagerDuty says success."""

@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from rag_monitor.alerting.messages import Item, Language, compose, plain
+from rag_monitor.alerting.messages import Item, compose, plain
+from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.markup import inert
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import (
     HttpOptions,
-    check_options,
     encode,
     excerpt,
     post,
@@ -28,18 +28,10 @@ class SlackOptions(HttpOptions):
     """The webhook's URL."""
 
 
-class SlackNotifier:
+class SlackNotifier(HttpChannel[SlackOptions]):
     """Posts blocks; Slack answers with the word `ok`."""
 
     max_batch = 50
-
-    def __init__(
-        self, options: SlackOptions, *, language: Language = "en", public_url: str | None = None
-    ) -> None:
-        check_options(options)
-        self._options = options
-        self._language = language
-        self._public_url = public_url
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless Slack took it."""

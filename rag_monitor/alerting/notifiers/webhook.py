@@ -14,41 +14,25 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from rag_monitor.alerting.messages import Language, compose, summary_of, trace_url
+from rag_monitor.alerting.messages import compose, summary_of, trace_url
+from rag_monitor.alerting.notifiers.channel import HttpChannel, SignedOptions
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
-from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options, encode, post
+from rag_monitor.alerting.notifiers.transport import encode, post
 from rag_monitor.domain.alert import Notification
-from rag_monitor.domain.clock import Clock, SystemClock
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class WebhookOptions(HttpOptions):
+class WebhookOptions(SignedOptions):
     """Where to post, and with what."""
 
-    secret: str = field(default="", repr=False)
-    """Shared with the receiver; without one the message is not signed."""
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     """Further request headers, such as an Authorization."""
 
 
-class WebhookNotifier:
+class WebhookNotifier(HttpChannel[WebhookOptions]):
     """Posts the alerts as data; any 2xx means taken, unless the body says otherwise."""
 
     max_batch = 50
-
-    def __init__(
-        self,
-        options: WebhookOptions,
-        *,
-        language: Language = "en",
-        public_url: str | None = None,
-        clock: Clock | None = None,
-    ) -> None:
-        check_options(options)
-        self._options = options
-        self._language = language
-        self._public_url = public_url
-        self._clock = clock or SystemClock()
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless the receiver took it."""

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.alerting.messages import Language, compose
+from rag_monitor.alerting.messages import compose
+from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.robot import as_markdown, check_code
-from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options, encode, post
+from rag_monitor.alerting.notifiers.transport import HttpOptions, encode, post
 from rag_monitor.domain.alert import Notification
 
 _MAX_BYTES: Final = 4096
@@ -21,18 +22,10 @@ class WeComOptions(HttpOptions):
     """The robot's URL with its key."""
 
 
-class WeComNotifier:
+class WeComNotifier(HttpChannel[WeComOptions]):
     """Posts markdown of at most 4096 bytes, so few alerts a message."""
 
     max_batch = 12
-
-    def __init__(
-        self, options: WeComOptions, *, language: Language = "en", public_url: str | None = None
-    ) -> None:
-        check_options(options)
-        self._options = options
-        self._language = language
-        self._public_url = public_url
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless the code is 0."""

@@ -9,25 +9,41 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.embedded.judge import EmbeddedJudge, EmbeddedOptions
+from rag_monitor.judges.embedded.judge import FULL, LEXICAL, EmbeddedJudge, EmbeddedOptions
 
-__all__ = ["EmbeddedJudge", "EmbeddedOptions", "create"]
+__all__ = ["EmbeddedJudge", "EmbeddedOptions", "create", "create_lexical"]
 
 
 def create(options: Mapping[str, Any]) -> EmbeddedJudge:
     """A judge from the table `[judges.embedded]`.
 
     Raises:
-        ConfigurationError: A setting is unknown or has the wrong type.
+        ConfigurationError: A setting is unknown, has the wrong type or names a file that cannot be
+            used.
     """
+    return _create(options, FULL)
+
+
+def create_lexical(options: Mapping[str, Any]) -> EmbeddedJudge:
+    """The variant without an encoder, from the table `[judges.embedded-lexical]`.
+
+    Raises:
+        ConfigurationError: As `create`, or an encoder is named.
+    """
+    if options.get("encoder"):
+        raise ConfigurationError(f"[judges.{LEXICAL}] takes no encoder; name it in [judges.{FULL}]")
+    return _create(options, LEXICAL)
+
+
+def _create(options: Mapping[str, Any], name: str) -> EmbeddedJudge:
     known = [field.name for field in fields(EmbeddedOptions)]
-    for name in options:
-        if name not in known:
+    for option in options:
+        if option not in known:
             raise ConfigurationError(
-                f"[judges.embedded] has no setting {name!r}; known: {', '.join(known)}"
+                f"[judges.{name}] has no setting {option!r}; known: {', '.join(known)}"
             )
     try:
         return EmbeddedJudge(TypeAdapter(EmbeddedOptions).validate_python(dict(options)))
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        raise ConfigurationError(f"[judges.embedded] {first['loc']}: {first['msg']}") from None
+        raise ConfigurationError(f"[judges.{name}] {first['loc']}: {first['msg']}") from None

@@ -13,7 +13,8 @@ from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity
-from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, absolutes
+from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, undoes
+from rag_monitor.language.strength import absolutes, causes, counts, hedges, times
 from rag_monitor.language.tokens import is_han, stem, term_set
 
 
@@ -37,8 +38,15 @@ class Findings:
     negation: int = 0
     """1 when claim and best evidence differ in negation."""
     opposites: int = 0
+    reversed: int = 0
+    """1 when the claim is a sentence of the passages turned into its contrary."""
     absolutes: int = 0
-    """Words without exception (all, only, 所有, 一定) that no passage and no question holds."""
+    """English words without exception (all, only) that no passage and no question holds."""
+    more: float = 0.0
+    """Log of as how many claims a Chinese claim counts: absolutes, causes, times, counts and
+    denials that the passages do not hold make it more than one, hedges less."""
+    subject_missing: int = 0
+    """1 when the word a claim of a few words opens with stands in no passage and no question."""
     substituted: int = 0
     """1 when the claim is its best sentence with something else in one place."""
     facts: int = 0
@@ -50,6 +58,9 @@ _MOST_FACTS: Final = 24
 _MOST_OPERANDS: Final = 48
 """Numbers of an answer that another may be derived from."""
 
+_SHORT: Final = 8
+"""Content words of a claim short enough to take the first of them for its subject."""
+
 
 def check(claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece) -> Findings:
     """Run every check of `claim` against the passages, with `best` its best sentence."""
@@ -57,6 +68,9 @@ def check(claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece) -
     _check_dates(findings, claim, evidence, best)
     _check_numbers(findings, claim, evidence, best, answer)
     _check_names(findings, claim, evidence)
+    _check_strength(findings, claim, evidence, best)
+    if 1 < len(claim.content) <= _SHORT and not is_han(claim.content[0]):
+        findings.subject_missing = int(claim.content[0] not in evidence.known)
     if best is not None:
         _check_polarity(findings, claim, evidence, best)
     return findings
@@ -161,24 +175,89 @@ def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
             findings.quotes_missing += 1
 
 
+def _check_strength(
+    findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None
+) -> None:
+    if claim.folded.isascii():
+        findings.absolutes = _unknown(absolutes(claim.folded), evidence)
+        return
+    findings.more = sum(
+        weight * min(2, _unknown(words(claim.folded), evidence)) for words, weight in _ADDS
+    )
+    if claim.denied.heads and not (best and best.denied.heads):
+        findings.more += _DENIAL_ADDS
+
+
 def _check_polarity(findings: Findings, claim: Piece, evidence: Evidence, best: Piece) -> None:
-    findings.absolutes = sum(
-        word not in evidence.joined and word not in evidence.question.folded
-        for word in absolutes(claim.folded)
+    findings.negation, findings.opposites = _contrary(claim, best)
+    if not (findings.negation or findings.opposites):
+        return
+    if any(
+        piece is not best and _repeats(claim, piece) and _contrary(claim, piece) == (0, 0)
+        for piece in evidence.sentences
+    ):
+        findings.negation = findings.opposites = 0
+    else:
+        findings.reversed = int(_repeats(claim, best))
+
+
+_ADDS: Final = (
+    (absolutes, 0.8), (hedges, -0.5), (causes, 0.6), (times, 0.4), (counts, 0.3),
+)  # fmt: skip
+"""Kind of words, and what each that stands in no passage adds; chosen by hand, not learnt."""
+_DENIAL_ADDS: Final = 0.5
+
+
+def _unknown(words: frozenset[str], evidence: Evidence) -> int:
+    """How many of `words` neither the passages nor the question hold."""
+    asked = evidence.question.folded
+    return sum(word not in evidence.joined and word not in asked for word in words)
+
+
+def _contrary(claim: Piece, other: Piece) -> tuple[int, int]:
+    """Whether two sentences differ in negation, and how many opposites they hold."""
+    denied, known = claim.denied, other.denied
+    negation = int(
+        any(_once(claim, h) and _states(other, h) for h in denied.heads - known.reach)
+        or any(_once(other, h) and _states(claim, h) for h in known.heads - denied.reach)
     )
-    denied, known = claim.denied, best.denied
-    findings.negation = int(
-        any(_states(best, head) for head in denied - known)
-        or any(_states(claim, head) for head in known - denied)
-    )
-    near = best.terms | best.token_set
+    near = other.terms | other.token_set
     own = claim.token_set
+    opposites = 0
     for token in _OPPOSED & own - near:
         others = OPPOSITES[token]
-        if any(other in near and other not in own for other in others):
-            findings.opposites += 1
-    if not claim.folded.isascii():
-        findings.opposites += _han_opposites(claim, best.folded)
+        opposites += any(word in near and word not in own for word in others)
+    if claim.folded.isascii():
+        opposites += "non" not in own and any(undoes(token, near - own) for token in own - near)
+    else:
+        opposites += _han_opposites(claim, other.folded)
+    return negation, opposites
+
+
+_DENIALS: Final = frozenset("不没无未别非勿莫否禁止得可能以需要须必应当允许准予严概谢绝拒")
+_REPEATED: Final = 0.85
+"""Share of a claim's words, those of denying and permitting aside, that repeat a sentence."""
+_FEWEST_REPEATED: Final = 2
+"""A lone word in common is no statement repeated."""
+
+
+def _repeats(claim: Piece, other: Piece) -> bool:
+    """Whether a sentence holds nearly every word of a claim, whatever it says of them."""
+    own = [
+        token
+        for token in claim.content
+        if token in other.token_set
+        or not (token in _DENIALS or token in _OPPOSED or undoes(token, other.token_set))
+    ]
+    if len(own) < _FEWEST_REPEATED or len(other.tokens) > 3 * len(claim.tokens) + 6:
+        return False
+    return sum([token in other.token_set for token in own]) >= _REPEATED * len(own)
+
+
+def _once(piece: Piece, head: str) -> bool:
+    """Whether a piece holds `head` no more than once: else it may deny it and state it."""
+    places = piece.folded if is_han(head[0]) else piece.tokens
+    return places.count(head) <= 1
 
 
 def _states(piece: Piece, head: str) -> bool:

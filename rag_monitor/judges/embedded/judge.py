@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from rag_monitor.domain.judgement import (
     Aspect,
@@ -17,16 +17,26 @@ from rag_monitor.domain.judgement import (
     JudgeUsage,
     Verdict,
 )
+from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.calibration import Calibration, read_calibration
 from rag_monitor.judges.embedded import addressed, passages
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence, look_up_all
 from rag_monitor.judges.embedded.grade import grade, noncommittal
-from rag_monitor.judges.embedded.model import ClaimVerdict, Model, shipped
+from rag_monitor.judges.embedded.model import ClaimVerdict, Model, read_model, shipped
+from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.pieces import PassageCache
 from rag_monitor.language.claims import AnswerParts, take_apart
 from rag_monitor.language.script import count_han
 from rag_monitor.language.sentences import Span
+
+if TYPE_CHECKING:
+    from rag_monitor.judges.embedded.encoder import Encoder, Reading
+
+Given = TypeVar("Given")
+Found = TypeVar("Found")
+FULL: Final = "embedded"
+LEXICAL: Final = "embedded-lexical"
 
 ASPECTS: Final = frozenset(
     {
@@ -43,7 +53,7 @@ ASPECTS: Final = frozenset(
 """What the embedded judge answers; it regenerates no questions and writes no text."""
 
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "2"
+FEATURES_VERSION: Final = "3"
 """Grows when the same text and weights score otherwise than before."""
 
 
@@ -62,6 +72,15 @@ class EmbeddedOptions:
     """Flag `answer_supported` below this instead of the shipped threshold."""
     passage_cache_chars: int = 2_000_000
     """Passages kept indexed, in characters, because traffic recalls the same ones; 0: none."""
+    weights: str = ""
+    """Path of a file `rag-monitor distil` wrote; empty: the shipped weights."""
+    encoder: str = ""
+    """Folder of an ONNX encoder (`encoder.py` says what is in it) that `weights` were learnt with;
+    empty: lexical evidence alone."""
+    encoder_threads: int = 1
+    """Threads one batch may take; more help only while the machine is idle."""
+    encoder_window: int = 512
+    """Tokens of one trace that the encoder reads; the most doubtful statements go first."""
     calibration: str = ""
     """Path of a file `rag-monitor calibrate` wrote; its version becomes part of the identity."""
 
@@ -78,8 +97,14 @@ class _Case:
     coverage: float
     verdicts: list[Verdict] = field(default_factory=list)
     missing: dict[Aspect, str] = field(default_factory=dict)
+    unsupported: str | None = None
+    """Why nothing can be supported; None when it can."""
     claims: list[ClaimEvidence] = field(default_factory=list)
+    read: dict[int, float] = field(default_factory=dict)
+    """What the encoder said of each claim it read."""
     settled: list[ClaimVerdict] = field(default_factory=list)
+    seconds: float = 0.0
+    """Time spent on this request so far."""
 
     def asks(self, *aspects: Aspect) -> bool:
         """Whether any of `aspects` was asked."""
@@ -87,29 +112,39 @@ class _Case:
 
 
 class EmbeddedJudge:
-    """Judges every trace on CPU; the lexical variant.
+    """Judges every trace on CPU, by lexical evidence and, where one is given, an encoder.
 
     Thread-safe: holds its weights and the passages seen last.
     """
 
     def __init__(
-        self, options: EmbeddedOptions | None = None, *, model: Model | None = None
+        self,
+        options: EmbeddedOptions | None = None,
+        *,
+        model: Model | None = None,
+        encoder: Encoder | None = None,
     ) -> None:
         self._options = options or EmbeddedOptions()
-        self._model = model or shipped()
+        self._model = model or _weights(self._options)
+        self._encoder = encoder or _encoder(self._options)
+        if self._model.encoder != (self._encoder.version if self._encoder else ""):
+            raise ConfigurationError(_mismatch(self._model, self._encoder))
         self._passage_cache = PassageCache(self._options.passage_cache_chars)
-        shipped_identity = JudgeIdentity(
-            name="embedded-lexical",
-            model=f"lexical-{FEATURES_VERSION}",
+        kind = f"lexical-{FEATURES_VERSION}"
+        own = JudgeIdentity(
+            name=FULL if self._encoder else LEXICAL,
+            model=f"{kind}+{self._encoder.version}" if self._encoder else kind,
             prompts=self._model.digest,
-            calibration=f"shipped-{self._model.version}",
+            calibration=self._model.version
+            if self._options.weights
+            else f"shipped-{self._model.version}",
         )
-        self._identity = shipped_identity
+        self._identity = own
         self._calibration: Calibration | None = None
         if self._options.calibration:
             path = Path(self._options.calibration)
-            self._calibration = read_calibration(path, str(shipped_identity))
-            self._identity = replace(shipped_identity, calibration=self._calibration.version)
+            self._calibration = read_calibration(path, str(own))
+            self._identity = replace(own, calibration=self._calibration.version)
 
     @property
     def identity(self) -> JudgeIdentity:
@@ -133,33 +168,91 @@ class EmbeddedJudge:
         """Nothing to release."""
 
     def _judge_batch(self, requests: Sequence[JudgeRequest]) -> list[Judgement | Exception]:
+        """Look everything up, let the encoder read all traces in one go, and settle each."""
         results: list[Judgement | Exception] = []
-        for request in requests:
-            try:
-                results.append(self.judge_one(request))
-            except Exception as error:  # noqa: BLE001 - failures are values here, one must not spoil the batch
-                results.append(error)
+        opened: list[_Case | Exception] = [self._guarded(self._look_up, r) for r in requests]
+        self._read([case for case in opened if isinstance(case, _Case)])
+        for case in opened:
+            if isinstance(case, _Case):
+                results.append(self._guarded(self._settle, case))
+            else:
+                results.append(case)
         return results
+
+    @staticmethod
+    def _guarded(step: Callable[[Given], Found], given: Given) -> Found | Exception:
+        try:
+            return step(given)
+        except Exception as error:  # noqa: BLE001 - failures are values here, one must not spoil the batch
+            return error
 
     def judge_one(self, request: JudgeRequest) -> Judgement:
         """Judge one trace here and now."""
+        case = self._look_up(request)
+        self._read([case])
+        return self._settle(case)
+
+    def _look_up(self, request: JudgeRequest) -> _Case:
+        """Everything that is known of a request without the encoder."""
         started = time.perf_counter()
         case = self._open(request)
         for aspect in request.aspects - ASPECTS:
             case.missing[aspect] = "unsupported_aspect"
+        spans = _spans(case)
+        case.unsupported = _why_no_support(case, spans)
+        if not case.unsupported:
+            case.claims = look_up_all(spans, case.evidence, case.answer)
+        case.seconds = time.perf_counter() - started
+        return case
+
+    def _read(self, cases: Sequence[_Case]) -> None:
+        """Let the encoder read the claims of several traces, each within its window."""
+        if self._encoder is None:
+            return
+        started = time.perf_counter()
+        chosen = [
+            (case, number, pair)
+            for case in cases
+            for number, pair in self._readings(case, self._encoder)
+        ]
+        found = self._encoder.doubts([pair for *_, pair in chosen])
+        for (case, number, _), doubt in zip(chosen, found, strict=True):
+            case.read[number] = doubt
+        for case in cases:
+            case.seconds += (time.perf_counter() - started) / len(cases)
+
+    def _readings(self, case: _Case, encoder: Encoder) -> Iterator[tuple[int, Reading]]:
+        """Which claims of a trace the encoder reads: the least certain ones that fit its window."""
+        asked = [
+            number
+            for number, claim in enumerate(case.claims)
+            if self._model.weights(claim.span.text).encoder and claim.passage is not None
+        ]
+        pairs = {number: reading(case.claims[number].piece, case.evidence) for number in asked}
+        sizes = dict(zip(pairs, encoder.sizes(list(pairs.values())), strict=True))
+        asked.sort(key=lambda n: abs(self._model.claim(case.claims[n]).doubt))
+        left = self._options.encoder_window
+        for number in asked:
+            if sizes[number] <= left:
+                left -= sizes[number]
+                yield number, pairs[number]
+
+    def _settle(self, case: _Case) -> Judgement:
+        """The judgement on a request that was looked up and read."""
+        started = time.perf_counter()
         self._support(case)
         self._passages(case)
         self._coverage(case)
         self._manner(case)
         return Judgement(
             identity=self._identity,
-            verdicts=tuple(v for v in case.verdicts if v.aspect in request.aspects),
+            verdicts=tuple(v for v in case.verdicts if v.aspect in case.request.aspects),
             missing=case.missing,
             refusal=case.parts.declines,
             suspect=_suspect(case),
             threshold=self._threshold(case),
             coverage=case.coverage,
-            usage=JudgeUsage(calls=1, seconds=time.perf_counter() - started),
+            usage=JudgeUsage(calls=1, seconds=case.seconds + time.perf_counter() - started),
         )
 
     def _threshold(self, case: _Case) -> float:
@@ -198,18 +291,15 @@ class EmbeddedJudge:
 
     def _support(self, case: _Case) -> None:
         asked = [a for a in (Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED) if case.asks(a)]
-        spans = _spans(case)
-        reason = _why_no_support(case, spans)
-        if reason:
-            case.missing.update(dict.fromkeys(asked, reason))
+        if case.unsupported:
+            case.missing.update(dict.fromkeys(asked, case.unsupported))
             return
-        case.claims = look_up_all(spans, case.evidence, case.answer)
         empty = not any(passage.sentences for passage in case.evidence.passages)
         case.settled = [
             ClaimVerdict(_HOPELESS, _HOPELESS, 0.0, "no_contexts")
             if empty
-            else self._model.claim(claim)
-            for claim in case.claims
+            else self._model.claim(claim, case.read.get(number, 0.0))
+            for number, claim in enumerate(case.claims)
         ]
         for index, (claim, verdict) in enumerate(zip(case.claims, case.settled, strict=True)):
             case.verdicts.append(
@@ -225,18 +315,18 @@ class EmbeddedJudge:
                     reason=verdict.reason,
                 )
             )
-        probability, raw = self._model.answer([v.for_answer for v in case.settled], case.answer)
+        probability, raw = self._model.answer(case.settled, case.answer)
         if self._calibration is not None:
             probability = self._calibration.apply(probability)
-        worst = min(range(len(spans)), key=lambda i: case.settled[i].probability)
+        worst = min(range(len(case.claims)), key=lambda i: case.settled[i].probability)
         case.verdicts.append(
             Verdict(
                 aspect=Aspect.ANSWER_SUPPORTED,
                 probability=0.0 if empty else probability,
                 raw=-raw,
-                text=spans[worst].text,
-                start=spans[worst].start,
-                end=spans[worst].end,
+                text=case.claims[worst].span.text,
+                start=case.claims[worst].span.start,
+                end=case.claims[worst].span.end,
                 evidence=case.claims[worst].passage,
                 reason=case.settled[worst].reason,
             )
@@ -304,6 +394,27 @@ class EmbeddedJudge:
         mean = sum(supported) / len(supported) if supported else 0.0
         value = grade(case.evidence, case.answer, case.parts, mean)
         case.verdicts.append(Verdict(aspect=Aspect.GRADE, probability=value, raw=value))
+
+
+def _weights(options: EmbeddedOptions) -> Model:
+    return read_model(Path(options.weights)) if options.weights else shipped()
+
+
+def _encoder(options: EmbeddedOptions) -> Encoder | None:
+    if not options.encoder:
+        return None
+    from rag_monitor.judges.embedded.encoder import load_encoder
+
+    return load_encoder(Path(options.encoder), options.encoder_threads)
+
+
+def _mismatch(model: Model, encoder: Encoder | None) -> str:
+    learn = "learn weights for it with: rag-monitor distil ROWS --encoder FOLDER"
+    if not model.encoder and encoder is not None:
+        return f"the weights know no encoder, but encoder {encoder.version} is configured; {learn}"
+    if encoder is None:
+        return f"the weights were learnt with encoder {model.encoder}; name its folder as `encoder`"
+    return f"the weights were learnt with encoder {model.encoder}, not {encoder.version}; {learn}"
 
 
 _HOPELESS: Final = 6.0

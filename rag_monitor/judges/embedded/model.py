@@ -12,9 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from math import exp, log, log1p
+from math import exp, expm1, log, log1p
+from pathlib import Path
 from typing import Any, Final
 
+from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
 from rag_monitor.language.script import has_han
 
@@ -24,6 +26,12 @@ _NOTHING_FOUND: Final = 0.8
 however short it is."""
 _NOTHING_ADDS: Final = (4.0, 2.0)
 """What that adds to the doubt of the claim, and of the answer."""
+_BASELESS: Final = 0.95
+"""A claim of which so much stands nowhere is baseless, as is one that only talks to the judge."""
+_BASELESS_ADDS: Final = 4.0
+"""What a baseless claim adds to the doubt of a short answer; in a long one it may be chatter."""
+_NO_SUBJECT_ADDS: Final = 1.5
+"""What a subject of which no passage speaks adds to the doubt of the claim, not of the answer."""
 _ABSOLUTE_ADDS: Final = 0.5
 """What each word without exception adds: such a claim needs more than the passages gave."""
 _EMPTY: Final = 8.0
@@ -53,6 +61,8 @@ class Weights:
     """What the log number of claims, `COUNTED` at most, adds to the total doubt; not positive."""
     threshold: float
     """`answer_supported` below this is flagged."""
+    encoder: float = 0.0
+    """Weight of the encoder's log-odds of doubt; not negative. 0: it is not asked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +76,8 @@ class ClaimVerdict:
     probability: float
     """Calibrated probability that they do."""
     reason: str
+    baseless: bool = False
+    """Whether it rests on nothing at all."""
 
 
 class Model:
@@ -78,11 +90,13 @@ class Model:
                 "the weights were learnt on other features; run benchmarks/embedded_judge/train.py"
             )
         self.version: str = data["version"]
+        self.encoder: str = data.get("encoder", "")
+        """Version of the encoder the weights were learnt with; empty: none."""
         self.digest = hashlib.sha256(packed).hexdigest()[:12]
         self._weights = {
             language: Weights(
-                claim=tuple(w["claim"]),
-                **{name: w[name] for name in Weights.__slots__ if name != "claim"},
+                claim=tuple(map(float, w["claim"])),
+                **{name: w[name] for name in Weights.__slots__ if name != "claim" and name in w},
             )
             for language, w in data["languages"].items()
         }
@@ -91,25 +105,39 @@ class Model:
         """The weights for the language of `text`."""
         return self._weights["zh" if has_han(text) else "en"]
 
-    def claim(self, found: ClaimEvidence) -> ClaimVerdict:
-        """Judge one claim."""
-        weights = self.weights(found.span.text)
-        doubt = weights.bias
-        for value, weight in zip(found.features, weights.claim, strict=True):
-            doubt += value * weight
-        doubt, for_answer, reason = settle(found, doubt)
-        probability = 1 - sigmoid(weights.slope * doubt + weights.shift)
-        return ClaimVerdict(doubt, for_answer, probability, reason)
+    def of_language(self, language: str) -> Weights:
+        """The weights of `en` or `zh`."""
+        return self._weights[language]
 
-    def answer(self, doubts: Sequence[float], text: str) -> tuple[float, float]:
-        """Probability that no claim is unsupported, and the raw number behind it.
+    def claim(self, found: ClaimEvidence, read: float = 0.0) -> ClaimVerdict:
+        """Judge one claim; `read` is the encoder's log-odds of doubt, 0 where it was not asked."""
+        return judge_claim(found, read, self.weights(found.span.text))
 
-        The raw number is the log of the summed doubt, less a part of what sheer length adds to
-        it: one bad claim is enough, and many slightly doubtful ones add up.
-        """
+    def answer(self, verdicts: Sequence[ClaimVerdict], text: str) -> tuple[float, float]:
+        """Probability that no claim is unsupported, and the raw number behind it."""
         weights = self.weights(text)
-        raw = total_doubt(doubts) + weights.count_slope * log(min(COUNTED, len(doubts)))
+        raw = answer_doubt(verdicts, weights)
         return 1 - sigmoid(weights.answer_slope * raw + weights.answer_shift), raw
+
+
+def judge_claim(found: ClaimEvidence, read: float, weights: Weights) -> ClaimVerdict:
+    """Judge one claim by the weights of its language."""
+    doubt = weights.bias + weights.encoder * read
+    for value, weight in zip(found.features, weights.claim, strict=True):
+        doubt += value * weight
+    doubt, for_answer, reason = settle(found, doubt)
+    probability = 1 - sigmoid(weights.slope * doubt + weights.shift)
+    return ClaimVerdict(doubt, for_answer, probability, reason, _baseless(found, reason))
+
+
+def answer_doubt(verdicts: Sequence[ClaimVerdict], weights: Weights) -> float:
+    """The log of an answer's summed doubt, less a part of what sheer length adds to it.
+
+    One bad claim is enough, and many slightly doubtful ones add up.
+    """
+    short = len(verdicts) <= COUNTED
+    doubts = [v.for_answer + _BASELESS_ADDS * (short and v.baseless) for v in verdicts]
+    return total_doubt(doubts) + weights.count_slope * log(min(COUNTED, len(doubts)))
 
 
 def total_doubt(doubts: Sequence[float]) -> float:
@@ -122,6 +150,7 @@ _FLOORS: Final = (
     ("units_changed", 1.7, 1.2, 0.4, "unit_mismatch"),
     ("dates_missing", 1.8, 1.3, 0.2, "date_mismatch"),
     ("names_missing", 1.8, 0.9, 0.25, "name_not_found"),
+    ("reversed", 2.6, 2.4, 0.2, "contradiction"),
     ("negation", 1.7, 0.7, 0.6, "negation"),
     ("opposites", 1.7, 1.0, 0.6, "opposite"),
     ("substituted", 1.6, -9.0, 0.0, "changed_word"),
@@ -141,8 +170,9 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
     idle = _says_nothing(found, doubt)
     if idle is not None:
         return idle
-    doubt += _ABSOLUTE_ADDS * min(2, found.findings.absolutes)
-    for_claim = for_answer = doubt
+    doubt = _strengthened(found, doubt)
+    for_claim = doubt + _NO_SUBJECT_ADDS * found.findings.subject_missing
+    for_answer = doubt
     reason, highest = "", -_LIMIT
     for finding, claim_floor, answer_floor, needed, name in _FLOORS:
         if getattr(found.findings, finding) and found.covered >= needed:
@@ -157,13 +187,24 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
     if found.findings.numbers_derived and found.features[0] < 0.5:
         return min(doubt, -3.4), min(doubt, -3.4), "derived_number"
     if found.features[0] >= _NOTHING_FOUND:
-        nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
-        size = min(1.0, len(found.piece.tokens) / _FULL_CLAIM)
-        if found.findings.numbers_missing or len(found.piece.tokens) == 1:
-            size = 1.0
-        for_claim += _NOTHING_ADDS[0] * nothing * size
-        return for_claim, for_answer + _NOTHING_ADDS[1] * nothing, "not_covered"
-    return doubt, doubt, "supported" if doubt < 0 else "not_covered"
+        claim_adds, answer_adds = _nothing_found(found)
+        return for_claim + claim_adds, for_answer + answer_adds, "not_covered"
+    return for_claim, for_answer, "supported" if for_claim < 0 else "not_covered"
+
+
+def _nothing_found(found: ClaimEvidence) -> tuple[float, float]:
+    """What a claim of which little was found adds to its own doubt and to the answer's."""
+    nothing = (found.features[0] - _NOTHING_FOUND) / (1 - _NOTHING_FOUND)
+    size = min(1.0, len(found.piece.tokens) / _FULL_CLAIM)
+    if found.findings.numbers_missing or len(found.piece.tokens) == 1:
+        size = 1.0
+    return _NOTHING_ADDS[0] * nothing * size, _NOTHING_ADDS[1] * nothing
+
+
+def _strengthened(found: ClaimEvidence, doubt: float) -> float:
+    """The doubt of a claim by how much it claims: all, never, a cause, or only perhaps."""
+    doubt += _ABSOLUTE_ADDS * min(2, found.findings.absolutes)
+    return _as_claims(doubt, found.findings.more) if found.findings.more else doubt
 
 
 def _says_nothing(found: ClaimEvidence, doubt: float) -> tuple[float, float, str] | None:
@@ -175,6 +216,22 @@ def _says_nothing(found: ClaimEvidence, doubt: float) -> tuple[float, float, str
     if found.piece.addressed and not beside:
         return max(doubt, _EMPTY), doubt + _NOTHING_ADDS[1], "injection_plea"
     return None
+
+
+def _as_claims(doubt: float, more: float) -> float:
+    """The doubt of a claim that counts as e^more claims of this doubt, all of which must hold."""
+    held = softplus(doubt) * exp(more)
+    return held if held > _LIMIT else log(max(1e-12, expm1(held)))
+
+
+def _baseless(found: ClaimEvidence, reason: str) -> bool:
+    """Whether an English claim rests on nothing: hardly a word of it, or a mere plea.
+
+    Chinese says the same in other characters too often for this to tell.
+    """
+    if not found.piece.folded.isascii():
+        return False
+    return found.features[0] >= _BASELESS or reason == "injection_plea"
 
 
 def softplus(value: float) -> float:
@@ -191,6 +248,23 @@ def softplus_max(a: float, b: float) -> float:
 def sigmoid(value: float) -> float:
     """1 / (1 + e^-value), without overflow."""
     return 1 / (1 + exp(-max(-_LIMIT, min(_LIMIT, value))))
+
+
+def read_model(path: Path) -> Model:
+    """The weights in a file, as `rag-monitor distil` writes it.
+
+    Raises:
+        ConfigurationError: The file is missing or cannot be used.
+    """
+    try:
+        return Model(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationError(f"weights {path}: {error.strerror}") from None
+    except (ValueError, KeyError, TypeError) as error:
+        raise ConfigurationError(
+            f"weights {path} cannot be used ({type(error).__name__}: {error}); "
+            f"learn them anew with: rag-monitor distil ROWS --output {path}"
+        ) from None
 
 
 @cache

@@ -13,7 +13,7 @@ from rag_monitor.judges.embedded.addressed import addresses_judge
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity, find_quantities
-from rag_monitor.language.polarity import may_negate, negated_heads
+from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_negate
 from rag_monitor.language.sentences import split_sentences
 from rag_monitor.language.tokens import GRAMMAR, term_set, tokenise
 
@@ -51,11 +51,11 @@ class Piece:
         return term_set(self.tokens, han=not self.folded.isascii())
 
     @cached_property
-    def denied(self) -> frozenset[str]:
-        """Heads that a negation precedes."""
+    def denied(self) -> Denials:
+        """What its negations deny."""
         if not may_negate(self.folded, self.token_set):
-            return frozenset()
-        return negated_heads(self.folded)
+            return NOTHING_DENIED
+        return denials(self.folded)
 
     @cached_property
     def addressed(self) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from rag_monitor.domain.judgement import (
@@ -19,8 +19,8 @@ from rag_monitor.domain.judgement import (
 from rag_monitor.domain.ports import Embedder
 from rag_monitor.errors import JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
 from rag_monitor.judges.evidence import gather
-from rag_monitor.judges.hardening import clean, suspicion
-from rag_monitor.judges.limits import Deadline, Limits
+from rag_monitor.judges.hardening import clean
+from rag_monitor.judges.limits import Deadline, Limits, OnlyThisRequest
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.form import MAX_INFERRED, Answers
 from rag_monitor.judges.openai_compatible.lists import ListWriter
@@ -33,6 +33,7 @@ from rag_monitor.judges.openai_compatible.transport import (
     RequestRefused,
 )
 from rag_monitor.judges.openai_compatible.ways import WayFinder
+from rag_monitor.judges.pleas import suspicion
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of
 from rag_monitor.judges.similarity import cosines
@@ -122,24 +123,26 @@ class Inquirer:
     async def _form_or_halves(
         self, inquiry: _Inquiry, questions: Sequence[Question], lists: Sequence[str]
     ) -> Answers:
-        """One form; when no reply to it is usable, two smaller ones, each asked once."""
-        try:
+        """One form; two smaller ones when no reply to it is usable, or the server breaks over it.
+
+        A half that fails leaves its verdicts open.
+        """
+        halves = _halves(questions)
+        if not all(halves):
             return await self._form(inquiry, questions, lists)
+        whole = replace(inquiry, deadline=replace(inquiry.deadline, divisible=True))
+        try:
+            return await self._form(whole, questions, lists)
         except RequestRefused:
             raise
-        except JudgeOutputInvalid:
-            halves = _halves(questions)
-            if not all(halves):
-                raise
-            answers = Answers()
-            for half, wanted in zip(halves, ((), lists), strict=True):
-                try:
-                    answers.add(await self._form(inquiry, half, wanted, reasks=0))
-                except JudgeOutputInvalid:
-                    continue
-            if not answers.probabilities:
-                raise
-            return answers
+        except (JudgeOutputInvalid, OnlyThisRequest) as error:
+            reasks = None if isinstance(error, OnlyThisRequest) else 0
+            results = await asyncio.gather(
+                self._form(inquiry, halves[0], (), reasks),
+                self._form(inquiry, halves[1], lists, reasks),
+                return_exceptions=True,
+            )
+            return _together(results, error)
 
     async def _form(
         self,
@@ -237,6 +240,27 @@ class Inquirer:
         return await self._limits.call(
             lambda: self._transport.embed(texts, inquiry.meter), inquiry.deadline
         )
+
+
+def _together(
+    results: Sequence[Answers | BaseException], error: JudgeOutputInvalid | OnlyThisRequest
+) -> Answers:
+    """What the halves brought; `error`, from the whole, when neither brought anything.
+
+    A judge that cannot be reached at all is worth another try of the trace, later and as a whole.
+    """
+    answers = Answers()
+    spoilt: tuple[type[Exception], ...] = (JudgeOutputInvalid,)
+    if isinstance(error, OnlyThisRequest):
+        spoilt = (JudgeOutputInvalid, JudgeUnavailable, JudgeTimeout)
+    for result in results:
+        if isinstance(result, Answers):
+            answers.add(result)
+        elif not isinstance(result, spoilt):
+            raise result
+    if not answers.probabilities:
+        raise error
+    return answers
 
 
 def _wanted_lists(plan: Plan) -> list[str]:

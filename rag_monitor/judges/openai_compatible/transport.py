@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 Message = Mapping[str, str]
 
 _REFUSED: Final = frozenset({401, 402, 403, 404, 405})
+_BROKE: Final = 500
 _BAD_REQUEST: Final = frozenset({400, 413, 415, 422, 501})
 
 
@@ -133,22 +134,15 @@ class ChatTransport:
             await self._client.close()
             self._client = None
 
-    async def _content(self, path: str, payload: Mapping[str, Any]) -> bytes:
-        client = self._connected()
-        if path == "/embeddings":
-            vectors = await client.embeddings.with_raw_response.create(**payload)
-            return vectors.http_response.content
-        if path == "/chat/completions":
-            chat = await client.chat.completions.with_raw_response.create(**_split_extra(payload))
-            content: bytes = chat.http_response.content
-            return content
-        response = await client.post(path, cast_to=httpx.Response, body=dict(payload))
-        return response.content
-
     async def _post(self, path: str, payload: Mapping[str, Any]) -> Mapping[str, Any]:
         openai = self._openai
         try:
-            raw = json.loads(await self._content(path, payload))
+            # The typed methods of the client copy every request through its own models first, which
+            # costs as much again as sending it.
+            response = await self._connected().post(
+                path, cast_to=httpx.Response, body=dict(payload)
+            )
+            raw = json.loads(response.content)
         except openai.APITimeoutError:
             raise JudgeTimeout from None
         except openai.APIStatusError as error:
@@ -174,20 +168,6 @@ class ChatTransport:
         return self._client
 
 
-_KNOWN: Final = frozenset(
-    {
-        "model", "messages", "temperature", "max_tokens", "max_completion_tokens", "logprobs",
-        "top_logprobs", "response_format", "tools", "tool_choice", "seed",
-    }
-)  # fmt: skip
-
-
-def _split_extra(payload: Mapping[str, Any]) -> dict[str, Any]:
-    known = {name: value for name, value in payload.items() if name in _KNOWN}
-    extra = {name: value for name, value in payload.items() if name not in _KNOWN}
-    return known | ({"extra_body": extra} if extra else {})
-
-
 def _status_error(error: openai.APIStatusError) -> Exception:
     status = error.status_code
     said = f"the judge's server answered {status}: {str(error.message)[:200]}"
@@ -195,7 +175,7 @@ def _status_error(error: openai.APIStatusError) -> Exception:
         return NotNow(said)
     if status in _BAD_REQUEST:
         return RequestRefused(said)
-    return Overloaded(said, _retry_after(error.response.headers))
+    return Overloaded(said, _retry_after(error.response.headers), broke=status == _BROKE)
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:

@@ -24,13 +24,14 @@ from rag_monitor.domain.ports import BudgetLedger, Embedder
 from rag_monitor.errors import BudgetExhausted, JudgeError, JudgeOutputInvalid
 from rag_monitor.judges.accounting import Account, estimate_usage
 from rag_monitor.judges.evidence import gather
-from rag_monitor.judges.hardening import draw_boundary, fenced, suspicion
+from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, verdict_of
 from rag_monitor.judges.packed.engine import PackedEngine
 from rag_monitor.judges.packed.generation import Writer
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
 from rag_monitor.judges.packed.tree import Tree
+from rag_monitor.judges.pleas import suspicion
 from rag_monitor.judges.prompts import PromptSet, prompts_for, prompts_hash
 from rag_monitor.judges.questions import (
     Plan,

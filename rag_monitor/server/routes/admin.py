@@ -1,30 +1,39 @@
-"""Keys and backfills."""
+"""Keys, the audit log and backfills."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from datetime import timedelta
+from typing import Annotated
 
-from rag_monitor.server.auth import Admin, ServicesOf, Writer
+from fastapi import APIRouter, Query, Request
+
+from rag_monitor.server import audit
+from rag_monitor.server.auth import Admin, Principal, ServicesOf, Writer
 from rag_monitor.server.ports import BackfillRequest
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.admin import (
+    AuditEventOut,
+    AuditOut,
     BackfillIn,
     BackfillOut,
     KeyIn,
     KeyMade,
     KeyOut,
     KeysOut,
+    RotateIn,
 )
-from rag_monitor.server.schemas.values import RowId, window_of
+from rag_monitor.server.schemas.values import Name, RowId, window_of
 
 router = APIRouter(prefix="/api/v1", tags=["Administration"])
 
 
 @router.post("/evaluations")
-def backfill(services: ServicesOf, caller: Writer, given: BackfillIn) -> BackfillOut:
+def backfill(
+    services: ServicesOf, request: Request, caller: Writer, given: BackfillIn
+) -> BackfillOut:
     """Judge stored traces again. By default only says what that would cost."""
     window = window_of(services.clock.now(), None, given.from_, given.to, default="24h")
-    request = BackfillRequest(
+    wanted = BackfillRequest(
         project=caller.project,
         window=window,
         app=given.app,
@@ -32,29 +41,123 @@ def backfill(services: ServicesOf, caller: Writer, given: BackfillIn) -> Backfil
         judge=given.judge,
         limit=given.limit,
     )
-    preview = services.evaluations.preview(request)
-    queued = 0 if given.preview else services.evaluations.start(request)
+    preview = services.evaluations.preview(wanted)
+    queued = 0
+    if not given.preview:
+        queued = services.evaluations.start(wanted)
+        audit.record(
+            services, request, caller, "backfill.start", preview.judge, queued=queued, app=given.app
+        )
     return BackfillOut.from_domain(preview, queued)
 
 
+OfProject = Annotated[
+    Name | None,
+    Query(description="Whose keys; another project's only with the configured key."),
+]
+
+
+def _project(caller: Principal, wanted: str | None) -> str:
+    """The project a caller means.
+
+    Raises:
+        ProblemError: 403 when it is another one and the caller does not run the installation.
+    """
+    if wanted is None or wanted == caller.project:
+        return caller.project
+    if not caller.operator:
+        raise ProblemError(
+            403,
+            "`project`: only the key from RAG_MONITOR_API_KEY reaches other projects.",
+            kind="scope-missing",
+        )
+    return wanted
+
+
 @router.get("/keys")
-def list_keys(services: ServicesOf, caller: Admin) -> KeysOut:
+def list_keys(services: ServicesOf, caller: Admin, project: OfProject = None) -> KeysOut:
     """All keys of the project, without their secrets."""
-    return KeysOut(keys=[KeyOut.from_domain(key) for key in services.keys.list(caller.project)])
+    keys = services.keys.list(_project(caller, project))
+    return KeysOut(keys=[KeyOut.from_domain(key) for key in keys])
 
 
 @router.post("/keys", status_code=201)
-def make_key(services: ServicesOf, caller: Admin, given: KeyIn) -> KeyMade:
+def make_key(services: ServicesOf, request: Request, caller: Admin, given: KeyIn) -> KeyMade:
     """Make a key. Its secret is in this answer and nowhere else."""
     if given.expires_at is not None and given.expires_at <= services.clock.now():
         raise ProblemError(422, "`expires_at`: must be in the future.")
+    owner = _project(caller, given.project)
     secret, key = services.keys.create(
-        caller.project, given.name, frozenset(given.scopes), expires_at=given.expires_at
+        owner,
+        given.name,
+        frozenset(given.scopes),
+        expires_at=given.expires_at,
+        requests_per_minute=given.requests_per_minute,
+    )
+    scopes = " ".join(sorted(given.scopes))
+    audit.record(
+        services, request, caller.of(owner), "key.create", key.id, name=key.name, scopes=scopes
+    )
+    return KeyMade(key=KeyOut.from_domain(key), secret=secret)
+
+
+@router.post("/keys/{key_id}/rotate", status_code=201)
+def rotate_key(
+    services: ServicesOf,
+    request: Request,
+    caller: Admin,
+    key_id: RowId,
+    given: RotateIn | None = None,
+    project: OfProject = None,
+) -> KeyMade:
+    """Replace a key by one of the same name, scopes and limits; the old one ends after a grace."""
+    owner = _project(caller, project)
+    grace = timedelta(seconds=given.grace_s if given is not None else 0)
+    secret, key = services.keys.rotate(owner, key_id, grace)
+    audit.record(
+        services,
+        request,
+        caller.of(owner),
+        "key.rotate",
+        key_id,
+        new=key.id,
+        grace_s=grace.total_seconds(),
     )
     return KeyMade(key=KeyOut.from_domain(key), secret=secret)
 
 
 @router.delete("/keys/{key_id}", status_code=204)
-def revoke_key(services: ServicesOf, caller: Admin, key_id: RowId) -> None:
+def revoke_key(
+    services: ServicesOf,
+    request: Request,
+    caller: Admin,
+    key_id: RowId,
+    project: OfProject = None,
+) -> None:
     """Revoke a key at once."""
-    services.keys.revoke(caller.project, key_id)
+    owner = _project(caller, project)
+    services.keys.revoke(owner, key_id)
+    audit.record(services, request, caller.of(owner), "key.revoke", key_id)
+
+
+@router.get("/audit")
+def list_audit(
+    services: ServicesOf,
+    caller: Admin,
+    action: Annotated[
+        str | None,
+        Query(
+            pattern=r"^[a-z_]{1,32}(\.[a-z_]{1,32})?$", description="`key.create`, or all `key`."
+        ),
+    ] = None,
+    before: Annotated[int | None, Query(ge=1, le=2**62)] = None,
+    limit: Annotated[int, Query(ge=1, le=500)] = 100,
+    project: OfProject = None,
+) -> AuditOut:
+    """Who changed what in the project, newest first."""
+    owner = _project(caller, project)
+    events = services.audit.list(owner, action=action, before=before, limit=limit)
+    return AuditOut(
+        events=[AuditEventOut.from_domain(event) for event in events],
+        next_before=events[-1].id if len(events) == limit else None,
+    )

@@ -6,11 +6,13 @@ import secrets
 from datetime import timedelta
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query
+from fastapi import APIRouter, Query, Request
 
 from rag_monitor.domain.alert import AlertState, Silence
 from rag_monitor.errors import RuleError
+from rag_monitor.server import audit
 from rag_monitor.server.auth import Reader, ServicesOf, Writer
+from rag_monitor.server.known import require_known
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import (
     AcknowledgeIn,
@@ -40,7 +42,9 @@ def list_rules(services: ServicesOf, caller: Reader) -> RulesOut:
 
 
 @router.put("/rules")
-def replace_rules(services: ServicesOf, caller: Writer, given: RulesIn) -> RulesOut:
+def replace_rules(
+    services: ServicesOf, request: Request, caller: Writer, given: RulesIn
+) -> RulesOut:
     """Make these the rules of the project; others are deleted. All are checked first."""
     rules = [rule.to_domain(caller.project) for rule in given.rules]
     names = [rule.name for rule in rules]
@@ -59,6 +63,7 @@ def replace_rules(services: ServicesOf, caller: Writer, given: RulesIn) -> Rules
     for known in services.rules.all(caller.project):
         if known.name not in names:
             services.rules.delete(caller.project, known.name)
+    audit.record(services, request, caller, "rules.replace", count=len(rules))
     return list_rules(services, caller)
 
 
@@ -105,11 +110,16 @@ def list_alerts(
 
 @router.post("/alerts/{alert_id}/acknowledge")
 def acknowledge_alert(
-    services: ServicesOf, caller: Writer, alert_id: RowId, given: AcknowledgeIn | None = None
+    services: ServicesOf,
+    request: Request,
+    caller: Writer,
+    alert_id: RowId,
+    given: AcknowledgeIn | None = None,
 ) -> AlertOut:
     """Say that somebody has seen it."""
     by = (given.by if given else None) or caller.name or "api"
     services.alerts.acknowledge(caller.project, alert_id, by)
+    audit.record(services, request, caller, "alert.acknowledge", alert_id, by=by)
     for alert in services.alerts.load(caller.project):
         if alert.id == alert_id:
             return AlertOut.from_domain(alert)
@@ -124,7 +134,9 @@ def list_silences(services: ServicesOf, caller: Reader) -> SilencesOut:
 
 
 @router.post("/silences", status_code=201)
-def add_silence(services: ServicesOf, caller: Writer, given: SilenceIn) -> SilenceOut:
+def add_silence(
+    services: ServicesOf, request: Request, caller: Writer, given: SilenceIn
+) -> SilenceOut:
     """Mute announcements that match, for a time; states go on being recorded."""
     starts_at = given.starts_at or services.clock.now()
     if given.ends_at <= starts_at:
@@ -133,6 +145,11 @@ def add_silence(services: ServicesOf, caller: Writer, given: SilenceIn) -> Silen
         raise ProblemError(
             422, f"`ends_at`: at most {MAX_SILENCE.days} days; disable the rule instead."
         )
+    # A silence that matches nothing would be found out in the night it was made for.
+    if given.rule != "*":
+        require_known("rule", given.rule, [r.name for r in services.rules.all(caller.project)])
+    if given.app != "*":
+        require_known("app", given.app, [a.app for a in services.traces.apps(caller.project)])
     silence = Silence(
         id=secrets.token_hex(8),
         project=caller.project,
@@ -144,10 +161,23 @@ def add_silence(services: ServicesOf, caller: Writer, given: SilenceIn) -> Silen
         created_by=given.created_by or caller.name,
     )
     services.silences.add(silence)
+    audit.record(
+        services,
+        request,
+        caller,
+        "silence.create",
+        silence.id,
+        rule=silence.rule,
+        app=silence.app,
+        ends_at=silence.ends_at.isoformat(),
+    )
     return SilenceOut.from_domain(silence)
 
 
 @router.delete("/silences/{silence_id}", status_code=204)
-def delete_silence(services: ServicesOf, caller: Writer, silence_id: RowId) -> None:
+def delete_silence(
+    services: ServicesOf, request: Request, caller: Writer, silence_id: RowId
+) -> None:
     """End a silence."""
     services.silences.delete(caller.project, silence_id)
+    audit.record(services, request, caller, "silence.delete", silence_id)

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
-
-from fastapi import APIRouter
+from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from rag_monitor import __version__
@@ -13,18 +11,21 @@ from rag_monitor.server.schemas.admin import Health
 
 router = APIRouter(tags=["Operations"])
 
-METRICS_TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
-
 
 @router.get(
     "/metrics",
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-def metrics(services: ServicesOf, caller: Reader) -> Response:
-    """The Prometheus text exposition."""
-    del caller
-    return Response(services.metrics_text(), headers={"Content-Type": METRICS_TYPE})
+def metrics(request: Request, services: ServicesOf, caller: Reader) -> Response:
+    """The Prometheus exposition: about this process, and the values of the key's project.
+
+    In OpenMetrics, with exemplars, where the scraper asks for it; in plain text otherwise.
+    """
+    project = None if caller.operator else caller.project
+    wanted = "application/openmetrics-text" in request.headers.get("accept", "")
+    content, content_type = services.metrics_text(project, wanted)
+    return Response(content, headers={"Content-Type": content_type})
 
 
 @router.get("/healthz")

@@ -24,8 +24,24 @@ _BODY: Final = {
             _JSON: {"schema": {"type": "object"}},
         },
     },
-    "responses": {"200": {"description": "Stored (committed)."}},
+    "responses": {
+        "200": {
+            "description": "Stored (committed).",
+            "content": {
+                _PROTOBUF: {"schema": {"type": "string", "format": "binary"}},
+                _JSON: {"schema": {"type": "object"}},
+            },
+        }
+    },
 }
+_IGNORED: Final = {
+    **_BODY,
+    "requestBody": {
+        "required": True,
+        "content": {_PROTOBUF: {"schema": {}}, _JSON: {"schema": {}}},
+    },
+}
+"""Metrics are not read, so anything will do."""
 
 
 async def receive_traces(request: Request, services: ServicesOf, caller: Ingester) -> Response:
@@ -79,7 +95,7 @@ for _number, _prefix in enumerate(_PREFIXES):
             _route,
             methods=["POST"],
             response_class=Response,
-            openapi_extra=_BODY,
+            openapi_extra=_IGNORED if _signal == "metrics" else _BODY,
             include_in_schema=_number == 0,
             operation_id=f"{_route.__name__}_{_number}",
         )

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
@@ -10,14 +9,18 @@ from pydantic import Field
 
 from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.window import Series
+from rag_monitor.exposition.snapshot import LATENCIES
 from rag_monitor.server.auth import Reader, ServicesOf
+from rag_monitor.server.known import METRIC_NAMES, require_known
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.quality import app_quality, judge_of
+from rag_monitor.server.quality import app_quality, judge_of, on_grid, step_for
 from rag_monitor.server.schemas.quality import (
     AppOut,
     EstimateOut,
     HitRateOut,
     LatencyOut,
+    ReleaseChange,
+    ReleaseChanges,
     RoutingOut,
     SeriesOut,
     Summary,
@@ -34,6 +37,7 @@ from rag_monitor.server.schemas.values import (
 
 router = APIRouter(prefix="/api/v1", tags=["Quality"])
 
+POINTS: Final = 60
 MAX_POINTS: Final = 1500
 MAX_APPS: Final = 200
 
@@ -59,7 +63,7 @@ def summary(
     for known in services.traces.apps(caller.project)[:MAX_APPS]:
         if where.app is not None and known.app != where.app:
             continue
-        quality = app_quality(services, caller.project, known.app, window, where.release)
+        quality = app_quality(services.estimates, caller.project, known.app, window, where.release)
         apps.append(
             AppOut(
                 app=known.app,
@@ -80,12 +84,56 @@ def summary(
     return Summary(start=window.start, end=window.end, apps=apps)
 
 
+class ReleasesQuery(Given):
+    """Which two releases of which app, over which window."""
+
+    app: Name
+    release: Name = Field(examples=["v42"])
+    against: Name = Field(examples=["v41"])
+    window: WindowText | None = Field(default=None, description="Default 24h.")
+    from_: Moment | None = Field(default=None, alias="from")
+    to: Moment | None = None
+
+
+@router.get("/releases/compare")
+def compare_releases(
+    services: ServicesOf, caller: Reader, where: Annotated[ReleasesQuery, Query()]
+) -> ReleaseChanges:
+    """What changed from one release to another, with the interval of the difference."""
+    window = window_of(services.clock.now(), where.window, where.from_, where.to)
+    known = services.traces.releases(caller.project, where.app)
+    for field, name in (("release", where.release), ("against", where.against)):
+        require_known(field, name, known)
+    changes = []
+    for metric in METRIC_NAMES:
+        first, second = (
+            services.estimates.estimate(
+                Series(
+                    project=caller.project,
+                    app=where.app,
+                    metric=metric,
+                    judge=judge_of(metric),
+                    release=release,
+                ),
+                window,
+            )
+            for release in (where.release, where.against)
+        )
+        if first.value is not None or second.value is not None:
+            changes.append(ReleaseChange.from_domain(first, second))
+    return ReleaseChanges(app=where.app, changes=changes)
+
+
 class SeriesQuery(SummaryQuery):
     """Which metric, how fine."""
 
     app: Name = Field(...)
     metric: MetricName = Field(..., examples=["faithfulness"])
-    step: WindowText | None = Field(default=None, description="Default: a sixtieth of the window.")
+    step: WindowText | None = Field(
+        default=None,
+        description="Default: a round time, so that there are at most 60 points. Without `from` "
+        "steps begin at multiples of it (UTC).",
+    )
     judge: Annotated[str, Field(max_length=300)] | None = Field(
         default=None, description="Default: `combined`, the reported estimate."
     )
@@ -96,10 +144,15 @@ def series(
     services: ServicesOf, caller: Reader, where: Annotated[SeriesQuery, Query()]
 ) -> SeriesOut:
     """One metric over time, one estimate per step."""
+    if where.metric in LATENCIES:
+        raise ProblemError(
+            422, f"`metric`: {where.metric} is a time, not a score; `/api/v1/summary` has it."
+        )
     window = window_of(services.clock.now(), where.window, where.from_, where.to)
-    step = parse_length(where.step) if where.step else max(window.length / 60, timedelta(minutes=1))
+    step = parse_length(where.step) if where.step else step_for(window, POINTS)
     if window.length / step > MAX_POINTS:
         raise ProblemError(422, f"`step`: makes more than {MAX_POINTS} points; take a longer step.")
+    require_known("metric", where.metric, METRIC_NAMES)
     judge = where.judge if where.judge is not None else judge_of(where.metric)
     wanted = Series(
         project=caller.project,
@@ -108,6 +161,8 @@ def series(
         judge=judge,
         release=where.release,
     )
+    if where.from_ is None:
+        window = on_grid(window, step)
     points = services.estimates.series(wanted, window, step)
     return SeriesOut(
         app=where.app,

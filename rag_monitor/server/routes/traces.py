@@ -11,7 +11,9 @@ from pydantic import Field
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload
+from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
+from rag_monitor.server.known import METRIC_NAMES, require_known
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.traces import (
     DecisionOut,
@@ -121,6 +123,8 @@ class TraceFilter(Given):
         Raises:
             ProblemError: 422 for filters that contradict one another.
         """
+        if self.metric is not None:
+            require_known("metric", self.metric, METRIC_NAMES)
         if self.below is not None and self.metric is None:
             raise ProblemError(422, "`below` needs `metric`: say which score must be below it.")
         if self.from_ and self.to and self.from_ >= self.to:
@@ -166,12 +170,16 @@ def read_decisions(services: ServicesOf, caller: Reader, trace_id: TraceId) -> D
     """Why the trace was, or was not, given to each judge."""
     stored = services.traces.get(caller.project, trace_id)
     return Decisions(
-        trace_id=trace_id, decisions=[DecisionOut.from_domain(d) for d in stored.decisions]
+        trace_id=trace_id,
+        decisions=[DecisionOut.from_domain(d, trace_id) for d in stored.decisions],
     )
 
 
 @router.delete("/users/{user_id}", tags=["Administration"])
-def erase_user(services: ServicesOf, caller: Admin, user_id: Name) -> Erased:
+def erase_user(services: ServicesOf, request: Request, caller: Admin, user_id: Name) -> Erased:
     """Erase everything of a user: traces, marks, unreferenced passages, cached replies."""
     services.before_erasure()
-    return Erased.from_domain(user_id, services.traces.erase_user(caller.project, user_id))
+    report = services.traces.erase_user(caller.project, user_id)
+    erased = audit.pseudonym(services.keys.secret("audit"), user_id)
+    audit.record(services, request, caller, "user.erase", erased, traces=report.traces)
+    return Erased.from_domain(user_id, report)

@@ -7,9 +7,20 @@ from typing import Annotated
 
 from pydantic import Field
 
-from rag_monitor.domain.stored import ApiKey, KeyScope
+from rag_monitor.domain.stored import ApiKey, AuditEvent, KeyScope
 from rag_monitor.server.ports import BackfillPreview
-from rag_monitor.server.schemas.values import Given, Moment, Name, Wire, finite
+from rag_monitor.server.schemas.values import (
+    Flag,
+    Given,
+    Moment,
+    Name,
+    Number,
+    Whole,
+    Wire,
+    finite,
+)
+
+Limit = Annotated[Whole, Field(ge=0, le=10_000_000)]
 
 
 class KeyIn(Given):
@@ -20,6 +31,20 @@ class KeyIn(Given):
         examples=[["ingest"]]
     )
     expires_at: Moment | None = None
+    requests_per_minute: Limit | None = Field(
+        default=None, description="Default: the server's limit. 0: none."
+    )
+    project: Annotated[str, Field(pattern=r"^[\w.-]{1,64}$")] | None = Field(
+        default=None, description="Default: the caller's; another's only with the configured key."
+    )
+
+
+class RotateIn(Given):
+    """How a key is replaced."""
+
+    grace_s: Annotated[Number, Field(ge=0, le=2_592_000)] = Field(
+        default=0.0, description="How many seconds longer the old key works, at most 30 days."
+    )
 
 
 class KeyOut(Wire):
@@ -33,6 +58,7 @@ class KeyOut(Wire):
     last_used_at: datetime | None
     expires_at: datetime | None
     revoked_at: datetime | None
+    requests_per_minute: int | None
 
     @classmethod
     def from_domain(cls, key: ApiKey) -> KeyOut:
@@ -46,6 +72,7 @@ class KeyOut(Wire):
             last_used_at=key.last_used_at,
             expires_at=key.expires_at,
             revoked_at=key.revoked_at,
+            requests_per_minute=key.requests_per_minute,
         )
 
 
@@ -62,6 +89,40 @@ class KeysOut(Wire):
     keys: list[KeyOut]
 
 
+class AuditEventOut(Wire):
+    """Somebody changed something, or signed in."""
+
+    id: int
+    at: datetime
+    actor: str = Field(description="Id of a key, `configured`, `oidc:…`, `local` or `nobody`.")
+    actor_name: str
+    address: str
+    action: str = Field(examples=["key.create"])
+    target: str
+    details: dict[str, str | int | float | bool | None]
+
+    @classmethod
+    def from_domain(cls, event: AuditEvent) -> AuditEventOut:
+        """The event as it goes out."""
+        return cls(
+            id=event.id,
+            at=event.at,
+            actor=event.actor,
+            actor_name=event.actor_name,
+            address=event.address,
+            action=event.action,
+            target=event.target,
+            details=dict(event.details),
+        )
+
+
+class AuditOut(Wire):
+    """A page of the audit log, newest first."""
+
+    events: list[AuditEventOut]
+    next_before: int | None = Field(description="Send it as `before` for the next page.")
+
+
 class BackfillIn(Given):
     """Which stored traces to judge again."""
 
@@ -70,8 +131,8 @@ class BackfillIn(Given):
     from_: Moment | None = Field(default=None, alias="from")
     to: Moment | None = Field(default=None, description="Default: now.")
     judge: Name | None = Field(default=None, description="Default: the configured judge.")
-    limit: Annotated[int, Field(ge=1, le=1_000_000)] = 1000
-    preview: bool = Field(
+    limit: Annotated[Whole, Field(ge=1, le=1_000_000)] = 1000
+    preview: Flag = Field(
         default=True, description="Only say what it would cost. Send false to start."
     )
 
@@ -81,9 +142,13 @@ class BackfillOut(Wire):
 
     traces: int
     judge: str
-    tokens: int | None
+    tokens: int | None = Field(description="Expected; null when nothing was measured yet.")
     gpu_seconds: float | None
-    cost: float | None
+    cost: float | None = Field(description="In the currency of the judge's price; null without.")
+    measured_on: int = Field(description="Traces of the day the expectation comes from.")
+    fits_budget: bool | None = Field(
+        description="Whether today's budget has that much left; null when the cost is not known."
+    )
     queued: int = Field(description="0 in a preview.")
 
     @classmethod
@@ -95,6 +160,8 @@ class BackfillOut(Wire):
             tokens=preview.tokens,
             gpu_seconds=finite(preview.gpu_seconds),
             cost=finite(preview.cost),
+            measured_on=preview.measured_on,
+            fits_budget=preview.fits_budget,
             queued=queued,
         )
 

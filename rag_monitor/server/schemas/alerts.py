@@ -11,17 +11,20 @@ from pydantic import Field
 from rag_monitor.alerting.replay import Replay
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Severity, Silence
 from rag_monitor.server.schemas.values import (
+    Flag,
     Given,
     MetricName,
     Moment,
     Name,
+    Number,
     Text,
+    Whole,
     Wire,
     finite,
 )
 
-_Seconds = Annotated[float, Field(ge=0, le=34_560_000)]
-_Param = Annotated[float, Field(allow_inf_nan=False)] | Annotated[str, Field(max_length=500)]
+_Seconds = Annotated[Number, Field(ge=0, le=34_560_000)]
+_Param = Annotated[Number, Field(allow_inf_nan=False)] | Annotated[str, Field(max_length=500)]
 
 
 class RuleIn(Given):
@@ -31,18 +34,18 @@ class RuleIn(Given):
     kind: RuleKind = Field(examples=["drop"])
     app: Name = Field(default="*", description="One app, or `*` for each app on its own.")
     metric: MetricName | None = Field(default=None, examples=["faithfulness"])
-    window_s: Annotated[float, Field(ge=60, le=34_560_000)] = 3600.0
+    window_s: Annotated[Number, Field(ge=60, le=34_560_000)] = 3600.0
     hold_for_s: _Seconds = 0.0
     keep_firing_s: _Seconds = 300.0
     repeat_s: _Seconds = 14_400.0
     severity: Severity = Severity.PAGE
-    min_judged: Annotated[int, Field(ge=1, le=1_000_000_000)] = 50
+    min_judged: Annotated[Whole, Field(ge=1, le=1_000_000_000)] = 50
     params: Annotated[dict[MetricName, _Param], Field(max_length=50)] = Field(
         default_factory=dict, examples=[{"min_drop": 0.05}]
     )
     notifiers: Annotated[list[Name], Field(max_length=50)] = Field(default_factory=list)
-    enabled: bool = True
-    shipped: bool = False
+    enabled: Flag = True
+    shipped: Flag = False
 
     def to_domain(self, project: str) -> AlertRule:
         """The rule of this project."""

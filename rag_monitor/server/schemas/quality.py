@@ -6,6 +6,7 @@ from datetime import datetime
 
 from pydantic import Field
 
+from rag_monitor.aggregation.comparison import compare, sentence
 from rag_monitor.domain.window import Estimate
 from rag_monitor.server.ports import LatencySummary, RoutingConfusion
 from rag_monitor.server.schemas.values import Wire, finite
@@ -26,6 +27,10 @@ class EstimateOut(Wire):
     traces: int
     judged: int
     labelled: int
+    judge_bias: float | None = Field(
+        description="People minus judge, on traces drawn for people; null: too few labels."
+    )
+    judge_bias_se: float | None
     failed: int
     suspect: int
     effective: float | None
@@ -47,11 +52,50 @@ class EstimateOut(Wire):
             traces=estimate.traces,
             judged=estimate.judged,
             labelled=estimate.labelled,
+            judge_bias=finite(estimate.judge_bias),
+            judge_bias_se=finite(estimate.judge_bias_se),
             failed=estimate.failed,
             suspect=estimate.suspect,
             effective=finite(estimate.effective),
             notes=list(estimate.notes),
         )
+
+
+class ReleaseChange(Wire):
+    """One metric of one release against another."""
+
+    metric: str
+    value: float | None = Field(description="First minus second; null when not scored in both.")
+    lower: float | None = Field(description="null where the two bear no comparison; see `notes`.")
+    upper: float | None
+    notes: list[str]
+    sentence: str = Field(
+        examples=["faithfulness, v42 against v41: −3.1 points, 95% interval −4.8 to −1.4"]
+    )
+    first: EstimateOut
+    second: EstimateOut
+
+    @classmethod
+    def from_domain(cls, first: Estimate, second: Estimate) -> ReleaseChange:
+        """The comparison as it goes out."""
+        change = compare(first, second)
+        return cls(
+            metric=first.series.metric,
+            value=finite(change.value),
+            lower=finite(change.lower),
+            upper=finite(change.upper),
+            notes=list(change.notes),
+            sentence=sentence(first, second, change),
+            first=EstimateOut.from_domain(first),
+            second=EstimateOut.from_domain(second),
+        )
+
+
+class ReleaseChanges(Wire):
+    """Every metric that was scored in either release."""
+
+    app: str
+    changes: list[ReleaseChange]
 
 
 class LatencyOut(Wire):

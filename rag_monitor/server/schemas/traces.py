@@ -15,6 +15,7 @@ from rag_monitor.domain.judgement import Verdict
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import ErasureReport, StoredTrace, TracePage, TraceSummary
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Timings
+from rag_monitor.sampling.explanation import explain
 from rag_monitor.server.schemas.values import (
     Given,
     MetricName,
@@ -295,11 +296,16 @@ class DecisionOut(Wire):
     reason: str
     stratum: str
     salt: str
+    why: str = Field(examples=["Not judged by packed: its number 0.73 is not below 0.05 (…)."])
+    why_zh: str
 
     @classmethod
-    def from_domain(cls, decision: SamplingDecision) -> DecisionOut:
+    def from_domain(cls, decision: SamplingDecision, trace_id: str) -> DecisionOut:
         """The decision as it goes out."""
+        told = explain(decision, trace_id)
         return cls(
+            why=told.english,
+            why_zh=told.chinese,
             judge=decision.judge,
             included=decision.included,
             probability=decision.probability,
@@ -390,7 +396,7 @@ class TraceDetail(Wire):
             attributes=plain(trace.attributes),
             scores=[ScoreOut.from_domain(s) for s in stored.scores],
             feedback=[FeedbackOut.from_domain(f) for f in stored.feedback],
-            decisions=[DecisionOut.from_domain(d) for d in stored.decisions],
+            decisions=[DecisionOut.from_domain(d, stored.trace.trace_id) for d in stored.decisions],
         )
 
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import AwareDatetime, BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
 
 from rag_monitor.domain.window import Window
 from rag_monitor.server.problems import ProblemError
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_ROUNDED = (
+    (timedelta(days=1), timedelta(hours=1)),
+    (timedelta(hours=6), timedelta(minutes=10)),
+)
+"""Windows of at least this length begin at multiples of this."""
 MAX_SPAN: Final = timedelta(days=400)
 """Longest window; as long as rollups are kept."""
 _WINDOW = re.compile(r"(\d{1,6})(m|h|d|w)")
@@ -36,6 +42,18 @@ WindowText = Annotated[
     StringConstraints(pattern=r"^\d{1,6}(m|h|d|w)$"),
     Field(description="Length of the window that ends now.", examples=["1h", "24h", "7d"]),
 ]
+
+
+def _number(value: object) -> object:
+    """JSON has numbers: a text or a truth value in their place is a mistake of the sender."""
+    if isinstance(value, str | bytes | bool):
+        raise ValueError("must be a number")  # noqa: TRY004 - pydantic reports ValueErrors
+    return value
+
+
+Number = Annotated[float, BeforeValidator(_number)]
+Whole = Annotated[int, BeforeValidator(_number)]
+Flag = Annotated[bool, Field(strict=True)]
 
 
 class Wire(BaseModel):
@@ -81,16 +99,27 @@ def window_of(
 ) -> Window:
     """The window a request means: `from` and `to`, or a length that ends at `to` or now.
 
+    A length of six hours and more begins up to ten minutes earlier, one of a day and more up to an
+    hour, at a round time (UTC): most of it is then made of hours that are added up already.
+
     Raises:
         ProblemError: 422 when it is reversed or longer than rollups are kept.
     """
     end = until or now
-    start = since or end - parse_length(length or default)
+    start = since or _rounded(end, parse_length(length or default))
     if start >= end:
         raise _window_problem("from", "`from` must be earlier than `to`")
     if end - start > MAX_SPAN:
         raise _window_problem("from", f"the window may be at most {MAX_SPAN.days} days long")
     return Window(start, end)
+
+
+def _rounded(end: datetime, length: timedelta) -> datetime:
+    start = end - length
+    for least, step in _ROUNDED:
+        if length >= least:
+            return max(start - (start - _EPOCH) % step, end - MAX_SPAN)
+    return start
 
 
 def parse_length(text: str) -> timedelta:
@@ -113,8 +142,20 @@ def _window_problem(field: str, message: str) -> ProblemError:
     )
 
 
+def _written(value: object) -> object:
+    """Times are written out: seconds since 1970 would be guessed at."""
+    if not isinstance(value, datetime) and not (
+        isinstance(value, str) and _DATE.match(value.strip())
+    ):
+        raise ValueError("must be a time such as 2026-01-05T12:00:00Z")
+    return value
+
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
+
 Moment = Annotated[
     AwareDatetime,
+    BeforeValidator(_written),
     Field(
         ge=datetime.fromisoformat("1990-01-01T00:00:00+00:00"),
         le=datetime.fromisoformat("2200-01-01T00:00:00+00:00"),

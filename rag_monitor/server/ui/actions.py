@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Annotated, Any, Final
 from urllib.parse import parse_qsl
@@ -14,16 +14,20 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from rag_monitor.domain.alert import Silence
+from rag_monitor.domain.alert import AlertRule, Silence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import RuleError
+from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.admin import KeyIn
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
-from rag_monitor.server.ui.pages import settings_page
+from rag_monitor.server.ui.alert_pages import TRIAL_DAYS, trial_page
+from rag_monitor.server.ui.pages import FILTERS, settings_page
+from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
+from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
 from rag_monitor.server.ui.view import Visitor, make_visitor, page, visitor_of
 
 router = APIRouter(include_in_schema=False)
@@ -36,6 +40,8 @@ RULE_FIELDS: Final = (
     "metric",
     "window_s",
     "hold_for_s",
+    "keep_firing_s",
+    "repeat_s",
     "min_judged",
     "severity",
     "params",
@@ -72,6 +78,11 @@ class Sent:
     def get(self, name: str) -> str:
         """A field without outer white space; empty when it was not sent."""
         return self.form.get(name, "").strip()
+
+    def record(self, action: str, target: str = "", **details: audit.Detail) -> None:
+        """Write down what was done."""
+        me = self.me
+        audit.record(me.services, me.request, me.principal, action, target, **details)
 
     def need(self, scope: KeyScope) -> None:
         """Raise 403 unless the sender may do it."""
@@ -121,12 +132,45 @@ def mark(sent: Form) -> Response:
     return _back(f"/traces/{given.trace_id}?thanks=1#feedback")
 
 
+@router.post("/ui/views")
+def save_view(sent: Form) -> Response:
+    """Keep the filters of the trace list under a name, in this browser."""
+    name = sent.get("name")[:MAX_NAME]
+    filters = {key: sent.get(key)[:500] for key in FILTERS if sent.get(key)}
+    if not name or not filters:
+        raise ProblemError(422, "A view needs a name and at least one filter.")
+    view = SavedView(name=name, filters=filters)
+    kept = [old for old in saved_views(sent.me.request, FILTERS) if old.name != name]
+    return _with_views(sent, view.address, [*kept, view])
+
+
+@router.post("/ui/views/delete")
+def delete_view(sent: Form) -> Response:
+    """Forget a view."""
+    kept = [old for old in saved_views(sent.me.request, FILTERS) if old.name != sent.get("name")]
+    return _with_views(sent, "/traces", kept)
+
+
+def _with_views(sent: Sent, address: str, views: Sequence[SavedView]) -> Response:
+    response = _back(address)
+    response.set_cookie(
+        VIEWS_COOKIE,
+        cookie_text(views),
+        max_age=31_536_000,
+        httponly=True,
+        samesite="lax",
+        secure=(sent.me.services.options.public_url or "").startswith("https://"),
+    )
+    return response
+
+
 @router.post("/ui/alerts/acknowledge")
 def acknowledge(sent: Form) -> Response:
     """Say that somebody has seen an alert."""
     sent.need(KeyScope.WRITE)
     by = sent.get("by")[:200] or sent.me.principal.name
     sent.me.services.alerts.acknowledge(sent.me.principal.project, sent.get("id")[:64], by)
+    sent.record("alert.acknowledge", sent.get("id")[:64], by=by)
     return _back("/alerts")
 
 
@@ -138,18 +182,18 @@ def silence(sent: Form) -> Response:
     if hours is None:
         raise ProblemError(422, "Choose for how long.")
     now = sent.me.services.clock.now()
-    sent.me.services.silences.add(
-        Silence(
-            id=secrets.token_hex(8),
-            project=sent.me.principal.project,
-            rule=sent.get("rule")[:200] or "*",
-            app=sent.get("app")[:200] or "*",
-            starts_at=now,
-            ends_at=now + timedelta(hours=hours),
-            comment=sent.get("comment")[:4000],
-            created_by=sent.me.principal.name,
-        )
+    made = Silence(
+        id=secrets.token_hex(8),
+        project=sent.me.principal.project,
+        rule=sent.get("rule")[:200] or "*",
+        app=sent.get("app")[:200] or "*",
+        starts_at=now,
+        ends_at=now + timedelta(hours=hours),
+        comment=sent.get("comment")[:4000],
+        created_by=sent.me.principal.name,
     )
+    sent.me.services.silences.add(made)
+    sent.record("silence.create", made.id, rule=made.rule, app=made.app, hours=hours)
     return _back("/alerts#silences")
 
 
@@ -158,6 +202,7 @@ def end_silence(sent: Form) -> Response:
     """End a silence."""
     sent.need(KeyScope.WRITE)
     sent.me.services.silences.delete(sent.me.principal.project, sent.get("id")[:64])
+    sent.record("silence.delete", sent.get("id")[:64])
     return _back("/alerts#silences")
 
 
@@ -165,20 +210,27 @@ def end_silence(sent: Form) -> Response:
 def save_rule(sent: Form) -> Response:
     """Save a rule, once it is known to be able to work."""
     sent.need(KeyScope.WRITE)
+    rule, problem = _written_rule(sent)
+    if rule is not None:
+        sent.me.services.rules.save(rule)
+        sent.record("rule.save", rule.name)
+        return _back("/settings#rules")
+    form = {name: sent.get(name) for name in RULE_FIELDS}
+    return settings_page(sent.me, problem=problem, form=form, status=422)
+
+
+def _written_rule(sent: Sent) -> tuple[AlertRule | None, str]:
+    """The rule of the form, or what is wrong with it."""
     try:
         rule = RuleIn.model_validate(_rule_fields(sent)).to_domain(sent.me.principal.project)
         sent.me.services.check_rule(rule)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        problem = f"{where}: {first['msg']}"
+        return None, f"{where}: {first['msg']}"
     except RuleError as error:
-        problem = str(error)
-    else:
-        sent.me.services.rules.save(rule)
-        return _back("/settings#rules")
-    form = {name: sent.get(name) for name in RULE_FIELDS}
-    return settings_page(sent.me, problem=problem, form=form, status=422)
+        return None, str(error)
+    return rule, ""
 
 
 def _rule_fields(sent: Sent) -> dict[str, Any]:
@@ -192,12 +244,38 @@ def _rule_fields(sent: Sent) -> dict[str, Any]:
         "params": _params(sent.get("params")),
         "shipped": sent.get("shipped") == "true",
     }
-    for name in ("window_s", "hold_for_s", "min_judged"):
+    for name in ("window_s", "hold_for_s", "keep_firing_s", "repeat_s", "min_judged"):
         if sent.get(name):
-            fields[name] = sent.get(name)
+            fields[name] = _number(sent.get(name))
     if sent.get("notifiers"):
         fields["notifiers"] = [n.strip() for n in sent.get("notifiers").split(",") if n.strip()]
     return fields
+
+
+def _number(text: str) -> float | str:
+    """The number a text reads as; else the text, which the schema refuses by its name."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+@router.post("/ui/rules/try")
+def try_rule(sent: Form) -> Response:
+    """Show what a rule, saved or just written, would find. Saves and announces nothing."""
+    me = sent.me
+    if sent.get("kind"):
+        rule, problem = _written_rule(sent)
+        if rule is None:
+            form = {name: sent.get(name) for name in RULE_FIELDS}
+            return settings_page(me, problem=problem, form=form, status=422)
+    else:
+        saved = {rule.name: rule for rule in me.services.rules.all(me.principal.project)}
+        if sent.get("name") not in saved:
+            raise ProblemError(404, "There is no such rule.", kind="not-found")
+        rule = saved[sent.get("name")]
+    days = sent.get("days")
+    return trial_page(me, rule, int(days) if days in TRIAL_DAYS else 0)
 
 
 def _params(text: str) -> dict[str, float | str]:
@@ -207,10 +285,7 @@ def _params(text: str) -> dict[str, float | str]:
         name, separator, value = line.partition("=")
         if not separator:
             continue
-        try:
-            found[name.strip()] = float(value)
-        except ValueError:
-            found[name.strip()] = value.strip()
+        found[name.strip()] = _number(value.strip())
     return found
 
 
@@ -219,6 +294,7 @@ def delete_rule(sent: Form) -> Response:
     """Delete a rule."""
     sent.need(KeyScope.WRITE)
     sent.me.services.rules.delete(sent.me.principal.project, sent.get("name")[:200])
+    sent.record("rule.delete", sent.get("name")[:200])
     return _back("/settings#rules")
 
 
@@ -233,9 +309,11 @@ def make_key(sent: Form) -> HTMLResponse:
     except ValidationError:
         problem = sent.me.translate("A key needs a name and at least one scope.")
         return settings_page(sent.me, problem=problem, status=422)
-    secret, _ = sent.me.services.keys.create(
+    secret, key = sent.me.services.keys.create(
         sent.me.principal.project, given.name, frozenset(given.scopes)
     )
+    scopes = " ".join(sorted(given.scopes))
+    sent.record("key.create", key.id, name=key.name, scopes=scopes)
     return settings_page(sent.me, secret=secret)
 
 
@@ -244,6 +322,7 @@ def revoke_key(sent: Form) -> Response:
     """Revoke a key."""
     sent.need(KeyScope.ADMIN)
     sent.me.services.keys.revoke(sent.me.principal.project, sent.get("id")[:64])
+    sent.record("key.revoke", sent.get("id")[:64])
     return _back("/settings#keys")
 
 
@@ -252,15 +331,18 @@ def login_page(request: Request) -> Response:
     """Ask for a key."""
     if not gate_of(request).closed:
         return _back("/")
-    return _login(request, None, 200)
+    return login_form(request, None, 200)
 
 
-def _login(request: Request, problem: str | None, status: int) -> HTMLResponse:
-    me = make_visitor(request, services_of(request), gate_of(request), NOBODY)
-    return page(me, "login.html", {"problem": problem, "next": _inside(request)}, status)
+def login_form(request: Request, problem: str | None, status: int) -> HTMLResponse:
+    """The form that asks for a key, with what went wrong."""
+    services = services_of(request)
+    me = make_visitor(request, services, gate_of(request), NOBODY)
+    values = {"problem": problem, "next": inside(request), "sso": services.options.oidc is not None}
+    return page(me, "login.html", values, status)
 
 
-def _inside(request: Request) -> str:
+def inside(request: Request) -> str:
     """Where to go after signing in: only to a page of ours."""
     path = request.query_params.get("next", "/")
     return path if path.startswith("/") and not path.startswith(("//", "/\\")) else "/"
@@ -277,15 +359,18 @@ def _sign_in(request: Request, form: Mapping[str, str]) -> Response:
     gate.check_form(gate.session(request), form.get("token", ""))
     principal = gate.try_key(form.get("key", ""), request)
     if principal is None or not principal.allows(KeyScope.READ):
-        return _login(request, "This key is not valid here, or may not read.", 401)
-    response = _back(_inside(request))
+        who = replace(principal or NOBODY, key_id=(principal or NOBODY).key_id or audit.NOBODY)
+        audit.record(services, request, who, "login.failed")
+        return login_form(request, "This key is not valid here, or may not read.", 401)
+    audit.record(services, request, principal, "login")
+    response = _back(inside(request))
     response.set_cookie(
         COOKIE,
         gate.open_session(principal),
         max_age=int(services.options.session_hours * 3600),
         httponly=True,
         samesite="lax",
-        secure=(services.options.public_url or "").startswith("https://"),
+        secure=services.options.secure,
     )
     return response
 
@@ -293,7 +378,7 @@ def _sign_in(request: Request, form: Mapping[str, str]) -> Response:
 @router.post("/logout")
 def logout(sent: Form) -> Response:
     """End the session of this browser."""
-    del sent
+    sent.record("logout")
     response = _back("/login")
     response.delete_cookie(COOKIE)
     return response

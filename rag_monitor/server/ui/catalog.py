@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 METRICS: Final = {
@@ -46,12 +47,105 @@ STATUSES: Final = {
     "failed": "failed",
     "suspect": "suspect",
 }
+REASONS: Final = {
+    "app_gone": "the app sends nothing any more",
+    "budget_exhausted": "the budget is spent",
+    "contexts_unknown": "the passages are not known",
+    "date_mismatch": "a date is not in the passage",
+    "empty_answer": "there is no answer",
+    "inferred": "inferred by the judge",
+    "input_too_long": "longer than the judge can read",
+    "judge_error": "the judge failed",
+    "judge_output_invalid": "the judge's reply cannot be read",
+    "judge_timeout": "the judge took too long",
+    "judge_unavailable": "the judge cannot be reached",
+    "negation": "one says what the other denies",
+    "no_contexts": "nothing was retrieved",
+    "no_key_points": "no key points are labelled",
+    "no_question": "there is no question",
+    "no_traces": "no traces",
+    "number_mismatch": "a number is not in the passage",
+    "refusal": "the answer declines",
+    "refusal_on_empty_contexts": "declined, as nothing was retrieved",
+    "refusal_rule": "the answer declines",
+    "request_refused": "the judge refused the request",
+    "rule_removed": "the rule was removed",
+    "says_nothing": "it says nothing",
+    "series_mismatch": "another model or series",
+    "unit_mismatch": "a unit was changed",
+    "unknown_judge": "the judge is not known",
+    "unsupported_aspect": "this judge cannot tell",
+    "verdict_invalid": "the judge's verdict is invalid",
+    "verdict_missing": "the judge left it out",
+    "year_mismatch": "another year",
+}
+"""Machine words of scores, verdicts and findings, as people say them."""
+DRAWN: Final = {
+    "always": "every trace is judged",
+    "base_rate": "base rate",
+    "stratum": "rate of its stratum",
+    "error": "it failed",
+    "uncertain": "the quick score is unsure",
+    "new_release": "new release",
+    "feedback": "somebody marked it",
+    "forced": "somebody asked for it",
+    "budget": "the budget is nearly spent",
+}
+RULES: Final = {
+    "answer supported drop": "answer supported drop",
+    "context precision drop": "context precision drop",
+    "end-to-end latency": "end-to-end latency",
+    "faithfulness drop": "faithfulness drop",
+    "hit rate drop": "hit rate drop",
+    "judge failures": "judge failures",
+    "no data": "no data",
+    "suspect share": "suspect share",
+}
+"""The names of shipped rules, to be translated where they are shown."""
+RULE_KINDS: Final = {
+    "threshold": "threshold",
+    "drop": "drop",
+    "change": "change",
+    "burn_rate": "burn rate",
+    "no_data": "no data",
+    "judge_failures": "judge failures",
+    "suspect": "suspect texts",
+    "hit_rate": "hit rate",
+    "latency": "latency",
+    "budget": "budget",
+}
+SEVERITIES: Final = {"page": "wake somebody", "ticket": "ticket"}
+SCOPES: Final = {
+    "ingest": "send traces",
+    "read": "read",
+    "write": "make changes",
+    "admin": "administer",
+}
+AGREEMENT: Final = {
+    "auroc": "AUROC",
+    "balanced_accuracy": "Balanced accuracy",
+    "f1": "F1",
+    "kappa": "Cohen's κ",
+    "ece": "Calibration error",
+    "brier": "Brier score",
+}
 NOTES: Final = {
+    "several_judges": "several judges",
+    "cheap_incomplete": "quick scores incomplete",
+    "judge_failures": "many judge failures",
+    "no_traces": "no traces",
+    "app_gone": "the app sends nothing any more",
+    "rule_removed": "the rule was removed",
     "embedded_uncorrected": "embedded judge, uncorrected",
+    "corrected_by_people": "corrected by people's marks",
     "few_judged": "few judged",
     "few_positives": "few of one kind",
     "incomplete": "incomplete window",
 }
+
+
+METRIC_WORD: Final = re.compile(r"\b(?:" + "|".join(METRICS) + r")\b")
+"""A metric's name in a sentence."""
 
 
 def metric_label(metric: str) -> str:

@@ -9,11 +9,7 @@ from typing import Final
 from markupsafe import Markup
 
 from rag_monitor.domain.trace import Trace
-from rag_monitor.domain.window import Estimate
 
-_WIDTH: Final = 240
-_HEIGHT: Final = 56
-_PAD: Final = 3.0
 _RANGE: Final = Markup('<rect class="range" x="{:.1f}" y="1" width="{:.1f}" height="8"/>')
 _INTERVAL: Final = Markup(
     '<svg class="interval" viewBox="0 0 200 10" preserveAspectRatio="none" {}>{}</svg>'
@@ -34,68 +30,6 @@ _GRID: Final = Markup(
     '<line class="grid" x1="{0:.1f}" x2="{0:.1f}" y1="18" y2="{1}"/>'
     '<text class="tick" x="{0:.1f}" y="{2}" text-anchor="middle">{3}</text>'
 )
-
-
-def sparkline(points: Sequence[Estimate], label: str) -> Markup:
-    """A line over time with its interval as a band; gaps where nothing was scored."""
-    values = [p for p in points if p.value is not None]
-    if not values:
-        return Markup("")
-    low = min(p.value if p.lower is None else p.lower for p in values if p.value is not None)
-    high = max(p.value if p.upper is None else p.upper for p in values if p.value is not None)
-    low, high = _padded(low or 0.0, high or 0.0)
-    step = (_WIDTH - 2 * _PAD) / max(1, len(points) - 1)
-
-    def at_x(number: int) -> float:
-        return _PAD + number * step
-
-    def at_y(value: float) -> float:
-        return _HEIGHT - _PAD - (value - low) / (high - low) * (_HEIGHT - 2 * _PAD)
-
-    parts = []
-    for run in _runs(points):
-        parts.append(_band(run, points, at_x, at_y))
-        line = " ".join(f"{at_x(n):.1f},{at_y(points[n].value or 0.0):.1f}" for n in run)
-        if len(run) > 1:
-            parts.append(Markup('<polyline class="line" points="{}"/>').format(line))
-        last = run[-1]
-        parts.append(_dot(at_x(last), at_y(points[last].value or 0.0)))
-    return Markup(
-        '<svg class="spark" viewBox="0 0 {} {}" preserveAspectRatio="none" role="img" '
-        'aria-label="{}">{}</svg>'
-    ).format(_WIDTH, _HEIGHT, label, Markup("").join(parts))
-
-
-def _padded(low: float, high: float) -> tuple[float, float]:
-    """A range of at least 0.1, so that noise does not look like news."""
-    missing = 0.1 - (high - low)
-    if missing > 0:
-        low, high = low - missing / 2, high + missing / 2
-    return low, high
-
-
-def _runs(points: Sequence[Estimate]) -> list[list[int]]:
-    runs: list[list[int]] = [[]]
-    for number, point in enumerate(points):
-        if point.value is not None:
-            runs[-1].append(number)
-        elif runs[-1]:
-            runs.append([])
-    return [run for run in runs if run]
-
-
-def _band(
-    run: Sequence[int],
-    points: Sequence[Estimate],
-    at_x: Callable[[int], float],
-    at_y: Callable[[float], float],
-) -> Markup:
-    known = [n for n in run if points[n].lower is not None and points[n].upper is not None]
-    if len(known) < 2:
-        return Markup("")
-    there = [f"{at_x(n):.1f},{at_y(points[n].upper or 0.0):.1f}" for n in known]
-    back = [f"{at_x(n):.1f},{at_y(points[n].lower or 0.0):.1f}" for n in reversed(known)]
-    return Markup('<polygon class="band" points="{}"/>').format(" ".join(there + back))
 
 
 def interval_bar(
@@ -207,3 +141,11 @@ def milliseconds(value: float | None) -> str:
     if value < 1000:
         return f"{value:.0f} ms"
     return f"{value / 1000:.2f} s" if value < 10_000 else f"{value / 1000:.1f} s"
+
+
+def duration(seconds: float) -> str:
+    """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""
+    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= size and seconds % size == 0:
+            return f"{seconds / size:g} {unit}"
+    return f"{seconds:g} s"

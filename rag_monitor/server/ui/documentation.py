@@ -9,8 +9,7 @@ from typing import Any
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
-from rag_monitor.server.ui.pages import Viewer
-from rag_monitor.server.ui.view import page
+from rag_monitor.server.ui.view import Viewer, page
 
 router = APIRouter(include_in_schema=False)
 

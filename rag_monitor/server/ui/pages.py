@@ -1,124 +1,40 @@
-"""The pages people read."""
+"""The pages on traces, and the settings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime, timedelta
-from typing import Annotated, Any, Final
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Final
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
-from rag_monitor.domain.alert import Alert, AlertRule, AlertState, RuleKind, Severity
+from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
+from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import KeyScope, TraceQuery
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.quality import COMBINED, SCORE_METRICS, AppQuality, app_quality
-from rag_monitor.server.schemas.values import parse_length, window_of
-from rag_monitor.server.ui import catalog, charts
+from rag_monitor.server.quality import SCORE_METRICS
+from rag_monitor.server.schemas.values import parse_length
+from rag_monitor.server.ui import charts
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
-from rag_monitor.server.ui.view import WINDOWS, Visitor, page, visitor_of
+from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
+from rag_monitor.server.ui.view import WINDOWS, Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
 
-Viewer = Annotated[Visitor, Depends(visitor_of)]
-MAX_APPS_SHOWN: Final = 20
-SPARK_POINTS: Final = 40
 TRACES_PER_PAGE: Final = 50
+FILTERS: Final = ("app", "release", "metric", "below", "status", "q", "since")
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
-_OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Tile:
-    """One metric of one app."""
-
-    estimate: Estimate
-    spark: str
-    level: str
-
-
-def _window(me: Visitor) -> tuple[str, Window]:
-    length = me.request.query_params.get("window", "24h")
-    if length not in WINDOWS:
-        length = "24h"
-    return length, window_of(me.services.clock.now(), length, None, None)
-
-
-@router.get("/")
-def overview(me: Viewer) -> HTMLResponse:
-    """Every app: quality with intervals, latency, hits, open alerts."""
-    length, window = _window(me)
-    known = me.services.traces.apps(me.principal.project)
-    wanted = me.request.query_params.get("app")
-    chosen = [app for app in known if wanted in {None, app.app}][:MAX_APPS_SHOWN]
-    alerts = _open_alerts(me)
-    apps = [
-        {
-            "app": app.app,
-            "last_seen": app.last_seen,
-            "quality": (quality := app_quality(me.services, me.principal.project, app.app, window)),
-            "tiles": _tiles(me, quality, window),
-            "alerts": [alert for alert in alerts if alert.app == app.app],
-        }
-        for app in chosen
-    ]
-    return page(
-        me,
-        "overview.html",
-        {
-            "apps": apps,
-            "known": known,
-            "wanted": wanted,
-            "length": length,
-            "alerts": alerts,
-            "endpoint": _endpoint(me),
-            "backlog": me.services.tasks.backlog(me.services.clock.now()),
-        },
-    )
-
-
-def _endpoint(me: Visitor) -> str:
-    return me.services.options.public_url or str(me.request.base_url).rstrip("/")
-
-
-def _open_alerts(me: Visitor) -> list[Alert]:
-    return sorted(
-        (
-            alert
-            for state in _OPEN_STATES
-            for alert in me.services.alerts.load(me.principal.project, state)
-        ),
-        key=lambda alert: (alert.state is not AlertState.FIRING, -alert.since.timestamp()),
-    )
-
-
-def _tiles(me: Visitor, quality: AppQuality, window: Window) -> list[Tile]:
-    step = max(window.length / SPARK_POINTS, timedelta(minutes=1))
-    return [
-        Tile(
-            estimate=estimate,
-            spark=charts.sparkline(
-                me.services.estimates.series(estimate.series, window, step),
-                me.translate("{metric} over time", metric=me.translate(catalog.metric_label(name))),
-            ),
-            level=catalog.level(name, estimate.value),
-        )
-        for estimate in quality.metrics
-        if (name := estimate.series.metric)
-    ]
 
 
 @router.get("/traces")
 def traces(me: Viewer) -> HTMLResponse:
     """Traces, with filters."""
     form = {
-        name: me.request.query_params.get(name, "").strip()[:500]
-        for name in ("app", "release", "metric", "below", "status", "q", "since", "cursor")
+        name: me.request.query_params.get(name, "").strip()[:500] for name in (*FILTERS, "cursor")
     }
     if _TRACE_ID.fullmatch(form["q"]):
         form["q"] = form["q"].lower()
@@ -138,6 +54,10 @@ def traces(me: Viewer) -> HTMLResponse:
             "statuses": list(TraceStatus),
             "next": me.link("/traces", **values, cursor=found.next_cursor),
             "filtered": any(values.values()),
+            "filters": {name: value for name, value in values.items() if value},
+            "views": saved_views(me.request, FILTERS),
+            "shipped_views": SHIPPED,
+            "most_views": MAX_VIEWS,
         },
     )
 
@@ -186,6 +106,8 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "trace": it,
             "pieces": answer_pieces(it.answer or "", support),
             "judged": bool(support),
+            "judges": _by_judge(stored.scores),
+            "about": "faithfulness" if contexts else "",
             "passages": list(
                 zip(contexts, passage_views(stored.scores, len(contexts)), strict=True)
             ),
@@ -200,112 +122,19 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
     )
 
 
-@router.get("/alerts")
-def alerts(me: Viewer) -> HTMLResponse:
-    """Open alerts, silences, and what is over."""
-    every = me.services.alerts.load(me.principal.project)
-    over = [a for a in every if a.state not in _OPEN_STATES]
-    now = me.services.clock.now()
-    return page(
-        me,
-        "alerts.html",
-        {
-            "open": _open_alerts(me),
-            "over": sorted(over, key=lambda a: a.since, reverse=True)[:100],
-            "silences": [
-                s for s in me.services.silences.all(me.principal.project) if s.ends_at > now
-            ],
-            "rules": me.services.rules.all(me.principal.project),
-        },
-    )
+def _by_judge(scores: Sequence[Score]) -> dict[str, list[Score]]:
+    """The scores under the judge that gave them, so that its long name stands once."""
+    found: dict[str, list[Score]] = {}
+    for score in sorted(scores, key=_place):
+        found.setdefault(str(score.judge or ""), []).append(score)
+    return found
 
 
-@router.get("/judges")
-def judges(me: Viewer) -> HTMLResponse:
-    """Who judges, how well it agrees with people, and how often it fails."""
-    length, window = _window(me)
-    known = me.services.traces.apps(me.principal.project)[:MAX_APPS_SHOWN]
-    rows = [
-        {
-            "judge": judge,
-            "apps": [
-                (app.app, estimate)
-                for app in known
-                if (
-                    estimate := me.services.estimates.estimate(
-                        Series(
-                            project=me.principal.project,
-                            app=app.app,
-                            metric="faithfulness",
-                            judge=judge.name,
-                        ),
-                        window,
-                    )
-                ).judged
-                or estimate.failed
-            ],
-        }
-        for judge in me.services.judges()
-    ]
-    backlog = me.services.tasks.backlog(me.services.clock.now())
-    return page(me, "judges.html", {"rows": rows, "length": length, "backlog": backlog})
-
-
-@router.get("/compare")
-def compare(me: Viewer) -> HTMLResponse:
-    """Two releases of an app side by side."""
-    length, window = _window(me)
-    apps = [app.app for app in me.services.traces.apps(me.principal.project)]
-    app = me.request.query_params.get("app", apps[0] if apps else "")
-    releases = list(me.services.traces.releases(me.principal.project, app)) if app in apps else []
-    chosen = [
-        _among(me.request.query_params.get(name), releases, place)
-        for place, name in enumerate(("a", "b"))
-    ]
-    rows: list[dict[str, Any]] = []
-    if all(chosen):
-        for metric in SCORE_METRICS:
-            left, right = (_release_estimate(me, app, metric, r, window) for r in chosen)
-            if left.value is not None or right.value is not None:
-                rows.append(
-                    {"metric": metric, "a": left, "b": right, "verdict": _apart(left, right)}
-                )
-    return page(
-        me,
-        "compare.html",
-        {
-            "apps": apps,
-            "app": app,
-            "releases": releases,
-            "chosen": chosen,
-            "rows": rows,
-            "length": length,
-        },
-    )
-
-
-def _among(wanted: str | None, releases: list[str], place: int) -> str | None:
-    if wanted in releases:
-        return wanted
-    return releases[place] if len(releases) > place else None
-
-
-def _release_estimate(
-    me: Visitor, app: str, metric: str, release: str | None, window: Window
-) -> Estimate:
-    series = Series(
-        project=me.principal.project, app=app, metric=metric, judge=COMBINED, release=release
-    )
-    return me.services.estimates.estimate(series, window)
-
-
-def _apart(a: Estimate, b: Estimate) -> str:
-    """Whether the intervals lie apart: `better`, `worse` (a against b), else `same`."""
-    if a.lower is None or a.upper is None or b.lower is None or b.upper is None:
-        return "unknown"
-    if a.lower > b.upper:
-        return "better"
-    return "worse" if a.upper < b.lower else "same"
+def _place(score: Score) -> tuple[bool, int]:
+    """Numbers before reasons; otherwise the order of every page."""
+    known = score.metric in SCORE_METRICS
+    place = SCORE_METRICS.index(score.metric) if known else len(SCORE_METRICS)
+    return score.status is ScoreStatus.NOT_APPLICABLE, place
 
 
 @router.get("/settings")
@@ -343,6 +172,8 @@ def settings_page(
             "problem": problem,
             "secret": secret,
             "options": me.services.options,
+            "setup": me.services.setup,
+            "judges": me.services.judges(),
         },
         status,
     )
@@ -358,6 +189,8 @@ def _rule_form(rule: AlertRule | None) -> dict[str, str]:
         "metric": shown.metric or "",
         "window_s": f"{shown.window_s:g}",
         "hold_for_s": f"{shown.hold_for_s:g}",
+        "keep_firing_s": f"{shown.keep_firing_s:g}",
+        "repeat_s": f"{shown.repeat_s:g}",
         "min_judged": str(shown.min_judged),
         "severity": shown.severity.value,
         "params": "\n".join(f"{key} = {value}" for key, value in shown.params.items()),

@@ -2,29 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from functools import lru_cache
-from typing import Any, Final
+from typing import Annotated, Any, Final
 from urllib.parse import urlencode
 from zoneinfo import ZoneInfo
 
-from fastapi import Request
+from fastapi import Depends, Request
 from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescape
 from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
+from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.stored import KeyScope
+from rag_monitor.domain.window import Window
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.context import Services
 from rag_monitor.server.problems import Problem, ProblemError
+from rag_monitor.server.schemas.values import window_of
 from rag_monitor.server.ui import catalog, charts
 from rag_monitor.server.ui.chinese import CHINESE
 
 LANGUAGE_COOKIE: Final = "rag_monitor_language"
 LANGUAGES: Final = ("en", "zh")
 WINDOWS: Final = ("1h", "6h", "24h", "7d", "30d")
+OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
+
+
+_SPACE_IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
 
 
 @lru_cache(maxsize=1)
@@ -47,16 +55,36 @@ def environment() -> Environment:
         STATES=catalog.STATES,
         STATUSES=catalog.STATUSES,
         NOTES=catalog.NOTES,
+        REASONS=catalog.REASONS,
+        DRAWN=catalog.DRAWN,
+        RULES=catalog.RULES,
+        RULE_KINDS=catalog.RULE_KINDS,
+        SEVERITIES=catalog.SEVERITIES,
+        SCOPES=catalog.SCOPES,
+        AGREEMENT=catalog.AGREEMENT,
+        duration=charts.duration,
         WINDOWS=WINDOWS,
         version=__version__,
     )
-    found.filters["score"] = score_text
+    found.filters.update(score=score_text, figure=figure_text, change=change_text)
     return found
 
 
 def score_text(value: float | None, digits: int = 2) -> str:
     """A ratio with two digits, or a dash."""
     return "–" if value is None else f"{value:.{digits}f}"
+
+
+def figure_text(value: float | None) -> str:
+    """A rule's number: a ratio with three digits, a count or milliseconds without any."""
+    if value is None or abs(value) <= 1:
+        return score_text(value, 3)
+    return f"{value:,.1f}".removesuffix(".0")
+
+
+def change_text(value: float) -> str:
+    """A difference of ratios with its sign."""
+    return f"{value:+.2f}".replace("-", "−")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +122,42 @@ class Visitor:
                 return self.translate(text, n=int(seconds // size))
         return self.translate("just now")
 
+    def axis(self, window: Window) -> Callable[[datetime], str]:
+        """How a time axis over this window names a moment."""
+        style = "%H:%M" if window.length <= timedelta(days=1) else "%m-%d"
+        return lambda moment: self.local(moment, style)
+
+    def spoken(self, text: str) -> str:
+        """A sentence of the alerts, with metrics called as the pages call them."""
+        spoken = catalog.METRIC_WORD.sub(
+            lambda found: self.translate(catalog.metric_label(found[0])), text
+        )
+        return _SPACE_IN_CHINESE.sub("", spoken) if self.language == "zh" else spoken
+
+    def reason(self, word: str) -> str:
+        """A machine word in the visitor's language; one that nobody knows stays as it is."""
+        return self.translate(catalog.REASONS.get(word, word))
+
+    def open_alerts(self, app: str | None = None) -> list[Alert]:
+        """Alerts that fire or are about to, of one app or of all; the firing and newest first."""
+        project = self.principal.project
+        return sorted(
+            (
+                alert
+                for state in OPEN_STATES
+                for alert in self.services.alerts.load(project, state)
+                if app in {None, "", alert.app}
+            ),
+            key=lambda alert: (alert.state is not AlertState.FIRING, -alert.since.timestamp()),
+        )
+
+    def window(self, default: str = "24h") -> tuple[str, Window]:
+        """The window that was chosen, by its name and as times."""
+        length = self.request.query_params.get("window", default)
+        if length not in WINDOWS:
+            length = default
+        return length, window_of(self.services.clock.now(), length, None, None)
+
     def link(self, path: str, **query: object) -> str:
         """A link with those query values that are not empty."""
         given = {k.rstrip("_"): v for k, v in query.items() if v not in {None, ""}}
@@ -109,6 +173,9 @@ def visitor_of(request: Request) -> Visitor:
             403, "This key may not read; sign in with one that has the scope `read`."
         )
     return make_visitor(request, services, gate, principal)
+
+
+Viewer = Annotated[Visitor, Depends(visitor_of)]
 
 
 def make_visitor(request: Request, services: Services, gate: Gate, principal: Principal) -> Visitor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import socket
 import threading
 from collections.abc import Iterator
@@ -68,6 +69,41 @@ def test_traces_come_as_a_pandas_frame(url: str) -> None:
     assert len(frame) == 30
     assert frame["score.faithfulness"].between(0, 1).all()
     assert frame["started_at"].dt.tz is not None
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_scores_come_one_a_row_with_their_judge_and_status(url: str, kind: str) -> None:
+    library = pytest.importorskip(kind)
+
+    frame = Client(url).scores(app="support-bot", limit=4, as_frame=kind)
+
+    assert isinstance(frame, library.DataFrame)
+    rows = frame.to_dict("records") if kind == "pandas" else frame.to_dicts()
+    assert len({row["trace_id"] for row in rows}) == 4
+    assert {row["status"] for row in rows} <= {"scored", "not_applicable", "failed", "suspect"}
+    for row in rows:
+        detail = Client(url).trace(row["trace_id"])
+        (score,) = [s for s in detail["scores"] if s["metric"] == row["metric"]]
+        value = None if row["value"] is None or math.isnan(row["value"]) else row["value"]
+        assert value == score["value"]
+        assert (row["app"], row["judge"]) == ("support-bot", score["judge"])
+        assert row["started_at"].tzinfo is not None
+
+
+def test_a_polars_frame_of_traces_has_real_times(url: str) -> None:
+    pl = pytest.importorskip("polars")
+
+    frame = Client(url).traces(as_frame="polars")
+
+    assert frame.schema["started_at"] == pl.Datetime("us", "UTC")
+    assert frame.schema["score.faithfulness"] == pl.Float64
+
+
+def test_a_store_without_traces_gives_empty_frames(url: str) -> None:
+    pytest.importorskip("pandas")
+
+    assert len(Client(url).traces(app="nobody", as_frame="pandas")) == 0
+    assert len(Client(url).scores(app="nobody", as_frame="pandas")) == 0
 
 
 def test_frames_hold_the_summary_and_the_series(url: str) -> None:

@@ -143,7 +143,7 @@ def test_a_minute_that_was_recomputed_is_read_again() -> None:
     assert estimates.outcomes(SERIES, window).scored == before + 1
 
 
-def test_what_another_process_changed_is_seen_within_the_hour() -> None:
+def test_what_another_process_changed_is_seen_when_the_metric_is_read_afresh() -> None:
     source = Counted(traffic(120))
     memory = RollupMemory(source)
     estimates = Estimates(memory)
@@ -156,8 +156,27 @@ def test_what_another_process_changed_is_seen_within_the_hour() -> None:
         *summarise([facts(value(0.5, judge=BIG), at=EPOCH + 70 * MINUTE, app="shop")]),
     ]
 
-    memory.begin(now + 61 * MINUTE)
+    memory.begin(now + 5 * MINUTE)
+    assert estimates.outcomes(SERIES, window).scored == before
+    for later in (361, 362):  # one metric a run, so that no run reads everything
+        memory.begin(now + later * MINUTE)
     assert estimates.outcomes(SERIES, window).scored == before + 1
+
+
+def test_a_run_long_after_the_first_reads_as_little_as_the_second() -> None:
+    source = Counted(traffic(600))
+    memory = RollupMemory(source)
+    estimates = Estimates(memory)
+    reads = []
+    for minute in range(300, 600, 5):
+        now = EPOCH + minute * MINUTE
+        memory.begin(now)
+        source.reads = 0
+        for length in (5, 60, 300):
+            estimates.estimate(SERIES, Window.ending(now, length * MINUTE))
+        reads.append(source.reads)
+
+    assert set(reads[1:]) == {2}  # scores and traces, the youngest minutes of each
 
 
 def test_beyond_its_limits_the_memory_passes_questions_on() -> None:
@@ -171,3 +190,16 @@ def test_beyond_its_limits_the_memory_passes_questions_on() -> None:
         estimates.outcomes(SERIES, Window.ending(now, 90 * MINUTE))
 
     assert source.reads == 2
+
+
+def test_a_dry_run_through_the_past_reads_ahead_and_finds_the_same() -> None:
+    source = Counted(traffic(600))
+    memory = RollupMemory(source, MemoryOptions(ahead=timedelta(hours=4)))
+    memory.begin(EPOCH + 600 * MINUTE)
+    windows = [Window.ending(EPOCH + minute * MINUTE, 30 * MINUTE) for minute in range(30, 600, 5)]
+
+    walked = [Estimates(memory).bad_count(SERIES, window) for window in windows]
+
+    assert source.reads == 3  # four and a half hours, four, the rest
+    plain = [Estimates(source).bad_count(SERIES, window) for window in windows]
+    assert [count.classes for count in walked] == [count.classes for count in plain]

@@ -78,6 +78,7 @@ class FakeEstimates:
     hits: Callable[[str, Window], Estimate] = lambda name, window: estimate(0.9)
     hit_name_list: list[tuple[HitKind, str]] = field(default_factory=list)
     trace_counts: Callable[[str, Window], Mapping[str, int]] = lambda app, window: {"ok": 10}
+    live: Callable[[str, Window], int] = lambda app, window: 10
     budget_state: BudgetState = field(default_factory=lambda: BudgetState(remaining=1.0))
     asked: list[Window] = field(default_factory=list)
 
@@ -113,6 +114,9 @@ class FakeEstimates:
             found.append((start, self.counts(Window(start, start + step))))
             start += step
         return found
+
+    def live_traces(self, project: str, app: str, window: Window) -> int:
+        return self.live(app, window)
 
     def latency(
         self, project: str, app: str, metric: str, window: Window, release: str | None = None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -74,7 +75,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
 @pytest.mark.parametrize(
     "command",
     [
-        "demo", "serve", "migrate", "import", "export", "evaluate", "agreement",
+        "demo", "serve", "migrate", "import", "export", "erase", "evaluate", "agreement",
         "compare", "golden",
         "rules export", "rules check", "keys list", "keys create", "keys revoke", "doctor",
     ],
@@ -127,6 +128,23 @@ def test_import_reports_what_was_taken(
     assert report["problems"][0].startswith("line 2: not JSON")
 
 
+def test_backfill_says_the_cost_before_it_starts_and_asks_for_one_judge(
+    monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cost = {"tokens": None, "gpu_seconds": None, "cost": None, "fits_budget": None}
+    outcome = {"traces": 7, "judge": "packed/m", "measured_on": 0, "queued": 7, **cost}
+    monitor.answers["POST", "/api/v1/evaluations"] = (200, outcome)
+
+    assert run("backfill", "--judge", "packed", "--yes", "--url", monitor.url) == 0
+
+    assert [body for _, _, body in monitor.requests] == [
+        {"judge": "packed", "limit": 1000},
+        {"judge": "packed", "limit": 1000, "preview": False},
+    ]
+    shown = capsys.readouterr()
+    assert "never measured here" in shown.out + shown.err
+
+
 def test_export_writes_one_line_per_trace(
     monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -142,6 +160,65 @@ def test_export_writes_one_line_per_trace(
     assert [line["trace_id"] for line in lines] == ["a", "b"]
     assert json.loads(capsys.readouterr().out)["traces"] == 2
     assert monitor.requests[0][1] == "/api/v1/traces?app=x"
+
+
+def test_export_leaves_no_half_file_and_passes_over_what_was_erased_meanwhile(
+    monitor: FakeMonitor, tmp_path: Path
+) -> None:
+    page = {"items": [{"trace_id": "a"}, {"trace_id": "b"}], "next_cursor": None}
+    monitor.answers["GET", "/api/v1/traces"] = (200, page)
+    monitor.answers["GET", "/api/v1/traces/a"] = (404, {"detail": "erased"})
+    monitor.answers["GET", "/api/v1/traces/b"] = (200, {"trace_id": "b"})
+    file = tmp_path / "out.jsonl"
+
+    assert run("export", "-o", str(file), "--url", monitor.url) == 0
+    assert json.loads(file.read_text())["trace_id"] == "b"
+    monitor.answers["GET", "/api/v1/traces/b"] = (503, {"detail": "later"})
+    other = tmp_path / "other.jsonl"
+    assert run("export", "-o", str(other), "--url", monitor.url) == 1
+    assert sorted(path.name for path in tmp_path.glob("*other*")) == []
+
+
+def test_export_to_parquet_keeps_texts_scores_and_times(
+    monitor: FakeMonitor, tmp_path: Path
+) -> None:
+    parquet = pytest.importorskip("pyarrow.parquet", reason="pyarrow is not installed")
+    trace = {
+        "trace_id": "a",
+        "question": "利率是多少?",
+        "started_at": "2026-01-05T12:00:00Z",
+        "timings": {"first_byte_ms": 120.5},
+        "contexts": [{"content": "3.4%"}, {"content": None}],
+        "scores": [
+            {"metric": "faithfulness", "value": 0.25},
+            {"metric": "context_recall", "value": None},
+        ],
+    }
+    page = {"items": [{"trace_id": "a"}], "next_cursor": None}
+    monitor.answers["GET", "/api/v1/traces"] = (200, page)
+    monitor.answers["GET", "/api/v1/traces/a"] = (200, trace)
+    file = tmp_path / "out.parquet"
+
+    assert run("export", "-o", str(file), "--url", monitor.url) == 0
+
+    (row,) = parquet.read_table(file).to_pylist()
+    assert (row["question"], row["answer"], row["first_byte_ms"]) == ("利率是多少?", None, 120.5)
+    assert row["started_at"] == datetime(2026, 1, 5, 12, tzinfo=UTC)
+    assert row["contexts"] == ["3.4%", None]
+    assert row["scores"] == [("faithfulness", 0.25)]
+    assert json.loads(row["trace"]) == trace
+
+
+def test_erasing_a_user_asks_first_and_says_what_went(
+    monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = "/api/v1/users/u%2F7"
+    monitor.answers["DELETE", path] = (200, {"user_id": "u/7", "traces": 3, "passages": 1})
+
+    assert run("erase", "u/7", "--url", monitor.url) == 1
+    assert monitor.requests == []
+    assert run("erase", "u/7", "--yes", "--url", monitor.url) == 0
+    assert "3 traces, 1 passages" in capsys.readouterr().out
 
 
 def test_rules_that_cannot_work_are_named(

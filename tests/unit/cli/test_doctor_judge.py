@@ -20,6 +20,7 @@ from rag_monitor.cli.application import app
 from rag_monitor.errors import ConfigurationError, RagMonitorError
 from rag_monitor.judges.injection_report import read_families
 from rag_monitor.judges.openai_compatible.capabilities import forget
+from tests.unit.judges.test_label_ways import Server
 
 Script = Callable[[str, Body], Answer]
 
@@ -81,6 +82,24 @@ def test_it_shows_what_the_server_can_do(tmp_path: Path) -> None:
     assert checks["judge"]["detail"].startswith("openai_compatible/m/")
     assert "shape json_schema" in checks["judge"]["detail"]
     assert "top_logprobs 20" in checks["judge"]["detail"]
+
+
+@pytest.mark.parametrize(
+    ("endpoints", "labels_by"),
+    [
+        ((), "top_logprobs"),
+        (("tokenize", "template", "vllm"), "vllm_generative_scoring"),
+        (("tokenize", "template", "vllm", "ids"), "logprob_token_ids"),
+        (("tokenize", "template", "sglang"), "sglang_score"),
+    ],
+)
+def test_it_shows_where_label_probabilities_come_from(
+    endpoints: tuple[str, ...], labels_by: str, tmp_path: Path
+) -> None:
+    with served(Server(*endpoints)) as url:
+        done = doctor(url, tmp_path)
+
+    assert f"labels_by {labels_by}" in done.stdout
 
 
 def test_a_server_that_refuses_us_is_a_bad_check_that_says_why(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ from rag_monitor.ingest.otlp_json import traces_from_json
 
 NOW = datetime(2026, 5, 1, tzinfo=UTC)
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
+EXPORTS = Path(__file__).resolve().parents[2] / "fixtures" / "exports"
 QUESTION = "退货要多少天内申请?"
 ANSWER = "签收后30天内可以申请退货。"
 
@@ -195,6 +196,21 @@ def test_langfuse_observations_line_by_line_give_the_same_trace(tmp_path: Path) 
     assert [document.id for document in trace.contexts or ()] == ["d1", "d2"]
 
 
+def test_rows_of_langfuses_newer_interface_say_who_asked_on_their_root(tmp_path: Path) -> None:
+    whole = {key: LANGFUSE[key] for key in ("sessionId", "userId", "release", "tags")}
+    rows = [
+        one | whole | {"traceId": TRACE_ID, "traceName": "客服", "projectId": "p"}
+        for one in LANGFUSE["observations"]
+    ]
+    rows[0] |= {"isRootObservation": True, "parentObservationId": None}
+    trace = _trace(_requests(_lines(tmp_path / "o.jsonl", rows), "langfuse"))
+
+    assert (trace.app, trace.question, trace.answer) == ("客服", QUESTION, ANSWER)
+    assert (trace.session_id, trace.user_id, trace.tags) == ("s-1", "u-7", ("web",))
+    assert trace.release == "v3"
+    assert trace.timings.first_byte_ms == pytest.approx(900)
+
+
 def test_a_langfuse_trace_without_one_root_gets_one(tmp_path: Path) -> None:
     parts = [dict(one) for one in LANGFUSE["observations"][1:]]
     row = LANGFUSE | {"observations": parts}
@@ -277,6 +293,27 @@ def test_spans_of_phoenixs_rest_api_are_understood(tmp_path: Path) -> None:
 
     assert trace.question == QUESTION
     assert trace.timings.end_to_end_ms == pytest.approx(1500)
+
+
+@pytest.mark.parametrize("name", ["phoenix_20_rest.json", "phoenix_20_frame.jsonl"])
+def test_what_phoenix_wrote_itself_is_read_whole(name: str) -> None:
+    trace = _trace(_requests(EXPORTS / name, "phoenix"))
+
+    assert trace.question == "机场接送可以提前多久预订？"
+    assert trace.answer == "机场接送最晚需提前 6 小时预订。"
+    documents = trace.contexts or ()
+    assert [d.id for d in documents] == ["transfer-1", "transfer-2"]
+    assert [d.score for d in documents] == pytest.approx([0.92, 0.41])
+    assert (trace.model, trace.usage.input_tokens, trace.usage.output_tokens) == (
+        "fake-chat-2",
+        61,
+        14,
+    )
+    assert trace.timings.end_to_end_ms == pytest.approx(33.758, abs=1)
+    assert [(hit.kind.value, hit.ok, hit.items) for hit in trace.hits] == [
+        ("workflow", True, None),
+        ("knowledge_base", True, 2),
+    ]
 
 
 def test_a_gzipped_list_is_read_too(tmp_path: Path) -> None:

@@ -39,3 +39,30 @@ def test_intervals_hold_the_value() -> None:
     for name in ("auroc", "balanced_accuracy", "f1", "kappa", "brier"):
         figure = report[name]
         assert figure["lower"] <= figure["value"] <= figure["upper"]
+
+
+def test_figures_are_also_given_by_language_and_task() -> None:
+    right = [
+        JudgedRow(probability=p, flagged=p < 0.5, faithful=p > 0.5, group=str(n), facets=facets)
+        for n in range(30)
+        for p in (0.9, 0.1)
+        for facets in ({"lang": "en", "task": "qa"},)
+    ]
+    wrong = [
+        JudgedRow(probability=p, flagged=p < 0.5, faithful=p < 0.5, group=str(n), facets=facets)
+        for n in range(30)
+        for p in (0.9, 0.1)
+        for facets in ({"lang": "zh", "task": "qa"},)
+    ]
+    few = [JudgedRow(probability=0.9, flagged=False, faithful=True, group="x")]
+
+    report = agreement_report([*right, *wrong, *few], runs=50)
+
+    assert report["by_lang"]["en"]["auroc"]["value"] == 1.0
+    assert report["by_lang"]["zh"]["auroc"]["value"] == 0.0
+    assert report["by_lang"]["unknown"] == {"rows": 1, "unfaithful": 0}
+    assert report["by_task"]["qa"]["rows"] == 120
+
+
+def test_rows_of_one_kind_are_not_split() -> None:
+    assert "by_lang" not in agreement_report(_rows([(1.0, True), (0.0, False)] * 20), runs=50)

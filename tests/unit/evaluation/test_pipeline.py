@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import asyncio
+from collections.abc import Callable, Sequence
 
 import pytest
 
-from rag_monitor.domain.decision import SamplingDecision, SamplingReason
+from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.trace import Trace
-from rag_monitor.errors import JudgeOutputInvalid, JudgeUnavailable
-from rag_monitor.evaluation.pipeline import Pipeline, WorkItem
+from rag_monitor.errors import BudgetExhausted, JudgeOutputInvalid, JudgeUnavailable
+from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
 from rag_monitor.evaluation.plan import EvaluationOptions, EvaluationPlan
 from rag_monitor.testing import ManualClock, ScriptedJudge, make_trace
 
@@ -21,8 +22,13 @@ METRICS = ("faithfulness", "context_relevance")
 class Draws:
     """A sampler that includes what the test says."""
 
-    def __init__(self, include: Callable[[Trace], bool] = lambda _: True) -> None:
+    def __init__(
+        self,
+        include: Callable[[Trace], bool] = lambda _: True,
+        ask: Callable[[Trace], bool] = lambda _: False,
+    ) -> None:
         self._include = include
+        self._ask = ask
         self.cheap: list[dict[str, float]] = []
 
     def decide(
@@ -33,6 +39,14 @@ class Draws:
             judge=judge_name,
             included=forced or self._include(trace),
             probability=0.5,
+            reason=SamplingReason.BASE_RATE,
+        )
+
+    def ask_people(self, trace: Trace) -> SamplingDecision:
+        return SamplingDecision(
+            judge=PEOPLE,
+            included=self._ask(trace),
+            probability=0.25,
             reason=SamplingReason.BASE_RATE,
         )
 
@@ -118,6 +132,21 @@ async def test_the_sampled_judge_sees_what_is_drawn_and_knows_the_cheap_scores()
     assert draws.cheap[0]["faithfulness"] == 0.4
 
 
+async def test_people_are_asked_only_about_what_the_last_judge_has_scored() -> None:
+    draws = Draws(lambda trace: trace.question == "yes", ask=lambda _: True)
+    items = [WorkItem(trace=make_trace(q, id=q)) for q in ("yes", "no")]
+    cheap, dear = ScriptedJudge(name="cheap"), ScriptedJudge(name="dear")
+
+    both = await _pipeline(cheap, sampled=dear, sampler=draws).evaluate(items)
+    alone = await _pipeline(cheap, sampler=draws).evaluate(items)
+
+    assert [[d.judge for d in outcome.decisions] for outcome in both] == [
+        ["cheap", "dear", PEOPLE],
+        ["cheap", "dear"],
+    ]
+    assert [outcome.decisions[-1].judge for outcome in alone] == [PEOPLE, PEOPLE]
+
+
 async def test_a_backfill_is_judged_whatever_the_draw() -> None:
     dear = ScriptedJudge(name="dear")
     pipeline = _pipeline(ScriptedJudge(), sampled=dear, sampler=Draws(lambda _: False))
@@ -125,6 +154,47 @@ async def test_a_backfill_is_judged_whatever_the_draw() -> None:
     await pipeline.evaluate([WorkItem(trace=make_trace(), forced=True)])
 
     assert len(dear.requests) == 1
+
+
+@pytest.mark.parametrize("asked", ["dear", "scripted"])
+async def test_only_the_judge_a_person_asked_for_sees_the_trace(asked: str) -> None:
+    judges = {"dear": ScriptedJudge(name="dear"), "scripted": ScriptedJudge(name="scripted")}
+    pipeline = _pipeline(judges["scripted"], sampled=judges["dear"], sampler=Draws(lambda _: False))
+
+    asked_item, open_item = await pipeline.evaluate(
+        [WorkItem(trace=make_trace(), forced=True, judge=asked), WorkItem(trace=make_trace(id="b"))]
+    )
+
+    assert {score.judge.name for score in asked_item.scores if score.judge} == {asked}
+    assert [decision.judge for decision in asked_item.decisions] == [asked]
+    assert len(judges["dear"].requests) == (asked == "dear")
+    assert len(judges["scripted"].requests) == 1 + (asked == "scripted")
+    assert {score.judge.name for score in open_item.scores if score.judge} == {"scripted"}
+
+
+async def test_a_judge_that_is_not_configured_any_more_leaves_the_scores_alone() -> None:
+    (outcome,) = await _pipeline(ScriptedJudge()).evaluate(
+        [WorkItem(trace=make_trace(), forced=True, judge="gone")]
+    )
+
+    assert outcome == Outcome()
+
+
+async def test_a_spent_budget_costs_no_scores_that_are_there() -> None:
+    spent = ScriptedJudge(lambda _: BudgetExhausted(), name="dear")
+    pipeline = _pipeline(ScriptedJudge(), sampled=spent)
+
+    again, first = await pipeline.evaluate(
+        [
+            WorkItem(trace=make_trace(), forced=True, judge="dear"),
+            WorkItem(trace=make_trace(id="b")),
+        ]
+    )
+
+    assert again == Outcome()
+    assert {score.reason for score in first.scores if score.status is ScoreStatus.FAILED} == {
+        "budget_exhausted"
+    }
 
 
 async def test_falling_behind_switches_the_judge_and_catching_up_switches_back() -> None:
@@ -163,3 +233,33 @@ async def test_a_judgement_that_cannot_be_scored_fails_its_trace_only() -> None:
 
     assert {s.status for s in odd.scores} == {ScoreStatus.FAILED}
     assert {s.reason for s in odd.scores} != {s.reason for s in fine.scores}
+
+
+class Counting(ScriptedJudge):
+    """Knows how many batches it had in hand at once."""
+
+    def __init__(self, name: str, rounds: int) -> None:
+        super().__init__(name=name)
+        self._rounds = rounds
+        self.most = 0
+        self._now = 0
+
+    async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
+        self._now += 1
+        self.most = max(self.most, self._now)
+        for _ in range(self._rounds):
+            await asyncio.sleep(0)
+        self._now -= 1
+        return await super().judge_many(requests)
+
+
+async def test_batches_take_turns_on_processors_and_wait_for_a_remote_judge_together() -> None:
+    every, sampled = Counting("embedded", 5), Counting("remote", 100)
+    pipeline = _pipeline(every, sampled=sampled)
+    items = [WorkItem(trace=make_trace(id=str(n))) for n in range(3)]
+
+    outcomes = await asyncio.gather(*(pipeline.evaluate([item]) for item in items))
+
+    assert every.most == 1
+    assert sampled.most > 1
+    assert all(len({score.judge for score in one.scores}) == 2 for (one,) in outcomes)

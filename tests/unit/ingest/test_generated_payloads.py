@@ -24,6 +24,7 @@ WITH_PASSAGES = (
     "openllmetry_langchain",
 )  # fmt: skip
 MODEL_ONLY = ("openai_v2_stream", "openinference_openai_stream", "openllmetry_openai")
+DSPY = "openinference_dspy"
 CONVENTIONS = {
     "langfuse_openai": "langfuse",
     "openinference_langchain": "openinference",
@@ -44,7 +45,7 @@ def read(name: str) -> Trace:
 
 
 def test_every_payload_is_expected_somewhere() -> None:
-    assert {path.stem for path in FOLDER.glob("*.json")} == {*WITH_PASSAGES, *MODEL_ONLY}
+    assert {path.stem for path in FOLDER.glob("*.json")} == {*WITH_PASSAGES, *MODEL_ONLY, DSPY}
 
 
 @pytest.mark.parametrize("name", [*WITH_PASSAGES, *MODEL_ONLY])
@@ -100,3 +101,19 @@ def test_session_and_user_are_found(name: str) -> None:
     trace = read(name)
 
     assert (trace.session_id, trace.user_id) == ("s-9", "u-3")
+
+
+def test_a_dspy_module_is_a_trace_with_its_passages_and_times() -> None:
+    trace = read(DSPY)
+
+    assert (trace.question, trace.answer) == (QUESTION, ANSWER)
+    assert [(d.id, d.content) for d in trace.contexts or ()] == [(None, p[1]) for p in PASSAGES]
+    assert [(hit.kind.value, hit.name, hit.ok) for hit in trace.hits] == [
+        ("workflow", "Rag.forward", True),
+        ("knowledge_base", "unknown", True),
+    ]
+    timings = trace.timings
+    assert timings.end_to_end_ms is not None
+    assert timings.generation_ms is not None
+    assert timings.retrieval_ms is not None
+    assert 0 < timings.retrieval_ms < timings.end_to_end_ms

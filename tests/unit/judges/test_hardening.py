@@ -13,8 +13,9 @@ pytest.importorskip("openai")
 
 from benchmarks.stub_server import Answer, Body, StubServer, completion
 from rag_monitor.domain.judgement import Aspect, Judgement
-from rag_monitor.judges.hardening import clean, draw_boundary, fenced, suspicion
+from rag_monitor.judges.hardening import clean, draw_boundary, fenced
 from rag_monitor.judges.openai_compatible import create
+from rag_monitor.judges.pleas import suspicion
 from tests.unit.judges.requests import filled, warranty
 
 ROLE_TOKENS = (

@@ -3,11 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
 import pytest
 
 from rag_monitor.errors import JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
-from rag_monitor.judges.limits import LimitOptions, Limits, NotNow, Overloaded
+from rag_monitor.judges.limits import (
+    LimitOptions,
+    Limits,
+    NotNow,
+    OnlyThisRequest,
+    Overloaded,
+)
 
 
 class Time:
@@ -73,6 +80,42 @@ async def test_nothing_is_tried_when_the_wait_would_pass_the_deadline() -> None:
         await limits.call(attempt, limits.deadline())
     assert len(calls) == 1
     assert time.slept == []
+
+
+BROKEN = (JudgeTimeout(), JudgeUnavailable("cut"), Overloaded("500", broke=True))
+
+
+@pytest.mark.parametrize("error", BROKEN, ids=str)
+@pytest.mark.parametrize("others", [True, False])
+@pytest.mark.parametrize("divisible", [True, False])
+async def test_a_request_that_alone_fails_is_given_up_early_if_it_can_be_divided(
+    error: Exception, others: bool, divisible: bool
+) -> None:
+    limits = make(Time(), lonely_attempts=3, breaker_failures=99)
+    calls, failing_attempt = failing(99, error)
+
+    async def attempt() -> str:
+        if others:
+            await limits.call(failing(0, error)[1], limits.deadline())  # type: ignore[arg-type]
+        return await failing_attempt()  # type: ignore[operator,no-any-return]
+
+    with pytest.raises((JudgeUnavailable, JudgeTimeout)) as caught:
+        await limits.call(attempt, replace(limits.deadline(), divisible=divisible))
+
+    early = others and divisible
+    assert (caught.type is OnlyThisRequest) == early
+    assert len(calls) == (3 if early else limits.options.attempts)
+
+
+async def test_a_server_that_asks_for_a_pause_gets_no_more_requests_instead() -> None:
+    limits = make(Time(), lonely_attempts=3)
+    _, failing_attempt = failing(9, Overloaded("429"))
+
+    async def attempt() -> str:
+        await limits.call(failing(0, ValueError())[1], limits.deadline())  # type: ignore[arg-type]
+        return await failing_attempt()  # type: ignore[operator,no-any-return]
+
+    assert await limits.call(attempt, replace(limits.deadline(), divisible=True)) == "answer"
 
 
 @pytest.mark.parametrize("error", [JudgeOutputInvalid(), NotNow("key refused")])

@@ -13,7 +13,7 @@ import pytest
 pytest.importorskip("openai")
 
 from benchmarks.stub_server import Answer, Body, StubServer, completion, embeddings, obliging
-from rag_monitor.domain.judgement import Aspect, JudgeUsage
+from rag_monitor.domain.judgement import Aspect, Judgement, JudgeUsage
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.errors import (
     BudgetExhausted,
@@ -133,6 +133,23 @@ async def test_a_form_too_big_for_the_model_is_asked_in_halves() -> None:
     assert {verdict.aspect for verdict in judgement.verdicts} == warranty().aspects
     assert judgement.missing == {}
     assert len(server.requests) == 2 + 2
+
+
+async def test_a_form_the_server_breaks_over_is_asked_in_halves_while_others_are_answered() -> None:
+    def breaking(path: str, body: Body) -> Answer:
+        poisoned = "number 3" in body["messages"][1]["content"]
+        if poisoned and len(filled(body, lambda *_: 0.9)) > 4:
+            return Answer(payload={"error": "CUDA error"}, status=500)
+        return sure(path, body)
+
+    limits = FAST | {"concurrency": 1, "lonely_attempts": 2}
+    async with served(breaking, limits=limits) as (judge, _):
+        results = await judge.judge_many([warranty(question=f"number {n}?") for n in range(9)])
+
+    for result in results:
+        assert isinstance(result, Judgement)
+        assert result.missing == {}
+        assert {verdict.aspect for verdict in result.verdicts} == warranty().aspects
 
 
 async def test_an_embedding_model_that_is_down_costs_its_own_metric_only() -> None:

@@ -21,7 +21,7 @@ PLANTED = [
     ("secret", "ghp_" + "x" * 36),
     ("secret", "xoxb-" + "123456789012-abcdef"),
     ("secret", "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0NTY3OD." + "dozjgNryP4J3jVmNHl0w5N"),
-    ("secret", "-----BEGIN PRIVATE KEY-----\n" + "MIIEow" * 9 + "\n-----END PRIVATE KEY-----"),
+    ("secret", "-----BEGIN " + "PRIVATE KEY-----\n" + "MIIEow" * 9 + "\n-----END PRIVATE KEY-----"),
     ("secret", "Bearer " + "abcdefghijklmnop1234"),
     ("secret", "password: hunter2secret"),
     ("secret", "密码是Passw0rd123"),

@@ -176,7 +176,7 @@ def test_no_probability_falls_below_the_floor() -> None:
 
 def test_a_new_state_takes_over_at_the_boundary() -> None:
     sampler = Sampler()
-    sampler.begin_window(SamplingState(expected_traces={"test-app": 30}))
+    sampler.begin_window({"default": SamplingState(expected_traces={"test-app": 30})})
 
     assert sampler.decide(TRACE, BIG).probability == 1.0
 

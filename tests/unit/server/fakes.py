@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -16,25 +15,27 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import (
     ApiKey,
     AppSummary,
+    AuditEvent,
     Backlog,
     ErasureReport,
     KeyScope,
+    LabelledScore,
+    ReleaseStart,
     StoredTrace,
     TracePage,
     TraceQuery,
     TraceSummary,
 )
 from rag_monitor.domain.trace import Trace
-from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.domain.window import Window
 from rag_monitor.errors import MalformedPayload, NotFound, RuleError
-from rag_monitor.metrics.routing import Confusion
 from rag_monitor.server.context import ServerOptions, Services
 from rag_monitor.server.ports import BackfillPreview, BackfillRequest, HealthReport, JudgeInfo
 from rag_monitor.testing import EPOCH, ManualClock
+from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.story import JUDGE, story, story_alerts
 
 
@@ -128,6 +129,16 @@ class FakeTraces:
     def releases(self, project: str, app: str) -> list[str]:
         return ["2.1.0", "2.0.3"]
 
+    def release_starts(self, project: str, app: str) -> list[ReleaseStart]:
+        return [
+            ReleaseStart(
+                release=name,
+                first_seen=EPOCH - timedelta(hours=hours),
+                last_seen=EPOCH - timedelta(minutes=hours),
+            )
+            for name, hours in (("2.1.0", 6), ("2.0.3", 60))
+        ]
+
     def worst(self, project: str, app: str, metric: str, window: Window, limit: int) -> list[str]:
         return [s.trace.trace_id for s in self.stored.values() if s.trace.app == app][:limit]
 
@@ -168,11 +179,29 @@ def _summary(stored: StoredTrace) -> TraceSummary:
 
 
 class FakeFeedback:
-    def __init__(self) -> None:
+    def __init__(self, empty: bool = False) -> None:
         self.marks: list[Feedback] = []
+        self.empty = empty
 
     def add(self, feedback: Feedback) -> None:
         self.marks.append(feedback)
+
+    def against_scores(self, project: str, since: datetime, until: datetime) -> list[LabelledScore]:
+        """A judge that is right four times in five, and too sure of itself."""
+        return [
+            LabelledScore(
+                trace_id=f"{number:032x}",
+                app="loan-assistant",
+                metric=metric,
+                judge=str(JUDGE),
+                value=number / 80,
+                flagged=number < 40 if metric == "answer_supported" else None,
+                label=float((number >= 40) != (number % 5 == 0)),
+            )
+            for number in range(80)
+            for metric in ("faithfulness", "answer_supported")
+            if not self.empty
+        ]
 
 
 class FakeRules:
@@ -234,6 +263,7 @@ class FakeKeys:
         scopes: Collection[KeyScope],
         *,
         expires_at: datetime | None = None,
+        requests_per_minute: int | None = None,
     ) -> tuple[str, ApiKey]:
         secret = f"rm_{len(self.keys)}_secret"
         key = ApiKey(
@@ -244,9 +274,21 @@ class FakeKeys:
             prefix=secret[:5],
             created_at=EPOCH,
             expires_at=expires_at,
+            requests_per_minute=requests_per_minute,
         )
         self.keys[secret] = key
         return secret, key
+
+    def rotate(self, project: str, id: str, grace: timedelta) -> tuple[str, ApiKey]:
+        old = next((k for k in self.list(project) if k.id == id and not k.revoked_at), None)
+        if old is None:
+            raise NotFound("there is no such key")
+        if not grace:
+            self.revoke(project, id)
+        return self.create(project, old.name, old.scopes, expires_at=old.expires_at)
+
+    def secret(self, name: str) -> bytes:
+        return name.encode()
 
     def list(self, project: str) -> list[ApiKey]:
         return [k for k in self.keys.values() if k.project == project]
@@ -263,100 +305,26 @@ class FakeKeys:
         return None if found is None or found.revoked_at else found
 
 
-@dataclass
-class Latency:
-    count: int
-    p50: float | None
-    p90: float | None
-    p99: float | None
-    mean: float | None
-    histogram: tuple[int, ...] = ()
+class FakeAudit:
+    def __init__(self) -> None:
+        self.events: list[AuditEvent] = []
+        self.error: Exception | None = None
 
+    def add(self, event: AuditEvent) -> None:
+        if self.error is not None:
+            raise self.error
+        self.events.append(replace(event, id=len(self.events) + 1))
 
-_LEVELS = {
-    "faithfulness": 0.91,
-    "answer_supported": 0.84,
-    "answer_relevance": 0.88,
-    "context_relevance": 0.63,
-    "context_precision": 0.71,
-    "context_utilization": 0.48,
-    "context_recall": 0.76,
-    "refusal_rate": 0.04,
-}
-
-
-class FakeEstimates:
-    """Smooth curves; the second half of the day of `loan-assistant` is bad."""
-
-    def __init__(self, clock: ManualClock) -> None:
-        self._clock = clock
-
-    def estimate(self, series: Series, window: Window) -> Estimate:
-        level = _LEVELS.get(series.metric)
-        if level is None:
-            return Estimate(series=series, window=window, value=None, lower=None, upper=None)
-        middle = window.start + window.length / 2
-        hours = (self._clock.now() - middle).total_seconds() / 3600
-        value = level + 0.02 * math.sin(hours * 2.1 + len(series.metric))
-        if series.app == "loan-assistant" and hours < 5 and series.metric != "refusal_rate":
-            value -= 0.28 * min(1.0, (5 - hours) / 2)
-        count = max(3, int(window.length.total_seconds() / 40))
-        half = min(0.2, 1 / math.sqrt(count))
-        return Estimate(
-            series=series,
-            window=window,
-            value=value,
-            lower=max(0.0, value - half),
-            upper=min(1.0, value + half),
-            traces=count,
-            judged=int(count * 0.97),
-            labelled=12,
-            failed=int(count * 0.012),
-            suspect=1,
-            effective=count * 0.9,
-            notes=("embedded_uncorrected",),
-        )
-
-    def series(self, series: Series, window: Window, step: timedelta) -> list[Estimate]:
-        points = []
-        start = window.start
-        while start < window.end:
-            end = min(start + step, window.end)
-            points.append(self.estimate(series, Window(start, end)))
-            start = end
-        return points
-
-    def latency(
-        self, project: str, app: str, metric: str, window: Window, release: str | None = None
-    ) -> Latency:
-        scale = {"first_byte_ms": 1.0, "generation_ms": 3.2, "end_to_end_ms": 4.1}.get(metric, 0.3)
-        return Latency(2160, 310 * scale, 640 * scale, 1490 * scale, 400 * scale)
-
-    def hit_rate(
-        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
-    ) -> Estimate:
-        value = 0.87 if basis == "expected" else 0.42
-        return Estimate(
-            series=Series(project=project, app=app, metric="hit_rate", judge=""),
-            window=window,
-            value=value,
-            lower=value - 0.03,
-            upper=value + 0.03,
-            traces=2160,
-        )
-
-    def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
+    def list(
+        self, project: str, *, action: str | None, before: int | None, limit: int
+    ) -> list[AuditEvent]:
         return [
-            (HitKind.KNOWLEDGE_BASE, "贷款知识库" if app == "loan-assistant" else "manuals"),
-            (HitKind.PLUGIN, "calculator"),
-            (HitKind.WORKFLOW, "escalation"),
-        ]
-
-    def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
-        return [Confusion(kind=HitKind.PLUGIN, name="calculator", tp=87, fp=4, tn=190, fn=13)]
-
-    def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
-        return {"ok": 2117, "error": 31, "cancelled": 12}
+            event
+            for event in reversed(self.events)
+            if event.project == project
+            and (action is None or event.action.startswith(action))
+            and (before is None or event.id < before)
+        ][:limit]
 
 
 class FakeTasks:
@@ -379,6 +347,14 @@ class FakeBackfill:
 def check_rule(rule: AlertRule) -> None:
     if rule.kind is RuleKind.THRESHOLD and "limit" not in rule.params:
         raise RuleError("a threshold rule needs `params.limit`, the value that must not be crossed")
+
+
+def fake_metrics(project: str | None, open_metrics: bool) -> tuple[bytes, str]:
+    kind = "application/openmetrics-text" if open_metrics else "text/plain; version=0.0.4"
+    return (
+        b"# HELP rag_monitor_score x\n# TYPE rag_monitor_score gauge\n",
+        f"{kind}; charset=utf-8",
+    )
 
 
 def make_services(
@@ -412,16 +388,17 @@ def make_services(
     return Services(
         receiver=FakeReceiver(),
         traces=FakeTraces(stored),
-        feedback=FakeFeedback(),
+        feedback=FakeFeedback(empty),
         rules=rules,
         alerts=FakeAlerts([] if empty else story_alerts(clock.now(), worst)),
         silences=FakeSilences(),
         keys=FakeKeys(),
+        audit=FakeAudit(),
         estimates=FakeEstimates(clock),
         tasks=FakeTasks(),
         evaluations=FakeBackfill(),
         check_rule=check_rule,
-        metrics_text=lambda: b"# HELP rag_monitor_score x\n# TYPE rag_monitor_score gauge\n",
+        metrics_text=fake_metrics,
         health=lambda: HealthReport(ready=True, checks={"store": "ok"}),
         judges=lambda: [
             JudgeInfo(

@@ -372,7 +372,7 @@ async def test_alerts_are_listed_by_state(client: httpx.AsyncClient) -> None:
 
 async def test_a_silence_lives_and_ends(client: httpx.AsyncClient) -> None:
     made = await client.post(
-        "/api/v1/silences", json={"rule": "r", "ends_at": "2026-01-05T13:00:00Z"}
+        "/api/v1/silences", json={"app": "loan-assistant", "ends_at": "2026-01-05T13:00:00Z"}
     )
     listed = (await client.get("/api/v1/silences")).json()["silences"]
     gone = await client.delete(f"/api/v1/silences/{made.json()['id']}")
@@ -417,3 +417,10 @@ async def test_the_process_says_how_it_is(client: httpx.AsyncClient) -> None:
     assert (await client.get("/readyz")).json()["checks"] == {"store": "ok"}
     assert metrics.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert metrics.content.startswith(b"# HELP")
+
+
+async def test_a_latency_is_no_series_of_scores(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/api/v1/series?app=bank-faq&metric=first_byte_ms")
+
+    assert answer.status_code == 422
+    assert "summary" in answer.json()["detail"]

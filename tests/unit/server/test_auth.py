@@ -9,9 +9,10 @@ import pytest
 from starlette.requests import Request
 
 from rag_monitor.domain.stored import KeyScope
-from rag_monitor.server.auth import FailureLimit, Gate, Principal
+from rag_monitor.server.auth import Gate, Principal
 from rag_monitor.server.context import Services
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.rates import FailureLimit, KeyLimit
 from tests.unit.server.conftest import open_client
 
 OTLP = {"content-type": "application/x-protobuf"}
@@ -149,6 +150,55 @@ def test_a_minute_later_the_address_may_try_again() -> None:
     limit.check("b", 30.0)
 
     assert refused.value.problem.headers["Retry-After"] == "30"
+
+
+def test_a_key_may_use_its_burst_and_then_its_rate() -> None:
+    limit = KeyLimit(per_minute=60)
+    for _ in range(10):
+        limit.admit("a", None, 0.0)
+
+    with pytest.raises(ProblemError) as refused:
+        limit.admit("a", None, 0.0)
+    limit.admit("b", None, 0.0)
+    limit.admit("a", None, 1.0)
+    with pytest.raises(ProblemError):
+        limit.admit("a", None, 1.5)
+
+    assert refused.value.problem.status == 429
+    assert refused.value.problem.headers["Retry-After"] == "1"
+
+
+def test_a_keys_own_limit_wins_and_zero_is_none() -> None:
+    limit = KeyLimit(per_minute=1)
+    for _ in range(100):
+        limit.admit("free", 0, 0.0)
+    limit.admit("slow", 6, 0.0)
+
+    with pytest.raises(ProblemError) as refused:
+        limit.admit("slow", 6, 0.0)
+
+    assert refused.value.problem.headers["Retry-After"] == "10"
+
+
+async def test_a_key_over_its_limit_waits_and_others_do_not(
+    outsider: httpx.AsyncClient, locked: Services
+) -> None:
+    admin = {"x-api-key": "master-key"}
+    made = await outsider.post(
+        "/api/v1/keys",
+        json={"name": "noisy", "scopes": ["ingest"], "requests_per_minute": 60},
+        headers=admin,
+    )
+    noisy = {"x-api-key": made.json()["secret"]} | OTLP
+    codes = [(await outsider.post("/v1/traces", headers=noisy)).status_code for _ in range(11)]
+    refused = await outsider.post("/v1/traces", headers=noisy)
+
+    assert codes == [200] * 10 + [429]
+    assert refused.headers["retry-after"] == "1"
+    assert refused.headers["content-type"] == "application/x-protobuf"
+    assert (await outsider.get("/api/v1/keys", headers=admin)).status_code == 200
+    locked.clock.advance(1)
+    assert (await outsider.post("/v1/traces", headers=noisy)).status_code == 200
 
 
 async def test_an_open_server_takes_dummy_credentials(client: httpx.AsyncClient) -> None:

@@ -6,10 +6,12 @@ from datetime import timedelta
 
 import pytest
 
-from rag_monitor.domain.stored import TracePage, TraceQuery, TraceSummary
+from rag_monitor.domain.judgement import JudgeUsage
+from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.stored import MeasuredUsage, TracePage, TraceQuery, TraceSummary
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Window
-from rag_monitor.errors import UnknownJudge
+from rag_monitor.errors import BudgetExhausted, UnknownJudge
 from rag_monitor.server.backfill import StoredBackfill
 from rag_monitor.server.ports import BackfillRequest
 from rag_monitor.testing import EPOCH
@@ -43,14 +45,51 @@ class Pages:
 
 
 class Queue:
-    """Remembers what was queued."""
+    """Remembers what was queued, and for whom."""
 
     def __init__(self) -> None:
         self.ids: list[str] = []
+        self.judge: str | None = None
 
-    def enqueue(self, project: str, trace_ids: object) -> int:
-        self.ids = list(trace_ids)  # type: ignore[call-overload]
+    def enqueue(self, project: str, trace_ids: object, judge: str | None = None) -> int:
+        self.ids, self.judge = list(trace_ids), judge  # type: ignore[call-overload]
         return len(self.ids)
+
+
+class Books:
+    """A ledger with so many tokens left, and what ten traces have cost."""
+
+    def __init__(self, left: int = 1_000_000, ten: JudgeUsage | None = None) -> None:
+        self.left = left
+        self._ten = ten
+
+    def measured(self, project: str, judge: str) -> MeasuredUsage | None:
+        return None if self._ten is None else MeasuredUsage(traces=10, usage=self._ten)
+
+    def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
+        fits = estimate.input_tokens <= self.left
+        self.left -= estimate.input_tokens if fits else 0
+        return fits
+
+    def settle(self, project: str, judge: str, estimate: JudgeUsage, actual: JudgeUsage) -> None:
+        self.left += estimate.input_tokens - actual.input_tokens
+
+    def state(self, project: str, judge: str) -> BudgetState:
+        return BudgetState(remaining=0.25)
+
+
+DEAR = ("dear/m/1", "embedded-lexical/m/1")
+TEN = JudgeUsage(input_tokens=15_005, cost=0.5)
+
+
+def backfill(
+    count: int,
+    judges: tuple[str, ...] = ("embedded/m/1",),
+    books: Books | None = None,
+    queue: Queue | None = None,
+) -> StoredBackfill:
+    books = books or Books()
+    return StoredBackfill(Pages(count), queue or Queue(), judges, spending=books, ledger=books)
 
 
 def _request(**fields: object) -> BackfillRequest:
@@ -63,20 +102,64 @@ def _request(**fields: object) -> BackfillRequest:
 )
 def test_every_page_is_taken_up_to_the_limit(stored: int, limit: int, judged: int) -> None:
     queue = Queue()
-    backfill = StoredBackfill(Pages(stored), queue, ["embedded/m/1"])
+    work = backfill(stored, queue=queue)
 
-    assert backfill.preview(_request(limit=limit)).traces == judged
-    assert backfill.start(_request(limit=limit)) == judged
+    assert work.preview(_request(limit=limit)).traces == judged
+    assert work.start(_request(limit=limit)) == judged
     assert len(set(queue.ids)) == judged
 
 
-def test_the_embedded_judge_costs_no_tokens_and_others_do_not_say() -> None:
-    backfill = StoredBackfill(Pages(3), Queue(), ["dear/m/1", "embedded/m/1"])
+def test_the_embedded_judge_costs_nothing() -> None:
+    preview = backfill(3, DEAR).preview(_request(judge="embedded"))
 
-    assert backfill.preview(_request()).tokens is None
-    assert backfill.preview(_request(judge="embedded")).tokens == 0
+    assert (preview.tokens, preview.fits_budget) == (0, True)
+
+
+def test_another_judge_is_expected_to_cost_what_it_cost_before() -> None:
+    books = Books(ten=TEN)
+
+    preview = backfill(25, DEAR, books).preview(_request())
+
+    assert preview.judge == "dear/m/1"
+    assert (preview.tokens, preview.cost, preview.measured_on) == (37_513, 1.25, 10)
+    assert preview.fits_budget
+    assert books.left == 1_000_000
+
+
+def test_nothing_measured_is_nothing_known() -> None:
+    preview = backfill(3, DEAR).preview(_request())
+
+    assert (preview.tokens, preview.cost, preview.fits_budget) == (None, None, None)
+
+
+def test_what_does_not_fit_into_the_budget_is_not_queued() -> None:
+    queue = Queue()
+    work = backfill(25, DEAR, Books(left=20_000, ten=TEN), queue)
+
+    assert work.preview(_request()).fits_budget is False
+    with pytest.raises(BudgetExhausted, match=r"25 traces .* 37513 tokens, .* \(25%\)"):
+        work.start(_request())
+    assert queue.ids == []
+    assert work.start(_request(limit=10)) == 10
+
+
+@pytest.mark.parametrize(
+    ("asked", "queued"),
+    [
+        (None, "dear"),
+        ("dear", "dear"),
+        ("embedded", "embedded-lexical"),
+        ("embedded-lexical/m/1", "embedded-lexical"),
+    ],
+)
+def test_the_judge_asked_for_is_the_one_that_judges(asked: str | None, queued: str) -> None:
+    queue = Queue()
+
+    backfill(2, DEAR, queue=queue).start(_request(judge=asked))
+
+    assert queue.judge == queued
 
 
 def test_a_judge_that_does_not_run_here_is_refused() -> None:
     with pytest.raises(UnknownJudge, match="there are embedded"):
-        StoredBackfill(Pages(1), Queue(), ["embedded/m/1"]).start(_request(judge="nobody"))
+        backfill(1).start(_request(judge="nobody"))

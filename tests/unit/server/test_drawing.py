@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from datetime import timedelta
+
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
@@ -12,11 +16,13 @@ from rag_monitor.server.ui.charts import (
     interval_bar,
     milliseconds,
     phases_of,
-    sparkline,
     timeline,
 )
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
+from rag_monitor.server.ui.trend import LARGE, ReleaseMark, trend
 from rag_monitor.testing import EPOCH, make_trace
+
+YS = re.compile(r",(-?[\d.]+)")
 
 
 def point(number: int, value: float | None) -> Estimate:
@@ -25,8 +31,8 @@ def point(number: int, value: float | None) -> Estimate:
         series=Series(project="p", app="a", metric="faithfulness", judge="combined"),
         window=Window(start, start + timedelta(hours=1)),
         value=value,
-        lower=None if value is None else value - 0.1,
-        upper=None if value is None else value + 0.1,
+        lower=None if value is None else max(0.0, value - 0.1),
+        upper=None if value is None else min(1.0, value + 0.1),
     )
 
 
@@ -34,15 +40,46 @@ def says(start: int | None, end: int | None, p: float = 0.9, index: int = 0) -> 
     return Verdict(aspect=Aspect.SUPPORT, probability=p, start=start, end=end, index=index)
 
 
+def drawn(points: list[Estimate], *marks: ReleaseMark) -> str:
+    return trend(points, marks, '<b>"', lambda moment: moment.strftime("%H:%M"), LARGE)
+
+
 def test_a_gap_in_the_data_is_a_gap_in_the_line() -> None:
-    svg = sparkline([point(n, None if n == 2 else 0.8) for n in range(6)], "x")
+    svg = drawn([point(n, None if n == 2 else 0.8) for n in range(6)])
 
     assert svg.count("<polyline") == 2
     assert svg.count("<polygon") == 2
+    assert svg.count('class="hint"') == 5
 
 
 def test_a_line_of_nothing_is_nothing() -> None:
-    assert sparkline([point(0, None)], "x") == ""
+    assert drawn([point(0, None)]) == ""
+
+
+def test_the_time_axis_is_named_by_the_given_clock() -> None:
+    svg = drawn([point(n, 0.8) for n in range(4)])
+
+    assert [EPOCH.strftime("%H:%M") in svg, "&lt;b&gt;&#34;" in svg] == [True, True]
+
+
+def test_releases_are_marked_where_they_appeared_and_named_where_there_is_room() -> None:
+    marks = [
+        ReleaseMark(at=EPOCH + timedelta(hours=hours), name=name)
+        for hours, name in ((1.0, "v1<"), (1.01, "v1.1"), (3.0, "a-very-long-release-name"))
+    ]
+
+    svg = drawn([point(n, 0.8) for n in range(4)], *marks)
+
+    assert svg.count('class="release"') == 3
+    assert re.findall(r'class="releasename"[^>]*>([^<]*)<', svg) == ["v1&lt;", "a-very-long-r…"]
+
+
+@given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=8))
+def test_every_number_stays_inside_the_frame(values: list[float | None]) -> None:
+    svg = drawn([point(n, value) for n, value in enumerate(values)])
+
+    ys = [float(y) for pair in re.findall(r'points="([^"]*)"', svg) for y in YS.findall(pair)]
+    assert all(0 <= y <= LARGE.height for y in ys)
 
 
 def test_labels_of_charts_are_escaped() -> None:

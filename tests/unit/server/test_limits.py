@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
+import anyio
 import httpx
 import pytest
 
@@ -49,6 +50,41 @@ async def test_bodies_in_flight_are_bounded() -> None:
     assert refused.status_code == 503
     assert refused.headers["retry-after"] == "5"
     assert taken.status_code == 200
+
+
+async def test_only_traces_may_be_large(client: httpx.AsyncClient) -> None:
+    large = b"[" + b" " * 1_100_000 + b"]"
+    traces = await client.post("/api/v1/traces", content=large, headers=JSON)
+    rules = await client.put("/api/v1/rules", content=large, headers=JSON)
+
+    assert (traces.status_code, rules.status_code) == (200, 413)
+
+
+async def stalled(pieces: int) -> AsyncIterator[bytes]:
+    for _ in range(pieces):
+        yield b"{"
+        await anyio.sleep(0.04)
+    await anyio.sleep(5)
+
+
+@pytest.mark.parametrize(("pause", "pieces"), [(0.05, 1), (0.05, 100)])
+async def test_a_body_that_stops_or_drips_is_a_408(pause: float, pieces: int) -> None:
+    async with open_client(make_services(body_timeout_s=pause)) as client:
+        answers = [
+            await client.post(path, content=stalled(pieces), headers=JSON)
+            for path in ("/api/v1/traces", "/api/v1/feedback", "/v1/traces")
+        ]
+
+    assert [answer.status_code for answer in answers] == [408, 408, 408]
+    assert answers[0].headers["connection"] == "close"
+    assert answers[2].json()["code"] == 4
+
+
+async def test_the_allow_header_names_every_method(client: httpx.AsyncClient) -> None:
+    answer = await client.patch("/api/v1/keys")
+
+    assert answer.status_code == 405
+    assert answer.headers["allow"] == "GET, POST"
 
 
 @pytest.mark.parametrize("length", ["-5", "1e3", "9" * 30])

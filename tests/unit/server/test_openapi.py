@@ -15,6 +15,7 @@ OPERATIONS = {
     ("delete", "/api/v1/users/{user_id}"),
     ("get", "/api/v1/summary"),
     ("get", "/api/v1/series"),
+    ("get", "/api/v1/releases/compare"),
     ("get", "/api/v1/decisions/{trace_id}"),
     ("get", "/api/v1/rules"),
     ("put", "/api/v1/rules"),
@@ -28,6 +29,8 @@ OPERATIONS = {
     ("get", "/api/v1/keys"),
     ("post", "/api/v1/keys"),
     ("delete", "/api/v1/keys/{key_id}"),
+    ("post", "/api/v1/keys/{key_id}/rotate"),
+    ("get", "/api/v1/audit"),
     ("get", "/metrics"),
     ("get", "/healthz"),
     ("get", "/readyz"),
@@ -53,4 +56,25 @@ async def test_every_operation_is_described_and_says_how_it_fails(
             assert operation["description"], (method, path)
             assert "422" not in operation["responses"], (method, path)
             problem = operation["responses"]["4XX"]["content"]
-            assert list(problem) == ["application/problem+json"], (method, path)
+            status = ["application/x-protobuf", "application/json"]
+            expected = status if path.startswith("/v1/") else ["application/problem+json"]
+            assert list(problem) == expected, (method, path)
+
+
+async def test_every_operation_says_which_scope_it_needs(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+
+    def scopes(method: str, path: str) -> set[str]:
+        entries = document["paths"][path][method]["security"]
+        return {scope for entry in entries for needed in entry.values() for scope in needed}
+
+    assert {
+        (method, path)
+        for path, item in document["paths"].items()
+        for method in item
+        if not scopes(method, path)
+    } == {("get", "/healthz"), ("get", "/readyz")}
+    assert scopes("get", "/api/v1/traces") == {"read"}
+    assert scopes("post", "/api/v1/feedback") == {"ingest", "write"}
+    assert scopes("put", "/api/v1/rules") == {"write"}
+    assert scopes("delete", "/api/v1/users/{user_id}") == {"admin"}

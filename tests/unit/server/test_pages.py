@@ -17,6 +17,7 @@ from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.context import Services
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.chinese import CHINESE
+from rag_monitor.server.ui.saved_views import SHIPPED
 from rag_monitor.testing import make_trace
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
@@ -73,12 +74,14 @@ async def test_a_trace_shows_what_is_not_supported_and_where_it_rests(
 ) -> None:
     text = (await browser.get(f"/traces/{trace_id_of(services)}")).text
 
-    assert re.search(r'<mark class="unsupported"[^>]*number_mismatch', text)
+    assert re.search(r'<mark class="unsupported"[^>]*aria-describedby="(why-\d)"', text)
+    assert "a number is not in the passage" in text
+    assert "Nearest passage:" in text
     assert '<mark class="supported"' in text
     assert 'href="#passage-1"' in text
     assert 'id="passage-3"' in text
     assert "embedded/full/3f9a/v1" in text
-    assert "judge_timeout" in text
+    assert "the judge took too long" in text
     assert '<svg class="timeline"' in text
 
 
@@ -280,8 +283,10 @@ def test_everything_on_the_pages_is_translated() -> None:
     for file in folder.glob("*.py"):
         texts |= set(re.findall(r'translate\(\s*"([^"]+)"', file.read_text()))
     texts |= {text for pair in catalog.METRICS.values() for text in pair}
-    for names in (catalog.KINDS, catalog.STATES, catalog.STATUSES, catalog.NOTES):
-        texts |= set(names.values())
+    for word, names in vars(catalog).items():
+        if word.isupper() and isinstance(names, dict) and word not in {"METRICS", "BAD_BELOW"}:
+            texts |= set(names.values())
+    texts |= {view.name for view in SHIPPED}
 
     assert texts - set(CHINESE) == set()
     assert all(

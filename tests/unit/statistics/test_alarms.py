@@ -35,7 +35,7 @@ def test_an_unjudged_trace_is_a_tick_without_evidence() -> None:
 
     state = detector.skip(detector.start(), 5)
 
-    assert detector.value(state) == 5.0
+    assert detector.value(state) == pytest.approx(5.0)
     assert state.ticks == 5
 
 

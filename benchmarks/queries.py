@@ -1,0 +1,240 @@
+"""How long the queries of the pages take, by how many traces there are.
+
+    python benchmarks/queries.py [--sizes 10000 100000 1000000] [--postgresql URL]
+                                 [--rounds 40] [--days 7] [--skip-sqlite]
+
+Fills a fresh database with traces of three applications over a week (two scores each, an error in
+200, one question in 100 and one in 5,000 with a word of its own), then asks for the overview, for
+series and for trace lists: through the store, and over HTTP from a real `serve --role api` process.
+Every figure is one request after another, nothing cached between them but what the server and the
+database cache by themselves. Prints one JSON object with milliseconds (p50, p95, and CPU of
+the process that answers, PostgreSQL's own not included), by size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import http.client
+import json
+import os
+import platform
+import sys
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlencode
+
+ROOT = Path(__file__).resolve().parents[1]
+sys.path[0] = str(ROOT)  # the folder of this script holds a module named as one of Python's
+
+from benchmarks import bulk_rows  # noqa: E402
+from benchmarks.ingest import cpu_s, database, server  # noqa: E402
+
+WARM_UP = 2
+METRIC = "faithfulness"
+APP = bulk_rows.APPS[0]
+
+OVERVIEW = {
+    "overview page, 24h": ("/", {}),
+    "overview page, 7d": ("/", {"window": "7d"}),
+    "summary, 24h": ("/api/v1/summary", {}),
+    "summary, 7d": ("/api/v1/summary", {"window": "7d"}),
+    "summary of one app, 7d": ("/api/v1/summary", {"app": APP, "window": "7d"}),
+}
+SERIES = {
+    "series, 1h": ("/api/v1/series", {"app": APP, "metric": METRIC, "window": "1h"}),
+    "series, 24h": ("/api/v1/series", {"app": APP, "metric": METRIC}),
+    "series, 7d": ("/api/v1/series", {"app": APP, "metric": METRIC, "window": "7d"}),
+    "series, 7d by hour": (
+        "/api/v1/series",
+        {"app": APP, "metric": METRIC, "window": "7d", "step": "1h"},
+    ),
+}
+LISTS: Mapping[str, tuple[str, dict[str, Any]]] = {
+    name: ("/api/v1/traces", query)
+    for name, query in {
+        "list": {},
+        "list, app": {"app": APP},
+        "list, release in 39 of 40": {"release": "2026.3"},
+        "list, release in 1 of 40": {"release": "2026.1"},
+        "list, release of nobody": {"release": "1999"},
+        "list, errors": {"status": "error"},
+        "list, errors of an app": {"status": "error", "app": APP},
+        "list, status of nobody": {"status": "abandoned"},
+        "list, score below 0.8": {"metric": METRIC, "below": 0.8},
+        "list, score below 0.8 in an app": {"metric": METRIC, "below": 0.8, "app": APP},
+        "list, score below 0.5 (rare)": {"metric": METRIC, "below": 0.5},
+        "list, score below 0.2 (none)": {"metric": METRIC, "below": 0.2},
+        "list, score of no trace": {"metric": "context_recall"},
+        "list, common word": {"q": bulk_rows.COMMON},
+        "list, word in 1 of 100": {"q": bulk_rows.MIDDLE},
+        "list, word in 1 of 5000": {"q": bulk_rows.RARE},
+        "list, rare word in an app": {"q": bulk_rows.RARE, "app": APP},
+        "list, rare word and low score": {"q": bulk_rows.MIDDLE, "metric": METRIC, "below": 0.8},
+        "list, English words": {"q": "early repayment"},
+        "list, word of nobody": {"q": "比特币"},
+    }.items()
+}
+
+
+def milliseconds(ask: Callable[[], object], rounds: int) -> dict[str, float]:
+    """p50, p95 and CPU of this process, of `rounds` calls after `WARM_UP` that do not count."""
+    for _ in range(WARM_UP):
+        ask()
+    taken = []
+    began = time.process_time()
+    for _ in range(rounds):
+        start = time.perf_counter()
+        ask()
+        taken.append((time.perf_counter() - start) * 1e3)
+    used = (time.process_time() - began) / rounds
+    taken.sort()
+    found = {
+        name: round(taken[int(share * (len(taken) - 1) + 0.5)], 1)
+        for name, share in (("p50", 0.5), ("p95", 0.95))
+    }
+    return found | {"cpu": round(used * 1e3, 1)}
+
+
+def over_http(process: int, port: int, rounds: int) -> dict[str, Any]:
+    """Every query over one kept-alive connection."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
+
+    def get(path: str, query: Mapping[str, Any]) -> bytes:
+        connection.request("GET", f"{path}?{urlencode(query)}")
+        reply = connection.getresponse()
+        body = reply.read()
+        if reply.status != 200:
+            raise SystemExit(f"{path} {query}: {reply.status} {body[:500]!r}")
+        return body
+
+    found: dict[str, Any] = {}
+    for name, (path, query) in {**OVERVIEW, **SERIES, **LISTS}.items():
+        before = cpu_s(process)
+        found[name] = milliseconds(lambda path=path, query=query: get(path, query), rounds)
+        used = (cpu_s(process) - before) / (rounds + WARM_UP)
+        found[name]["cpu"] = round(used * 1e3, 1)
+    page = json.loads(get("/api/v1/traces", {"limit": 500}))
+    for _ in range(9):
+        if page["next_cursor"] is None:
+            break
+        page = json.loads(get("/api/v1/traces", {"limit": 500, "cursor": page["next_cursor"]}))
+    deep = {"cursor": page["next_cursor"]} if page["next_cursor"] else {}
+    found["list, after 5,000 traces"] = milliseconds(lambda: get("/api/v1/traces", deep), rounds)
+    trace_id = page["items"][0]["trace_id"]
+    found["one trace"] = milliseconds(lambda: get(f"/api/v1/traces/{trace_id}", {}), rounds)
+    connection.close()
+    return found
+
+
+def through_store(store: Any, now: datetime, rounds: int) -> dict[str, Any]:
+    """The same questions without HTTP."""
+    from rag_monitor.aggregation.estimates import Estimates
+    from rag_monitor.domain.stored import TraceQuery
+    from rag_monitor.domain.trace import TraceStatus
+    from rag_monitor.domain.window import Series
+    from rag_monitor.server.quality import COMBINED, app_quality, on_grid, step_for
+    from rag_monitor.server.schemas.values import window_of
+
+    estimates = Estimates(store.rollups)
+    found: dict[str, Any] = {}
+    for days in (1, 7):
+        window = window_of(now, f"{days}d", None, None)
+        found[f"overview of one app, {days}d"] = milliseconds(
+            lambda window=window: app_quality(estimates, "default", APP, window), rounds
+        )
+        step = step_for(window, 60)
+        series = Series(project="default", app=APP, metric=METRIC, judge=COMBINED)
+        grid = on_grid(window, step)
+        found[f"series, {days}d"] = milliseconds(
+            lambda series=series, grid=grid, step=step: estimates.series(series, grid, step),
+            rounds,
+        )
+    for name, (_, query) in LISTS.items():
+        given = query | ({"status": TraceStatus(query["status"])} if "status" in query else {})
+        wanted = TraceQuery(project="default", **given)
+        found[name] = milliseconds(lambda wanted=wanted: store.traces.search(wanted), rounds)
+    return found
+
+
+def measure(url: str, count: int, days: int, rounds: int, http_too: bool) -> dict[str, Any]:
+    """Fill, then ask."""
+    from rag_monitor.store import migration
+    from rag_monitor.store.options import StoreOptions
+    from rag_monitor.store.store import Store
+
+    migration.upgrade(url)
+    began = time.perf_counter()
+    now = datetime.now(UTC)
+    if url.startswith("postgresql"):
+        _past_partitions(url, now, days)
+    with Store.open(StoreOptions(url=url, ballast_bytes=0)) as store:
+        made = bulk_rows.generate(store, count, days, now)
+        filled = time.perf_counter() - began
+        size = store.retention.size_bytes()
+        direct = through_store(store, datetime.now(UTC), rounds)
+    served = {}
+    if http_too:
+        with server("api", url) as (process, port):
+            served = over_http(process.pid, port, rounds)
+    return {
+        "traces": made,
+        "filled_s": round(filled, 1),
+        "database_mib": round(size / 2**20, 1),
+        "load_average": os.getloadavg(),
+        "store_ms": direct,
+        "http_ms": served,
+    }
+
+
+def _past_partitions(url: str, now: datetime, days: int) -> None:
+    """Partitions as they were made ahead on each of those days."""
+    from sqlalchemy import create_engine
+
+    from rag_monitor.store import partitions
+    from rag_monitor.store.engine import parse_url
+
+    engine = create_engine(parse_url(url))
+    with engine.begin() as connection:
+        partitions.ensure(connection, (now - timedelta(days=days)).date(), days + 8)
+    engine.dispose()
+
+
+def report(given: argparse.Namespace) -> dict[str, Any]:
+    """Every size on every database."""
+    out: dict[str, Any] = {
+        "date": datetime.now(UTC).date().isoformat(),
+        "python": platform.python_version(),
+        "cpus": os.cpu_count(),
+        "days": given.days,
+        "rounds": given.rounds,
+        "results": {},
+    }
+    bases = [] if given.skip_sqlite else [("sqlite", None)]
+    bases += [("postgresql", given.postgresql)] if given.postgresql else []
+    for count in given.sizes:
+        for kind, base in bases:
+            with database(kind, base) as url:
+                found = measure(url, count, given.days, given.rounds, not given.store_only)
+            out["results"][f"{kind}/{count}"] = found
+            slow = {n: t["p95"] for n, t in found["http_ms"].items() if t["p95"] > 100}
+            print(f"{kind}/{count}: over 100 ms: {slow}", file=sys.stderr)
+    return out
+
+
+def main() -> None:
+    """Parse and run."""
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0] if __doc__ else None)
+    parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
+    parser.add_argument("--rounds", type=int, default=40)
+    parser.add_argument("--days", type=int, default=7)
+    parser.add_argument("--postgresql", help="URL of a server in which a database may be made")
+    parser.add_argument("--skip-sqlite", action="store_true")
+    parser.add_argument("--store-only", action="store_true", help="not over HTTP")
+    print(json.dumps(report(parser.parse_args()), indent=2))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,92 @@
+"""`rag-monitor distil`: teach the embedded judge what your own expensive judge says."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.progress import Progress
+
+from rag_monitor.cli.judging import RowsFile, create_judge
+from rag_monitor.cli.output import (
+    AsJson,
+    print_fields,
+    print_json,
+    print_remark,
+    progress_console,
+)
+from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.errors import RagMonitorError
+
+if TYPE_CHECKING:
+    from rag_monitor.judges.embedded.distil import Distilled
+
+_STUDENTS = ("embedded", "embedded-lexical")
+
+
+def distil(
+    file: RowsFile,
+    judge: Annotated[str, typer.Option("--judge", help="The teacher, a judge you configured.")],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="Where the weights are written.")
+    ] = Path("weights.json"),
+    encoder: Annotated[
+        Path | None,
+        typer.Option("--encoder", help="Folder of an ONNX encoder the student reads with."),
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, help="Use at most so many rows.")] = 1_000_000,
+    config: ConfigPath = None,
+    as_json: AsJson = False,
+) -> None:
+    """Learn the embedded judge's weights from another judge's verdicts on your own answers.
+
+    Labels in the rows are not used. The figures printed say how well the student agrees with the
+    teacher: before, and on sources it was not taught on.
+    """
+    if judge in _STUDENTS:
+        raise RagMonitorError("--judge names the teacher; the embedded judge is the student")
+    settings = load(config)
+    distilled, answers, rows = asyncio.run(
+        _distil(settings, judge, file, encoder, limit, quiet=as_json)
+    )
+    output.write_bytes(distilled.packed)
+    figures: dict[str, Any] = {
+        "weights": str(output),
+        "version": distilled.version,
+        "teacher": judge,
+        "rows": rows,
+        "answers": answers,
+        **distilled.facts,
+    }
+    if as_json:
+        print_json(figures)
+        return
+    print_fields(figures)
+    named = f', encoder = "{encoder}"' if encoder else ""
+    print_remark(f'use them with: [judges.embedded] weights = "{output}"{named}')
+
+
+async def _distil(
+    settings: Any, judge: str, file: Path, encoder: Path | None, limit: int, *, quiet: bool
+) -> tuple[Distilled, int, int]:
+    from rag_monitor.evaluation.distilling import gather_lessons
+    from rag_monitor.evaluation.labelled import read_labelled
+    from rag_monitor.judges.embedded.distil import distil as learn
+    from rag_monitor.judges.embedded.encoder import load_encoder
+    from rag_monitor.judges.embedded.model import shipped
+
+    reader = load_encoder(encoder, 1) if encoder else None
+    rows = list(read_labelled(file))[:limit]
+    teacher = create_judge(settings, judge)
+    try:
+        with Progress(console=progress_console(quiet), transient=True) as bar:
+            task = bar.add_task(file.name, total=len(rows))
+            lessons = await gather_lessons(
+                rows, teacher, reader, lambda count: bar.advance(task, count)
+            )
+    finally:
+        await teacher.close()
+    learnt = learn(lessons, shipped(), reader.version if reader else "")
+    return learnt, len(lessons), len(rows)

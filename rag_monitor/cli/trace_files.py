@@ -1,0 +1,136 @@
+"""Files that `rag-monitor export` writes: JSON lines, or Parquet for a table tool."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import Any, Final, Protocol, TextIO
+
+from rag_monitor.errors import ConfigurationError
+
+_TEXTS: Final = (
+    "trace_id",
+    "app",
+    "environment",
+    "release",
+    "session_id",
+    "user_id",
+    "status",
+    "question",
+    "query",
+    "answer",
+    "error",
+    "model",
+)
+_TIMINGS: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
+_TOKENS: Final = ("input_tokens", "output_tokens")
+_ROW_GROUP: Final = 500
+
+
+class TraceFile(Protocol):
+    """Where traces go, one after another."""
+
+    def write(self, trace: Mapping[str, Any]) -> None:
+        """Add a trace as the API gives it."""
+        ...
+
+
+@contextmanager
+def trace_file(path: Path | None) -> Iterator[TraceFile]:
+    """A file for traces by its suffix, `.parquet` or lines; None: lines on standard output.
+
+    The file has its name only once it is complete: what breaks off leaves no half of one.
+
+    Raises:
+        ConfigurationError: The file cannot be made, or pyarrow is missing for Parquet.
+    """
+    if path is None:
+        yield _Lines(sys.stdout)
+        return
+    part = path.with_name(path.name + ".part")
+    kind = _parquet if path.suffix == ".parquet" else _lines
+    try:
+        with kind(part) as file:
+            yield file
+        part.replace(path)
+    except OSError as error:
+        raise ConfigurationError(f"{path} cannot be written: {error.strerror}") from error
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def _lines(path: Path) -> Iterator[TraceFile]:
+    with path.open("w", encoding="utf-8") as stream:
+        yield _Lines(stream)
+
+
+class _Lines:
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, trace: Mapping[str, Any]) -> None:
+        self._stream.write(json.dumps(trace, ensure_ascii=False) + "\n")
+
+
+@contextmanager
+def _parquet(path: Path) -> Iterator[TraceFile]:
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise ConfigurationError(
+            'Parquet files need pyarrow: pip install "rag-monitor[parquet]"'
+        ) from None
+    schema = pyarrow.schema(
+        [(name, pyarrow.string()) for name in _TEXTS]
+        + [("started_at", pyarrow.timestamp("us", tz="UTC"))]
+        + [(name, pyarrow.float64()) for name in _TIMINGS]
+        + [(name, pyarrow.int64()) for name in _TOKENS]
+        + [("contexts", pyarrow.list_(pyarrow.string()))]
+        + [("scores", pyarrow.map_(pyarrow.string(), pyarrow.float64()))]
+        + [("trace", pyarrow.string())]  # all of it, as JSON
+    )
+    with pyarrow.parquet.ParquetWriter(path, schema) as writer:
+        file = _Parquet(lambda rows: writer.write_table(pyarrow.Table.from_pylist(rows, schema)))
+        yield file
+        file.flush()
+
+
+class _Parquet:
+    def __init__(self, save: Any) -> None:
+        self._save = save
+        self._rows: list[dict[str, Any]] = []
+
+    def write(self, trace: Mapping[str, Any]) -> None:
+        self._rows.append(_row(trace))
+        if len(self._rows) >= _ROW_GROUP:
+            self.flush()
+
+    def flush(self) -> None:
+        if self._rows:
+            self._save(self._rows)
+            self._rows = []
+
+
+def _row(trace: Mapping[str, Any]) -> dict[str, Any]:
+    contexts = trace.get("contexts")
+    timings, usage = trace.get("timings") or {}, trace.get("usage") or {}
+    scored = {
+        score["metric"]: score["value"]
+        for score in trace.get("scores") or ()
+        if score.get("value") is not None
+    }
+    return {
+        **{name: trace.get(name) for name in _TEXTS},
+        "started_at": datetime.fromisoformat(trace["started_at"]),
+        **{name: timings.get(name) for name in _TIMINGS},
+        **{name: usage.get(name) for name in _TOKENS},
+        "contexts": None if contexts is None else [item.get("content") for item in contexts],
+        "scores": sorted(scored.items()),
+        "trace": json.dumps(trace, ensure_ascii=False),
+    }

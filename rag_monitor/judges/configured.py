@@ -1,0 +1,93 @@
+"""Judges as the settings describe them: one table per judge, `[judges.<name>]`.
+
+Three settings belong to no judge in particular. `kind` says which judge a table is for when its
+name does not; `calibration` is a file `rag-monitor calibrate` wrote for exactly this judge; and a
+table of kind `ensemble` lists the names of its `members`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from rag_monitor.domain.judgement import Aspect
+from rag_monitor.domain.ports import BudgetLedger, ReplyCache
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.judges import ensemble, registry
+from rag_monitor.judges.calibrated import CalibratedJudge, Calibration
+from rag_monitor.judges.calibration import read_calibration
+from rag_monitor.judges.judge import Judge
+
+Tables = Mapping[str, Mapping[str, Any]]
+
+_CALIBRATE_THEMSELVES: Final = frozenset({"embedded", "embedded-lexical"})
+"""They come with a calibration, which a file replaces instead of following it."""
+
+
+def make_judge(
+    name: str,
+    tables: Tables,
+    *,
+    ledger: BudgetLedger | None = None,
+    cache: ReplyCache | None = None,
+) -> Judge:
+    """Make the judge that the settings call `name`.
+
+    Args:
+        name: A judge's name, or the name of a table with a `kind`.
+        tables: All of `[judges.*]`.
+        ledger: Keeps the judging budget, for judges that cost something.
+        cache: Remembers replies, for judges that ask a server.
+
+    Raises:
+        UnknownJudge: No judge of that name is installed.
+        ConfigurationError: A setting is wrong, a library is missing, or the calibration belongs to
+            another judge.
+    """
+    table = dict(tables.get(name, {}))
+    kind = table.pop("kind", name)
+    path = "" if kind in _CALIBRATE_THEMSELVES else table.pop("calibration", "")
+    if kind == ensemble.NAME:
+        judge = _ensemble(name, table, tables, ledger, cache)
+    else:
+        judge = registry.create(kind, table, ledger=ledger, cache=cache)
+    return calibrated(judge, Path(path)) if path else judge
+
+
+def calibrated(judge: Judge, path: Path) -> Judge:
+    """`judge` with the calibration of a file.
+
+    Raises:
+        ConfigurationError: The file cannot be used, or was written for another judge.
+    """
+    stored = read_calibration(path, str(judge.identity))
+    return CalibratedJudge(
+        judge,
+        Calibration(
+            version=stored.version,
+            maps={Aspect.ANSWER_SUPPORTED: stored.map},
+            threshold=stored.threshold,
+        ),
+    )
+
+
+def _ensemble(
+    name: str,
+    table: Mapping[str, Any],
+    tables: Tables,
+    ledger: BudgetLedger | None,
+    cache: ReplyCache | None,
+) -> Judge:
+    members = table.get("members")
+    if set(table) - {"members"} or not isinstance(members, list):
+        raise ConfigurationError(
+            f'[judges.{name}] takes members = ["…", "…"], the names of two or more judges, '
+            "and calibration; the members' own settings stand in their own tables"
+        )
+    for member in members:
+        if tables.get(member, {}).get("kind", member) == ensemble.NAME:
+            raise ConfigurationError(f"[judges.{name}]: {member!r} is an ensemble itself")
+    return ensemble.EnsembleJudge(
+        [make_judge(member, tables, ledger=ledger, cache=cache) for member in members]
+    )

@@ -1,0 +1,77 @@
+"""Which sentences of the passages an encoder reads beside a claim: few, and those that matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.language.script import count_han
+
+EVIDENCE_UNITS: Final = 420
+"""Letters of evidence beside one claim, about 90 word pieces; a Han character counts four."""
+_MOST_SENTENCES: Final = 4
+_HAN_UNITS: Final = 4
+_HELD_AGAIN: Final = 0.25
+"""What a term counts that an earlier chosen sentence already holds."""
+_LENGTH_COSTS: Final = 0.02
+"""What each token of a sentence costs it."""
+_LEAST_GAIN: Final = 0.3
+_GIVEN: Final = 0.5
+"""What a term of the question counts: the claim is about it, but does not rest on it alone."""
+_NAMELESS: Final = 6
+"""Claims of at most so many tokens are read together with their question."""
+
+
+def units(text: str) -> int:
+    """Size of a text in letters, a Han character counting as four."""
+    return len(text) + (_HAN_UNITS - 1) * count_han(text)
+
+
+def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list[Piece]:
+    """The sentences that together hold most of a claim, in the order of the passages.
+
+    Greedy by weight of the claim's terms, terms that are held already counting little. The first
+    sentence is taken whatever its length; an encoder cuts it.
+    """
+    left = {
+        term: evidence.weights.get(term, 1.0) * (_GIVEN if term in evidence.question.terms else 1.0)
+        for term in claim.terms
+    }
+    places = evidence.postings(claim.terms)
+    candidates = {number for numbers in places.values() for number in numbers}
+    chosen: list[int] = []
+    while candidates and len(chosen) < _MOST_SENTENCES:
+        gain, best = max((_gain(evidence.sentences[n], left), -n) for n in candidates)
+        number = -best
+        if chosen and gain < _LEAST_GAIN:
+            break
+        candidates.discard(number)
+        size = units(evidence.sentences[number].text)
+        if chosen and size > budget:
+            continue
+        budget -= size
+        chosen.append(number)
+        for term in evidence.sentences[number].terms & left.keys():
+            left[term] *= _HELD_AGAIN
+    return [evidence.sentences[number] for number in sorted(chosen)]
+
+
+def _gain(sentence: Piece, left: dict[str, float]) -> float:
+    held = sum([left[term] for term in sentence.terms & left.keys()])
+    return held - _LENGTH_COSTS * min(60, len(sentence.tokens))
+
+
+def reading(claim: Piece, evidence: Evidence) -> tuple[str, str]:
+    """What an encoder reads of one claim: the claim, with its question when short, and evidence."""
+    chosen = pack(claim, evidence)
+    first = claim.text
+    if len(claim.tokens) <= _NAMELESS and evidence.question.text:
+        first = f"{evidence.question.text} {first}"
+    return first, joined([piece.text for piece in chosen])
+
+
+def joined(sentences: Sequence[str]) -> str:
+    """Sentences as one text."""
+    return " ".join(" ".join(sentence.split()) for sentence in sentences)

@@ -1,0 +1,120 @@
+"""How judges agree with people: marks on live traces against the scores of the same traces."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from rag_monitor.domain.stored import LabelledScore
+from rag_monitor.metrics.rag.scoring import BAD_BELOW
+from rag_monitor.statistics.agreement import (
+    BinaryAgreement,
+    Kappa,
+    auroc,
+    binary_agreement,
+    cohen_kappa,
+)
+from rag_monitor.statistics.calibration import brier, ece_equal_mass
+from rag_monitor.statistics.wilson import wilson_interval
+
+MIN_FOR_DIAGRAM: Final = 20
+"""Fewer labelled traces than this tell nothing about calibration."""
+MAX_BINS: Final = 8
+PER_BIN: Final = 10
+PROBABILITY: Final = "answer_supported"
+"""The score that claims to be a probability, so that it has a calibration."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bin:
+    """Labelled traces with similar claims."""
+
+    claimed: float
+    """Mean probability the judge gave."""
+    seen: float
+    """Share that people called good."""
+    lower: float
+    upper: float
+    """95 % interval of `seen`."""
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MetricAgreement:
+    """One metric of one judge against people. The positive class is a good answer."""
+
+    metric: str
+    cells: BinaryAgreement
+    kappa: Kappa
+    auroc: float | None
+    """None without both classes."""
+    ece: float | None = None
+    """Of the metric that claims a probability only."""
+    brier: float | None = None
+    bins: tuple[Bin, ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Labelled traces."""
+        return self.cells.tp + self.cells.fp + self.cells.tn + self.cells.fn
+
+
+def agreement_by_judge(rows: Iterable[LabelledScore]) -> dict[str, list[MetricAgreement]]:
+    """Per judge, its metrics that people marked, most labelled first."""
+    grouped: dict[tuple[str, str], list[LabelledScore]] = defaultdict(list)
+    for row in rows:
+        if row.label != 0.5:  # people who are unsure confirm and refute nothing
+            grouped[row.judge, row.metric].append(row)
+    found: dict[str, list[MetricAgreement]] = defaultdict(list)
+    for (judge, metric), members in grouped.items():
+        found[judge].append(_agreement(metric, members))
+    return {
+        judge: sorted(each, key=lambda one: (-one.count, one.metric))
+        for judge, each in found.items()
+    }
+
+
+def _agreement(metric: str, rows: Sequence[LabelledScore]) -> MetricAgreement:
+    said = [row.label > 0.5 for row in rows]
+    judged = [_good(row) for row in rows]
+    values = [row.value for row in rows]
+    claims = metric == PROBABILITY and len(rows) >= MIN_FOR_DIAGRAM
+    return MetricAgreement(
+        metric=metric,
+        cells=binary_agreement(judged, said),
+        kappa=cohen_kappa(judged, said),
+        auroc=auroc(values, said),
+        ece=ece_equal_mass(values, said) if claims else None,
+        brier=brier(values, said) if claims else None,
+        bins=_bins(values, said) if claims else (),
+    )
+
+
+def _good(row: LabelledScore) -> bool:
+    """`answer_supported` knows by the judge's own threshold, as in the estimates."""
+    if row.flagged is not None:
+        return not row.flagged
+    return row.value >= BAD_BELOW.get(row.metric, 0.5)
+
+
+def _bins(values: Sequence[float], said: Sequence[bool]) -> tuple[Bin, ...]:
+    """Bins of equal size, so that every dot rests on as many people's words."""
+    order = sorted(range(len(values)), key=lambda index: values[index])
+    count = max(2, min(MAX_BINS, len(order) // PER_BIN))
+    found = []
+    for place in range(count):
+        members = order[place * len(order) // count : (place + 1) * len(order) // count]
+        good = sum(said[index] for index in members)
+        interval = wilson_interval(good, len(members))
+        found.append(
+            Bin(
+                claimed=sum(values[index] for index in members) / len(members),
+                seen=good / len(members),
+                lower=interval.lower,
+                upper=interval.upper,
+                count=len(members),
+            )
+        )
+    return tuple(found)

@@ -1,0 +1,120 @@
+"""Who judges, how well it agrees with people, what it costs and how often it fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from fastapi import APIRouter
+from starlette.responses import HTMLResponse
+
+from rag_monitor.domain.stored import JudgeSpending
+from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.server.labels import MetricAgreement, agreement_by_judge
+from rag_monitor.server.ports import JudgeInfo
+from rag_monitor.server.ui.diagram import reliability
+from rag_monitor.server.ui.view import Viewer, Visitor, page
+
+router = APIRouter(include_in_schema=False)
+
+MAX_APPS: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One judge."""
+
+    info: JudgeInfo
+    apps: list[tuple[str, Estimate]]
+    agreement: Sequence[MetricAgreement]
+    """With people's marks of the window."""
+    diagram: str
+    spending: Sequence[JudgeSpending]
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the window."""
+        return sum(day.tokens for day in self.spending)
+
+    @property
+    def gpu_seconds(self) -> float:
+        """GPU seconds of the window."""
+        return sum(day.gpu_seconds for day in self.spending)
+
+    @property
+    def money(self) -> float:
+        """Money of the window, in the currency of the price."""
+        return sum(day.money for day in self.spending)
+
+
+@router.get("/judges")
+def judges(me: Viewer) -> HTMLResponse:
+    """Every judge in use."""
+    length, window = me.window("7d")
+    project = me.principal.project
+    marked = me.services.feedback.against_scores(project, window.start, window.end)
+    agreement = agreement_by_judge(marked)
+    spending = me.services.spending(project, window.start.date())
+    return page(
+        me,
+        "judges.html",
+        {
+            "rows": [
+                _row(me, info, window, agreement.get(info.name, []), spending)
+                for info in _infos(me, window)
+            ],
+            "length": length,
+            "backlog": me.services.tasks.backlog(me.services.clock.now()),
+        },
+    )
+
+
+def _infos(me: Visitor, window: Window) -> Sequence[JudgeInfo]:
+    """The judges of this process; where others judge, those whose scores are there."""
+    configured = me.services.judges()
+    if configured:
+        return configured
+    project = me.principal.project
+    found = {
+        series.judge: None
+        for app in me.services.traces.apps(project)[:MAX_APPS]
+        for series in me.services.estimates.judged_series(project, app.app, window)
+    }
+    return [JudgeInfo(name=judge) for judge in sorted(found)]
+
+
+def _row(
+    me: Visitor,
+    info: JudgeInfo,
+    window: Window,
+    agreement: Sequence[MetricAgreement],
+    spending: Sequence[JudgeSpending],
+) -> Row:
+    with_bins = next((one for one in agreement if one.bins), None)
+    name = info.name.split("/")[0]
+    return Row(
+        info=info,
+        apps=_apps(me, info, window),
+        agreement=agreement,
+        diagram=reliability(
+            with_bins.bins,
+            me.translate("Reliability diagram"),
+            me.translate("probability the judge gave"),
+            me.translate("share people called good"),
+        )
+        if with_bins
+        else "",
+        spending=[day for day in spending if day.judge == name],
+    )
+
+
+def _apps(me: Visitor, info: JudgeInfo, window: Window) -> list[tuple[str, Estimate]]:
+    project = me.principal.project
+    found = []
+    for app in me.services.traces.apps(project)[:MAX_APPS]:
+        series = Series(project=project, app=app.app, metric="faithfulness", judge=info.name)
+        estimate = me.services.estimates.estimate(series, window)
+        if estimate.judged or estimate.failed:
+            found.append((app.app, estimate))
+    return found

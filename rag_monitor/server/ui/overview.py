@@ -1,0 +1,191 @@
+"""The overview: few apps with everything, many apps as a list."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Final
+
+from fastapi import APIRouter
+from starlette.responses import HTMLResponse
+
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.stored import AppSummary
+from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.server.ports import EstimateSource
+from rag_monitor.server.quality import HitRate, app_quality, judge_of, on_grid, step_for
+from rag_monitor.server.ui import catalog
+from rag_monitor.server.ui.trend import LARGE, SMALL, Frame, ReleaseMark, trend
+from rag_monitor.server.ui.view import Viewer, Visitor, page
+
+router = APIRouter(include_in_schema=False)
+
+WHOLE_APPS: Final = 3
+"""So many apps are shown with everything; of more, a line each."""
+MAX_APPS: Final = 100
+POINTS: Final = 40
+_LINE_METRICS: Final = ("faithfulness", "context_relevance", "answer_relevance")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tile:
+    """One metric of one app."""
+
+    estimate: Estimate
+    chart: str
+    level: str
+    notes: tuple[str, ...]
+    """Those that do not hold for every tile of the app."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Routed:
+    """How often one thing was hit: of all traces, and of those that expected it."""
+
+    kind: HitKind
+    name: str
+    every: Estimate | None
+    expected: Estimate | None
+
+
+@router.get("/")
+def overview(me: Viewer) -> HTMLResponse:
+    """Every app: quality with intervals, latency, hits, open alerts."""
+    known = me.services.traces.apps(me.principal.project)
+    wanted = me.request.query_params.get("app")
+    chosen = [app for app in known if wanted in {None, "", app.app}]
+    length, window = me.window(_fitting(me, chosen))
+    alerts = me.open_alerts(wanted)
+    whole = len(chosen) <= WHOLE_APPS
+    shown = chosen if whole else sorted(chosen, key=lambda app: app.last_seen)[-MAX_APPS:]
+    return page(
+        me,
+        "overview.html",
+        {
+            "apps": [_whole(me, app, window, LARGE if wanted else SMALL) for app in shown]
+            if whole
+            else [],
+            "lines": [] if whole else [_line(me, app, window) for app in _by_name(shown)],
+            "line_metrics": _LINE_METRICS,
+            "left_out": len(chosen) - len(shown),
+            "known": known,
+            "wanted": wanted,
+            "length": length,
+            "alerts": alerts,
+            "endpoint": me.services.options.public_url or str(me.request.base_url).rstrip("/"),
+            "backlog": me.services.tasks.backlog(me.services.clock.now()),
+        },
+    )
+
+
+def _by_name(apps: Sequence[AppSummary]) -> list[AppSummary]:
+    return sorted(apps, key=lambda app: app.app)
+
+
+def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
+    """An hour where nothing is older, so that a new installation shows lines and not dots."""
+    if not 0 < len(apps) <= WHOLE_APPS:
+        return "24h"
+    now = me.services.clock.now()
+    day, hour = (Window.ending(now, timedelta(hours=hours)) for hours in (24, 1))
+    for app in apps:
+        of = me.services.estimates.traces
+        in_hour = sum(of(me.principal.project, app.app, hour).values())
+        if in_hour == 0 or in_hour < sum(of(me.principal.project, app.app, day).values()):
+            return "24h"
+    return "1h"
+
+
+def _whole(me: Visitor, app: AppSummary, window: Window, frame: Frame) -> dict[str, Any]:
+    source = me.services.estimates.once()
+    quality = app_quality(source, me.principal.project, app.app, window)
+    shared = _shared_notes(quality.metrics)
+    marks = release_marks(me, app.app, window)
+    charts = _Charts(me=me, source=source, window=window, marks=marks, frame=frame)
+    return {
+        "app": app.app,
+        "last_seen": app.last_seen,
+        "quality": quality,
+        "notes": shared,
+        "tiles": [_tile(estimate, charts, shared) for estimate in quality.metrics],
+        "routed": _routed(quality.hit_rates),
+        "alerts": me.open_alerts(app.app),
+        "marks": marks,
+    }
+
+
+def _shared_notes(metrics: Sequence[Estimate]) -> tuple[str, ...]:
+    if not metrics:
+        return ()
+    common = set.intersection(*(set(metric.notes) for metric in metrics))
+    return tuple(note for note in metrics[0].notes if note in common)
+
+
+def release_marks(me: Visitor, app: str, window: Window) -> list[ReleaseMark]:
+    """The releases that appeared inside the window, oldest first."""
+    starts = me.services.traces.release_starts(me.principal.project, app)
+    found = [
+        ReleaseMark(at=start.first_seen, name=start.release)
+        for start in starts
+        if window.start < start.first_seen < window.end
+    ]
+    return sorted(found, key=lambda mark: mark.at)
+
+
+def _tile(estimate: Estimate, charts: _Charts, shared: Sequence[str]) -> Tile:
+    return Tile(
+        estimate=estimate,
+        chart=charts.of(estimate.series),
+        level=catalog.level(estimate.series.metric, estimate.value),
+        notes=tuple(note for note in estimate.notes if note not in shared),
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Charts:
+    """Draws the metrics of one app over one window."""
+
+    me: Visitor
+    source: EstimateSource
+    window: Window
+    marks: Sequence[ReleaseMark]
+    frame: Frame
+
+    def of(self, series: Series) -> str:
+        """The chart of one metric."""
+        step = step_for(self.window, POINTS)
+        points = self.source.series(series, on_grid(self.window, step), step)
+        name = self.me.translate(catalog.metric_label(series.metric))
+        label = self.me.translate("{metric} over time", metric=name)
+        return trend(points, self.marks, label, self.me.axis(self.window), self.frame)
+
+
+def _line(me: Visitor, app: AppSummary, window: Window) -> dict[str, Any]:
+    project, estimates = me.principal.project, me.services.estimates.once()
+    found = {
+        metric: estimates.estimate(
+            Series(project=project, app=app.app, metric=metric, judge=judge_of(metric)), window
+        )
+        for metric in _LINE_METRICS
+    }
+    counts = estimates.traces(project, app.app, window)
+    return {
+        "app": app.app,
+        "last_seen": app.last_seen,
+        "estimates": found,
+        "traces": sum(counts.values()),
+        "errors": counts.get("error", 0),
+        "latency": estimates.latency(project, app.app, "end_to_end_ms", window),
+        "alerts": me.open_alerts(app.app),
+    }
+
+
+def _routed(rates: Sequence[HitRate]) -> list[Routed]:
+    by_name: dict[tuple[HitKind, str], dict[str, Estimate]] = {}
+    for rate in rates:
+        by_name.setdefault((rate.kind, rate.name), {})[rate.basis] = rate.estimate
+    return [
+        Routed(kind=kind, name=name, every=found.get("all"), expected=found.get("expected"))
+        for (kind, name), found in by_name.items()
+    ]

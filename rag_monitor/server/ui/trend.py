@@ -1,0 +1,210 @@
+"""A metric over time as inline SVG: line, interval, and where releases appeared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from markupsafe import Markup
+
+from rag_monitor.domain.window import Estimate, Window
+
+Clock = Callable[[datetime], str]
+"""Says a moment in the visitor's time zone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReleaseMark:
+    """A release that appeared inside the window."""
+
+    at: datetime
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """The size of a chart, in its own units."""
+
+    width: float
+    height: float
+    left: float = 0.0
+    right: float
+    """Room for the labels of the value axis."""
+    top: float = 14.0
+    """Room for the names of releases."""
+    bottom: float = 15.0
+    ticks: int
+    """Labels on the time axis."""
+    levels: int
+    """Lines across, with their value."""
+    hover: bool
+    """Whether every point tells its numbers under the pointer; costs about 100 bytes each."""
+
+
+SMALL: Final = Frame(width=240, height=92, right=27, ticks=2, levels=2, hover=False)
+LARGE: Final = Frame(width=560, height=170, right=36, ticks=5, levels=3, hover=True)
+
+
+def trend(
+    points: Sequence[Estimate],
+    marks: Sequence[ReleaseMark],
+    label: str,
+    clock: Clock,
+    frame: Frame = SMALL,
+) -> Markup:
+    """The chart; empty where nothing was scored. A gap in the data is a gap in the line."""
+    drawing = _Drawing.of(points, frame)
+    if drawing is None:
+        return Markup("")
+    parts = [*drawing.axes(clock), *drawing.releases(marks)]
+    for run in drawing.runs():
+        parts += drawing.run(run)
+    if frame.hover:
+        parts += drawing.hints(clock)
+    return Markup(
+        '<svg class="trend" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}">{}</svg>'
+    ).format(frame.width, frame.height, label, Markup("").join(parts))
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    points: Sequence[Estimate]
+    frame: Frame
+    window: Window
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, points: Sequence[Estimate], frame: Frame) -> _Drawing | None:
+        known = [
+            end
+            for point in points
+            if point.value is not None
+            for end in (point.value, point.lower, point.upper)
+            if end is not None
+        ]
+        if not known:
+            return None
+        low, high = _padded(min(known), max(known))
+        window = Window(points[0].window.start, points[-1].window.end)
+        return cls(points, frame, window, low, high)
+
+    @property
+    def plot(self) -> float:
+        return self.frame.width - self.frame.left - self.frame.right
+
+    @property
+    def floor(self) -> float:
+        return self.frame.height - self.frame.bottom
+
+    def x(self, moment: datetime) -> float:
+        return self.frame.left + self.plot * ((moment - self.window.start) / self.window.length)
+
+    def y(self, value: float) -> float:
+        share = (value - self.low) / (self.high - self.low)
+        return self.floor - share * (self.floor - self.frame.top)
+
+    def middle(self, number: int) -> float:
+        window = self.points[number].window
+        return self.x(window.start + window.length / 2)
+
+    def axes(self, clock: Clock) -> list[Markup]:
+        end = self.frame.left + self.plot
+        parts = []
+        for number in range(self.frame.levels):
+            value = self.low + (self.high - self.low) * number / (self.frame.levels - 1)
+            parts.append(_LEVEL.format(self.frame.left, end, self.y(value), end + 4, value))
+        for number in range(self.frame.ticks):
+            share = number / (self.frame.ticks - 1)
+            moment = self.window.start + self.window.length * share
+            anchor = "start" if number == 0 else "end" if share == 1 else "middle"
+            parts.append(_TICK.format(self.x(moment), self.frame.height - 3, anchor, clock(moment)))
+        return parts
+
+    def releases(self, marks: Sequence[ReleaseMark]) -> list[Markup]:
+        """A dashed line each; a name where it does not run into the one before."""
+        parts = []
+        free_from = self.frame.left
+        for mark in sorted(marks, key=lambda mark: mark.at):
+            x = self.x(mark.at)
+            parts.append(_RELEASE.format(x, self.frame.top - 3, self.floor, mark.name))
+            name = mark.name if len(mark.name) <= 14 else mark.name[:13] + "…"
+            width = 6.0 * len(name)
+            start = min(max(x - width / 2, self.frame.left), self.frame.width - width)
+            if start >= free_from:
+                parts.append(_NAME.format(start, name))
+                free_from = start + width + 6
+        return parts
+
+    def runs(self) -> list[list[int]]:
+        runs: list[list[int]] = [[]]
+        for number, point in enumerate(self.points):
+            if point.value is not None:
+                runs[-1].append(number)
+            elif runs[-1]:
+                runs.append([])
+        return [run for run in runs if run]
+
+    def run(self, run: Sequence[int]) -> list[Markup]:
+        parts = [self._band(run)]
+        line = " ".join(self._at(n, self.points[n].value) for n in run)
+        if len(run) > 1:
+            parts.append(Markup('<polyline class="line" points="{}"/>').format(line))
+        x, y = self._at(run[-1], self.points[run[-1]].value).split(",")
+        parts.append(Markup('<path class="dot" d="M{} {}h.01"/>').format(x, y))
+        return parts
+
+    def _band(self, run: Sequence[int]) -> Markup:
+        known = [n for n in run if self.points[n].lower is not None]
+        if len(known) < 2:
+            return Markup("")
+        there = [self._at(n, self.points[n].upper) for n in known]
+        back = [self._at(n, self.points[n].lower) for n in reversed(known)]
+        return Markup('<polygon class="band" points="{}"/>').format(" ".join(there + back))
+
+    def _at(self, number: int, value: float | None) -> str:
+        return f"{self.middle(number):.1f},{self.y(value or 0.0):.1f}"
+
+    def hints(self, clock: Clock) -> list[Markup]:
+        parts = []
+        for point in self.points:
+            if point.value is None:
+                continue
+            bounds = "" if point.lower is None else f" ({point.lower:.2f}–{point.upper:.2f})"
+            x, end = self.x(point.window.start), self.x(point.window.end)
+            text = f"{clock(point.window.start)}  {point.value:.2f}{bounds}  n={point.judged}"
+            height = self.floor - self.frame.top
+            parts.append(_HINT.format(x, self.frame.top, end - x, height, text))
+        return parts
+
+
+_LEVEL: Final = Markup(
+    '<line class="level" x1="{0:.0f}" x2="{1:.0f}" y1="{2:.1f}" y2="{2:.1f}"/>'
+    '<text x="{3:.0f}" y="{2:.1f}" dy="3">{4:.2f}</text>'
+)
+_TICK: Final = Markup('<text x="{:.0f}" y="{:.0f}" text-anchor="{}">{}</text>')
+_RELEASE: Final = Markup(
+    '<line class="release" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.0f}" y2="{2:.0f}">'
+    "<title>{3}</title></line>"
+)
+_NAME: Final = Markup('<text class="releasename" x="{:.0f}" y="9">{}</text>')
+_HINT: Final = Markup(
+    '<rect class="hint" x="{:.1f}" y="{:.0f}" width="{:.1f}" height="{:.0f}">'
+    "<title>{}</title></rect>"
+)
+
+
+def _padded(low: float, high: float) -> tuple[float, float]:
+    """A range of at least 0.1, so that noise does not look like news; never beyond 0 to 1.
+
+    Ratios only: everything that is drawn over time lies between 0 and 1.
+    """
+    missing = max(0.0, 0.1 - (high - low))
+    low, high = low - missing / 2, high + missing / 2
+    if high > 1.0:
+        low, high = max(0.0, low - (high - 1.0)), 1.0
+    if low < 0.0:
+        low, high = 0.0, min(1.0, high - low)
+    return low, high

@@ -1,0 +1,261 @@
+"""Rollups of ten minutes, an hour and a day: what keeps long windows as cheap as short ones.
+
+A block is the sum of the minutes in it. Whoever rewrites a minute marks its blocks stale in the
+same transaction; a stale block is never read, its shorter blocks and minutes are read instead, so
+that a number never depends on whether the blocks were built. They are built once they are quiet.
+A block without a mark and without rows had no traces.
+"""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, Final
+
+from sqlalchemy import Connection, Table, and_, delete, or_, select
+
+from rag_monitor.domain.rollup import Rollup
+from rag_monitor.domain.stored import StaleBlock
+from rag_monitor.store.engine import Database
+from rag_monitor.store.rollup_rows import columns_of, dump_rollup, load_rollups
+from rag_monitor.store.tables import rollup_blocks, rollups, stale_blocks
+
+LENGTHS: Final = (1440, 60, 10)
+"""Minutes of a block, longest first; each begins at a multiple of itself since 1970, in UTC."""
+QUIET: Final = {
+    10: timedelta(seconds=20),
+    60: timedelta(minutes=2),
+    1440: timedelta(minutes=15),
+}
+"""How long nothing must have changed in a block before it is built."""
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MINUTE: Final = timedelta(minutes=1)
+_BITS: Final = 62
+_RUNS: Final = 100
+"""Stretches per statement."""
+
+Place = tuple[str, str, datetime]
+"""Project, app and minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Neighbouring blocks of one length (1: minutes), from `start` up to `end`."""
+
+    minutes: int
+    start: datetime
+    end: datetime
+
+
+def floor_to(moment: datetime, minutes: int) -> datetime:
+    """The start of the block of that length in which `moment` lies."""
+    return moment - (moment - _EPOCH) % (minutes * _MINUTE)
+
+
+def ceil_to(moment: datetime, minutes: int) -> datetime:
+    """The first start of a block of that length at or after `moment`."""
+    return moment + (_EPOCH - moment) % (minutes * _MINUTE)
+
+
+def lengths_for(start: datetime, step: timedelta | None) -> tuple[int, ...]:
+    """The blocks that never reach over the end of a step, for steps that begin at `start`."""
+    if step is None:
+        return LENGTHS
+    return tuple(
+        minutes
+        for minutes in LENGTHS
+        if not step % (minutes * _MINUTE) and floor_to(start, minutes) == start
+    )
+
+
+def cover(
+    start: datetime,
+    end: datetime,
+    lengths: Sequence[int],
+    stale: frozenset[tuple[int, datetime]] = frozenset(),
+) -> list[Run]:
+    """The minutes from `start` up to `end` as few runs: the longest blocks that are not stale."""
+    runs: list[Run] = []
+    for run in _cover(start, end, tuple(lengths), stale):
+        last = runs[-1] if runs else None
+        if last is not None and last.minutes == run.minutes and last.end == run.start:
+            runs[-1] = Run(run.minutes, last.start, run.end)
+        else:
+            runs.append(run)
+    return runs
+
+
+def _cover(
+    start: datetime,
+    end: datetime,
+    lengths: tuple[int, ...],
+    stale: frozenset[tuple[int, datetime]],
+) -> Iterator[Run]:
+    if start >= end:
+        return
+    if not lengths:
+        yield Run(1, start, end)
+        return
+    minutes, *shorter = lengths
+    rest = tuple(shorter)
+    first, last = ceil_to(start, minutes), floor_to(end, minutes)
+    if first >= last:
+        yield from _cover(start, end, rest, stale)
+        return
+    yield from _cover(start, first, rest, stale)
+    place = first
+    while place < last:
+        after = place + minutes * _MINUTE
+        if (minutes, place) in stale:
+            yield from _cover(place, after, rest, stale)
+        else:
+            yield Run(minutes, place, after)
+        place = after
+    yield from _cover(last, end, rest, stale)
+
+
+def load_sums(
+    connection: Connection,
+    project: str,
+    app: str,
+    start: datetime,
+    end: datetime,
+    lengths: Sequence[int],
+    wanted: dict[str, str],
+) -> list[Rollup]:
+    """Rollups that add up to the minutes from `start` up to `end`, in no order.
+
+    Args:
+        connection: A reading one.
+        project: Tenant.
+        app: Application.
+        start: Start of a minute.
+        end: Start of the first minute beyond.
+        lengths: Blocks that may be used, longest first.
+        wanted: Values that columns (metric, release, judge) must have.
+    """
+    stale = _stale(connection, project, app, start, end, lengths) if lengths else frozenset()
+    runs = cover(start, end, lengths, stale)
+    found: list[Rollup] = []
+    for table, mine in (
+        (rollups, [run for run in runs if run.minutes == 1]),
+        (rollup_blocks, [run for run in runs if run.minutes > 1]),
+    ):
+        columns = columns_of(table)
+        for place in range(0, len(mine), _RUNS):
+            statement = select(*columns).where(
+                table.c.project == project,
+                table.c.app == app,
+                *(table.c[name] == value for name, value in wanted.items()),
+                or_(*(_within(table, run) for run in mine[place : place + _RUNS])),
+            )
+            found += load_rollups(connection.execute(statement).all())
+    return found
+
+
+def _within(table: Table, run: Run) -> Any:
+    inside = and_(table.c.minute >= run.start, table.c.minute < run.end)
+    return inside if run.minutes == 1 else and_(table.c.minutes == run.minutes, inside)
+
+
+def _stale(
+    connection: Connection,
+    project: str,
+    app: str,
+    start: datetime,
+    end: datetime,
+    lengths: Sequence[int],
+) -> frozenset[tuple[int, datetime]]:
+    mark = stale_blocks.c
+    rows = connection.execute(
+        select(mark.minutes, mark.minute).where(
+            mark.project == project,
+            mark.app == app,
+            mark.minutes.in_(lengths),
+            mark.minute >= start,
+            mark.minute < end,
+        )
+    )
+    return frozenset((minutes, minute) for minutes, minute in rows)
+
+
+def mark(
+    database: Database, connection: Connection, places: Iterable[Place], now: datetime
+) -> None:
+    """Mark the blocks of these minutes stale. A mark set anew never equals an old one."""
+    wanted = {
+        (project, app, minutes, floor_to(minute, minutes))
+        for project, app, minute in places
+        for minutes in LENGTHS
+    }
+    rows = [
+        {
+            "project": project,
+            "app": app,
+            "minutes": minutes,
+            "minute": minute,
+            "version": secrets.randbits(_BITS),
+            "marked_at": now,
+        }
+        for project, app, minutes, minute in sorted(wanted)  # one order: no deadlocks
+    ]
+    if not rows:
+        return
+    statement = database.insert(stale_blocks)
+    statement = statement.on_conflict_do_update(
+        index_elements=["project", "app", "minutes", "minute"],
+        set_={
+            "version": statement.excluded.version,
+            "marked_at": statement.excluded.marked_at,
+        },
+    )
+    connection.execute(statement, rows)
+
+
+def due(connection: Connection, now: datetime, limit: int) -> list[StaleBlock]:
+    """Stale blocks that are over and quiet, short ones first: long ones are built from them."""
+    found: list[StaleBlock] = []
+    for minutes in reversed(LENGTHS):
+        if len(found) >= limit:
+            break
+        table = stale_blocks.c
+        rows = connection.execute(
+            select(table.project, table.app, table.minutes, table.minute, table.version)
+            .where(
+                table.minutes == minutes,
+                table.marked_at <= now - QUIET[minutes],
+                table.minute <= now - minutes * _MINUTE,
+            )
+            .order_by(table.marked_at)
+            .limit(limit - len(found))
+        )
+        found += [StaleBlock(*row) for row in rows]
+    return found
+
+
+def put(
+    database: Database, connection: Connection, block: StaleBlock, found: Sequence[Rollup]
+) -> bool:
+    """Write the rows of a block and take its mark away; False if it was marked anew meanwhile."""
+    mine = stale_blocks.c
+    cleared = connection.execute(
+        delete(stale_blocks).where(*_same_block(stale_blocks, block), mine.version == block.version)
+    )
+    if not cleared.rowcount:
+        return False
+    connection.execute(delete(rollup_blocks).where(*_same_block(rollup_blocks, block)))
+    rows = [dump_rollup(rollup) | {"minutes": block.minutes} for rollup in found]
+    if rows:
+        connection.execute(database.insert(rollup_blocks), rows)
+    return True
+
+
+def _same_block(table: Table, block: StaleBlock) -> tuple[Any, ...]:
+    return (
+        table.c.project == block.project,
+        table.c.app == block.app,
+        table.c.minutes == block.minutes,
+        table.c.minute == block.minute,
+    )

@@ -1,0 +1,133 @@
+"""What a person sees: the demonstration in a real browser, from the alert to its silence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from tests.acceptance.browsing import accessibility, chromium, demonstration, overflow, watched
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
+expect.set_options(timeout=30_000)
+
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+
+FIRED_MS = 120_000
+PAGES = ("/", "/traces", "/alerts", "/judges", "/compare", "/settings", "/docs", "/nowhere")
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def demo(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with demonstration(tmp_path_factory.mktemp("demo")) as url:
+        yield url
+
+
+@pytest.fixture
+def page(browser: Browser, demo: str) -> Iterator[Page]:
+    context = browser.new_context(base_url=demo, viewport={"width": 1280, "height": 800})
+    opened = context.new_page()
+    troubles = watched(opened, demo)
+    yield opened
+    context.close()
+    assert troubles == []
+
+
+def test_the_alert_fires_is_understood_labelled_and_silenced_in_two_languages(page: Page) -> None:
+    page.goto("/")
+    banner = page.locator("a.banner", has_text="Faithfulness")
+    banner.first.wait_for(timeout=FIRED_MS)  # the page refreshes by itself
+    banner.first.click()
+
+    alert = page.locator("article.alert.firing", has_text="faithfulness drop")
+    expect(alert).to_contain_text("fell from")
+    alert.locator('a[href^="/traces/"]').first.click()
+
+    statement = page.locator("mark.unsupported").first
+    evidence = page.locator(".why").first
+    expect(evidence).to_be_hidden()
+    statement.hover()
+    expect(evidence).to_contain_text("Nearest passage")
+    page.keyboard.press("3")  # "bad", without a mouse
+    expect(page.get_by_role("status")).to_contain_text("Thank you")
+    expect(page.locator("#feedback .marks li")).to_have_count(1)
+    page.goto("/judges")
+    expect(page.locator(".judge")).to_contain_text("1 marked by people")
+    page.goto("/")  # and refreshes until the mark is counted in the estimate
+    tile = page.locator("a.tile", has_text="Faithfulness")
+    expect(tile).to_contain_text("1 marked by people")
+
+    page.goto("/alerts")
+    alert = page.locator("article.alert.firing", has_text="faithfulness drop")
+    alert.get_by_role("button", name="Silence").click()
+    expect(page.locator("#silences")).to_contain_text("faithfulness drop")
+    expect(alert).to_contain_text("silenced until")
+    page.get_by_role("button", name="Dry run faithfulness drop").click()
+    expect(page.locator("main")).to_contain_text("would fire")
+    page.goto("/alerts")
+
+    page.get_by_role("link", name="中文").click()
+    expect(page.locator("html")).to_have_attribute("lang", "zh-CN")
+    expect(page.get_by_role("heading", level=1)).to_have_text("告警")
+    page.goto("/")
+    expect(page.locator("main")).to_contain_text("忠实度")
+
+
+def test_the_traces_are_walked_and_kept_as_a_view_by_keyboard(page: Page) -> None:
+    page.goto("/")
+    page.keyboard.press("?")
+    expect(page.get_by_role("dialog")).to_be_visible()
+    page.keyboard.press("Escape")
+    page.keyboard.press("g")
+    page.keyboard.press("t")
+    page.wait_for_url("**/traces")
+    page.keyboard.press("/")
+    page.keyboard.type("days")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/traces?q=days*")
+    page.get_by_label("Save these filters as a view").fill("with days")
+    page.keyboard.press("Enter")
+    view = page.get_by_role("navigation", name="Saved views").get_by_role("link", name="with days")
+    expect(view).to_have_attribute("aria-current", "true")
+
+    page.keyboard.press("j")
+    page.keyboard.press("j")
+    page.keyboard.press("k")
+    expect(page.locator("a.tracerow").first).to_be_focused()
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/traces/*")
+    page.keyboard.press("u")
+    page.wait_for_url("**/traces?q=days*")
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def test_every_page_fits_and_nothing_on_it_is_a_serious_barrier(
+    browser: Browser, demo: str, width: int, scheme: str
+) -> None:
+    context = browser.new_context(
+        base_url=demo, viewport={"width": width, "height": 800}, color_scheme=scheme
+    )
+    page = context.new_page()
+    troubles = watched(page, demo)
+    page.goto("/traces")
+    first = page.locator("a.tracerow").first
+    first.wait_for()
+    found: list[str] = []
+    for path in (*PAGES, str(first.get_attribute("href"))):
+        page.goto(path)
+        found += accessibility(page)
+        if overflow(page) > 0:
+            found.append(f"{path}: wider than {width} px")
+    context.close()
+
+    assert found + troubles == []

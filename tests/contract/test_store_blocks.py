@@ -1,0 +1,141 @@
+"""Minutes added up to tens, hours and days, on each database."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+from rag_monitor.aggregation.totals import merged
+from rag_monitor.domain.rollup import Rollup, RollupKey
+from rag_monitor.domain.stored import RetentionPolicy
+from rag_monitor.domain.window import Window
+from rag_monitor.store.store import Store
+from rag_monitor.testing import EPOCH, ManualClock
+
+_APP = "test-app"
+
+
+def _rollup(minute: datetime, count: int, metric: str = "faithfulness") -> Rollup:
+    key = RollupKey(project="default", app=_APP, metric=metric, minute=minute, judge="j")
+    return Rollup(
+        key=key, count=count, total=count / 2, histogram=(count, 0), moments={"w2y": float(count)}
+    )
+
+
+def _write(store: Store, now: datetime, *rows: Rollup) -> None:
+    store.rollups.mark({("default", _APP, row.key.minute) for row in rows}, now)
+    store.rollups.replace(store.rollups.dirty(100_000), rows)
+
+
+def _fold(store: Store, now: datetime) -> int:
+    built = 0
+    while stale := store.rollups.stale(now, 1000):
+        shortest = [block for block in stale if block.minutes == stale[0].minutes]
+        built += store.rollups.put_blocks(
+            [(block, merged(store.rollups.parts(block), block.minute)) for block in shortest]
+        )
+    return built
+
+
+def _count(rows: Sequence[Rollup]) -> int:
+    return sum(row.count for row in rows)
+
+
+def _days(number: int) -> Window:
+    return Window(EPOCH, EPOCH + timedelta(days=number))
+
+
+def test_built_blocks_give_the_sums_of_their_minutes_in_fewer_rows(
+    store: Store, clock: ManualClock
+) -> None:
+    minutes = [EPOCH + timedelta(minutes=7 * n) for n in range(600)]
+    _write(store, EPOCH, *(_rollup(minute, 1) for minute in minutes))
+    clock.advance(timedelta(days=4))
+    window = _days(3)
+
+    before = store.rollups.load_sums("default", window, _APP, "faithfulness")
+    built = _fold(store, clock.now())
+    after = store.rollups.load_sums("default", window, _APP, "faithfulness")
+
+    assert (len(before), _count(before)) == (600, 600)
+    assert built > 3
+    assert _count(after) == 600
+    assert len(after) <= 3 + 24 + 6 + 9
+    assert sum(row.moments["w2y"] for row in after) == 600.0
+    assert sum(row.histogram[0] for row in after) == 600
+    assert store.rollups.stale(clock.now()) == []
+
+
+def test_a_rewritten_minute_is_seen_at_once_although_its_blocks_were_built(
+    store: Store, clock: ManualClock
+) -> None:
+    _write(store, EPOCH, _rollup(EPOCH, 1), _rollup(EPOCH + timedelta(hours=2), 10))
+    clock.advance(timedelta(days=2))
+    _fold(store, clock.now())
+
+    _write(store, clock.now(), _rollup(EPOCH, 5))
+
+    assert _count(store.rollups.load_sums("default", _days(1), _APP)) == 15
+    clock.advance(timedelta(hours=1))
+    assert _fold(store, clock.now()) == 3
+    assert _count(store.rollups.load_sums("default", _days(1), _APP)) == 15
+
+
+def test_a_block_that_changed_while_it_was_added_up_stays_stale(
+    store: Store, clock: ManualClock
+) -> None:
+    _write(store, EPOCH, _rollup(EPOCH, 1))
+    clock.advance(timedelta(days=2))
+    ten = store.rollups.stale(clock.now())[0]
+    read = merged(store.rollups.parts(ten), ten.minute)
+    _write(store, clock.now(), _rollup(EPOCH, 5))
+
+    assert store.rollups.put_blocks([(ten, read)]) == 0
+
+    assert _count(store.rollups.load_sums("default", _days(1), _APP)) == 5
+
+
+def test_a_block_is_built_only_when_it_is_over_and_quiet(store: Store, clock: ManualClock) -> None:
+    _write(store, clock.now(), _rollup(EPOCH, 1))
+
+    assert store.rollups.stale(EPOCH + timedelta(minutes=9)) == []
+    assert [block.minutes for block in store.rollups.stale(EPOCH + timedelta(minutes=11))] == [10]
+    late = EPOCH + timedelta(days=1, minutes=20)
+    assert [block.minutes for block in store.rollups.stale(late)] == [10, 60, 1440]
+
+
+def test_rows_of_a_step_never_reach_into_the_next(store: Store, clock: ManualClock) -> None:
+    minutes = [EPOCH + timedelta(minutes=n) for n in range(180)]
+    _write(store, EPOCH, *(_rollup(minute, 1) for minute in minutes))
+    clock.advance(timedelta(days=4))
+    _fold(store, clock.now())
+    step = timedelta(minutes=30)
+
+    rows = store.rollups.load_sums("default", _days(1), _APP, "faithfulness", step=step)
+
+    per_step = [0] * 6
+    for row in rows:
+        per_step[(row.key.minute - EPOCH) // step] += row.count
+    assert per_step == [30] * 6
+    assert len(rows) == 18
+
+
+def test_other_metrics_releases_and_judges_are_left_out(store: Store) -> None:
+    _write(store, EPOCH, _rollup(EPOCH, 1), _rollup(EPOCH, 2, "context_precision"))
+
+    assert _count(store.rollups.load_sums("default", _days(1), _APP, "context_precision")) == 2
+    assert store.rollups.load_sums("default", _days(1), _APP, release="x") == []
+    assert _count(store.rollups.load_sums("default", _days(1), _APP, judge="j")) == 3
+    assert store.rollups.load_sums("other", _days(1), _APP) == []
+    assert store.rollups.load_sums("default", _days(1), "other") == []
+
+
+def test_retention_takes_blocks_away_with_their_minutes(store: Store, clock: ManualClock) -> None:
+    later = EPOCH + timedelta(days=2)
+    _write(store, EPOCH, _rollup(EPOCH, 1), _rollup(later, 2))
+    clock.advance(timedelta(days=4))
+    _fold(store, clock.now())
+
+    store.retention.run(later + timedelta(hours=5), RetentionPolicy(scores_days=1))
+
+    assert _count(store.rollups.load_sums("default", _days(5), _APP)) == 2

@@ -1,0 +1,98 @@
+"""What the pages ask of marks, releases and spending, on each database."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.judgement import JudgeIdentity, JudgeUsage
+from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.store.store import Store
+from rag_monitor.testing import EPOCH, make_trace
+from tests.contract.evidence import claim, ingest
+
+DAY = timedelta(days=1)
+JUDGE = JudgeIdentity(name="packed", model="m")
+
+
+def scored(store: Store, *names: str) -> list[str]:
+    """Traces with two scores each; returns their ids."""
+    traces = [make_trace(id=name, app="desk") for name in names]
+    ingest(store, *traces)
+    for task in claim(store):
+        scores = tuple(
+            Score(
+                metric=metric,
+                status=ScoreStatus.SCORED,
+                value=0.9,
+                judge=JUDGE,
+                flagged=False if metric == "answer_supported" else None,
+                created_at=EPOCH,
+            )
+            for metric in ("faithfulness", "answer_supported")
+        )
+        store.tasks.complete(task, scores, ())
+    return [trace.trace_id for trace in traces]
+
+
+def mark(trace_id: str, value: float, **fields: object) -> Feedback:
+    given = {"metric": "faithfulness", "author": "amy", "created_at": EPOCH} | fields
+    return Feedback(project="default", trace_id=trace_id, value=value, **given)  # type: ignore[arg-type]
+
+
+def test_a_mark_stands_beside_the_scores_it_is_about(store: Store) -> None:
+    first, second = scored(store, "1", "2")
+    store.feedback.add(mark(first, 0.0))
+    store.feedback.add(mark(first, 1.0, created_at=EPOCH + timedelta(seconds=1)))
+    store.feedback.add(mark(first, 0.0, author="bo"))
+    store.feedback.add(mark(second, 1.0, metric="answer_supported"))
+    store.feedback.add(mark(second, 0.0, metric=None))
+    store.feedback.add(mark(second, 0.0, statement=1))
+
+    found = store.feedback.against_scores("default", EPOCH, EPOCH + DAY)
+
+    rows = {(row.trace_id, row.metric): (row.label, row.value, row.flagged) for row in found}
+    assert rows == {
+        (first, "faithfulness"): (0.5, 0.9, None),
+        (first, "answer_supported"): (0.5, 0.9, False),
+        (second, "answer_supported"): (1.0, 0.9, False),
+    }
+    assert {row.judge for row in found} == {str(JUDGE)}
+    assert store.feedback.against_scores("other", EPOCH, EPOCH + DAY) == []
+    assert store.feedback.against_scores("default", EPOCH + DAY, EPOCH + 2 * DAY) == []
+
+
+def test_releases_know_when_they_were_first_and_last_seen(store: Store) -> None:
+    trace = make_trace(app="desk", id="0", release="1.0")
+    ingest(
+        store,
+        trace,
+        replace(make_trace(app="desk", id="1", release="1.1"), started_at=EPOCH + DAY),
+        replace(make_trace(app="desk", id="2", release="1.0"), started_at=EPOCH + 2 * DAY),
+        make_trace(app="desk", id="3", release=None),
+        make_trace(app="shop", id="4", release="9"),
+    )
+
+    starts = store.traces.release_starts("default", "desk")
+
+    assert [(s.release, s.first_seen, s.last_seen) for s in starts] == [
+        ("1.0", trace.started_at, EPOCH + 2 * DAY),
+        ("1.1", EPOCH + DAY, EPOCH + DAY),
+    ]
+    assert store.traces.releases("default", "desk") == ["1.0", "1.1"]
+
+
+def test_what_judges_used_is_read_by_day(store: Store) -> None:
+    store.budgets.settle("default", "packed", JudgeUsage(), JudgeUsage(input_tokens=7, cost=0.5))
+
+    (spent,) = store.budgets.spent("default", EPOCH.date())
+
+    assert (spent.judge, spent.day, spent.tokens, spent.money) == (
+        "packed",
+        EPOCH.date(),
+        7,
+        0.5,
+    )
+    assert store.budgets.spent("default", EPOCH.date() + DAY) == []
+    assert store.budgets.spent("other", EPOCH.date()) == []

@@ -1,0 +1,272 @@
+"""Hostile texts in every field, seen with a real Chromium: nothing acts, nothing is fetched."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from urllib.parse import quote, urlencode, urlsplit
+
+import pytest
+
+from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Finding, RuleKind, Severity
+from rag_monitor.domain.stored import KeyScope
+from rag_monitor.domain.trace import derive_trace_id
+from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.store import Store
+from tests.acceptance.running import Monitor, eventually, http, monitor
+from tests.security.hostile_texts import EVERYTHING, SCRIPTS
+
+playwright_api = pytest.importorskip(
+    "playwright.sync_api", reason="playwright is not installed: no real browser"
+)
+CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.timeout(300),
+    pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
+]
+
+KEY = "browser-key"
+APP = SCRIPTS[1]
+TRACE_ID = derive_trace_id("default", APP, "x")
+SHORT = EVERYTHING[:190]
+
+
+def trace() -> dict[str, Any]:
+    return {
+        "id": "x",
+        "app": APP,
+        "release": SCRIPTS[0],
+        "question": EVERYTHING,
+        "query": EVERYTHING,
+        "contexts": [
+            {"id": SHORT, "content": text, "score": 0.5, "knowledge_base": SCRIPTS[2]}
+            for text in SCRIPTS
+        ],
+        "answer": f"{EVERYTHING}. The end.",
+        "hits": [{"kind": "plugin", "name": SCRIPTS[4], "ok": True, "items": 1, "latency_ms": 3}],
+        "timings": {"first_byte_ms": 10, "generation_ms": 20, "end_to_end_ms": 30},
+        "model": SCRIPTS[3],
+        "user_id": SHORT,
+        "session_id": SHORT,
+        "tags": [SCRIPTS[5]],
+    }
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Monitor]:
+    folder = tmp_path_factory.mktemp("browser")
+    url = f"sqlite:///{folder / 'monitor.db'}"
+    _seed(url)
+    with monitor(folder, url, RAG_MONITOR_API_KEY=KEY) as running:
+        _send(running)
+        yield running
+
+
+def _seed(url: str) -> None:
+    now = datetime.now(UTC)
+    with Store.open(StoreOptions(url=url, ballast_bytes=0)) as store:
+        store.rules.save(
+            AlertRule(
+                name=SCRIPTS[1],
+                kind=RuleKind.DROP,
+                metric="faithfulness",
+                params={"note": EVERYTHING},
+                notifiers=(SCRIPTS[2],),
+            )
+        )
+        alerts = [
+            Alert(
+                id=state.value,
+                project="default",
+                rule=SCRIPTS[1],
+                app=APP,
+                state=state,
+                severity=Severity.PAGE,
+                since=now,
+                started_at=now,
+                acknowledged_by=SHORT,
+                acknowledged_at=now,
+                finding=Finding(
+                    active=True, summary=EVERYTHING, summary_zh=EVERYTHING, notes=(EVERYTHING,)
+                ),
+            )
+            for state in (AlertState.FIRING, AlertState.RESOLVED)
+        ]
+        store.alerts.save(alerts, [])
+        store.keys.create("default", SHORT, [KeyScope.READ])
+
+
+def _send(running: Monitor) -> None:
+    headers = {"X-API-Key": KEY, "Content-Type": "application/json"}
+
+    def post(path: str, body: dict[str, Any]) -> None:
+        answer = http("POST", running.url + path, json.dumps(body).encode(), headers)
+        assert answer.status in {200, 201}, answer.body
+
+    post("/api/v1/traces", trace())
+    path = f"{running.url}/api/v1/traces/{TRACE_ID}"
+
+    def judged() -> bool:
+        found = http("GET", path, headers=headers)
+        return found.status == 200 and bool(found.json["scores"])
+
+    eventually(judged)
+    ends = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
+    silence = {"rule": SCRIPTS[1], "app": APP, "ends_at": ends, "comment": EVERYTHING}
+    post("/api/v1/silences", silence | {"created_by": SHORT})
+    mark = {"trace_id": TRACE_ID, "value": 0.0, "comment": EVERYTHING, "author": SHORT}
+    post("/api/v1/feedback", mark)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with playwright_api.sync_playwright() as playwright:
+        opened = playwright.chromium.launch(
+            executable_path=CHROMIUM, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
+        yield opened
+        opened.close()
+
+
+class Watched:
+    """A browser tab that remembers what pages did."""
+
+    def __init__(self, browser: Any, target: Monitor) -> None:
+        self.context = browser.new_context()
+        self.page = self.context.new_page()
+        self.url = target.url
+        self.fetched: list[str] = []
+        self.dialogs: list[str] = []
+        self.refused: list[str] = []
+        self.page.on("request", lambda request: self.fetched.append(request.url))
+        self.page.on("dialog", self._dialog)
+        self.page.on("console", self._console)
+
+    def _dialog(self, dialog: Any) -> None:
+        self.dialogs.append(dialog.message)
+        dialog.dismiss()
+
+    def _console(self, message: Any) -> None:
+        if "Content Security Policy" in message.text:
+            self.refused.append(message.text)
+
+    def sign_in(self) -> None:
+        self.page.goto(f"{self.url}/login")
+        self.page.fill("input[name=key]", KEY)
+        self.page.click("main button")
+        self.page.wait_for_url(f"{self.url}/")
+
+    def open(self, path: str) -> None:
+        self.page.goto(self.url + path)
+
+    def acted(self) -> list[str]:
+        """What a hostile text achieved on this page."""
+        found = self.page.evaluate(
+            """() => ({
+              acted: window.__acted,
+              scripts: [...document.scripts].filter((s) => !s.src).length,
+              handlers: [...document.querySelectorAll("*")].filter((e) =>
+                [...e.attributes].some((a) => a.name.startsWith("on"))).length,
+              frames: document.querySelectorAll("iframe, object, embed, base").length,
+              refresh: document.querySelectorAll("meta[http-equiv]").length,
+              links: [...document.querySelectorAll("a[href], form[action], img[src], link[href]")]
+                .map((e) => e.href || e.action || e.src),
+            })"""
+        )
+        wrong = [f"{k}: {v}" for k, v in found.items() if k != "links" and v]
+        wrong += [link for link in found["links"] if not link.startswith(f"{self.url}/")]
+        wrong += [url for url in self.fetched if not url.startswith(f"{self.url}/")]
+        return wrong + self.dialogs + self.refused
+
+
+@pytest.fixture
+def tab(browser: Any, target: Monitor) -> Iterator[Watched]:
+    watched = Watched(browser, target)
+    yield watched
+    watched.context.close()
+
+
+FILTERS = urlencode({"q": SCRIPTS[0], "app": APP, "release": EVERYTHING})
+PAGES = (
+    "/",
+    f"/?app={quote(APP, safe='')}",
+    "/traces",
+    f"/traces?{FILTERS}",
+    f"/traces/{TRACE_ID}",
+    "/alerts",
+    "/judges",
+    f"/compare?app={quote(APP, safe='')}",
+    "/settings",
+    f"/settings?rule={quote(SCRIPTS[1], safe='')}",
+    "/docs",
+    f"/login?next={quote(SCRIPTS[1], safe='')}",
+    f"/{quote(SCRIPTS[0], safe='')}",
+    f"/traces/{quote(SCRIPTS[0], safe='')}",
+)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_hostile_texts_are_only_text_on_every_page(tab: Watched, language: str) -> None:
+    tab.sign_in()
+    wrong: dict[str, list[str]] = {}
+    for path in PAGES:
+        tab.fetched.clear()
+        tab.open(f"{path}{'&' if '?' in path else '?'}lang={language}")
+        if found := tab.acted():
+            wrong[path] = found
+    assert wrong == {}
+
+
+def test_the_hostile_texts_really_are_on_the_pages(tab: Watched) -> None:
+    tab.sign_in()
+    tab.open(f"/traces/{TRACE_ID}")
+    text = tab.page.inner_text("main")
+
+    for script in SCRIPTS:
+        assert " ".join(script.split()) in " ".join(text.split())
+    assert "49" not in text.replace(TRACE_ID, "")
+
+
+def test_every_page_there_is_has_been_looked_at() -> None:
+    from tests.security.test_penetration import pages
+
+    forms = {"/login/oidc", "/login/oidc/callback", "/static/{name}", "/favicon.ico"}
+    wanted = {path for method, path in pages() if method == "GET"} - forms
+    seen = {urlsplit(path).path.replace(TRACE_ID, "{trace_id}") for path in PAGES}
+
+    assert wanted <= seen
+
+
+def test_the_policy_stops_what_slips_through(tab: Watched) -> None:
+    tab.sign_in()
+    tab.open("/docs")
+    tab.page.evaluate(
+        """() => {
+          const script = document.createElement("script");
+          script.textContent = "window.__inline = 1";
+          document.body.append(script);
+          const image = document.createElement("img");
+          image.src = "https://evil.example/pixel.png";
+          document.body.append(image);
+          document.body.insertAdjacentHTML("beforeend", '<p onclick="window.__inline=2">x</p>');
+          document.body.lastElementChild.click();
+        }"""
+    )
+    tab.page.wait_for_timeout(300)
+
+    assert tab.page.evaluate("window.__inline") is None
+    assert len(tab.refused) >= 3
+
+
+def test_the_documentation_loads_nothing_from_outside(tab: Watched) -> None:
+    tab.sign_in()
+    tab.fetched.clear()
+    tab.open("/docs")
+    tab.page.wait_for_load_state("networkidle")
+
+    assert len(tab.fetched) >= 3
+    assert {urlsplit(url).netloc for url in tab.fetched} == {urlsplit(tab.url).netloc}

@@ -1,0 +1,85 @@
+"""Percentiles of latencies from rollups, against those of the single values."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.aggregation.latencies import ACCURACY, LatencySummary
+from rag_monitor.domain.trace import Timings
+from rag_monitor.domain.window import Window
+from rag_monitor.metrics.latency import percentile
+from rag_monitor.testing import EPOCH
+from tests.unit.aggregation.memory import MemoryRollups, facts
+
+HOUR = Window(EPOCH, EPOCH + timedelta(hours=1))
+
+
+def source(values: list[float]) -> MemoryRollups:
+    return MemoryRollups(
+        [
+            facts(
+                at=EPOCH + timedelta(minutes=number % 60),
+                app="shop",
+                timings=Timings(end_to_end_ms=value),
+            )
+            for number, value in enumerate(values)
+        ]
+    )
+
+
+def look(rollups: MemoryRollups) -> LatencySummary:
+    return Estimates(rollups).latency("default", "shop", "end_to_end_ms", HOUR)
+
+
+@pytest.mark.parametrize("count", [1, 3, 10, 50, 1000])
+@pytest.mark.parametrize("shape", ["steady", "long tail"])
+def test_percentiles_are_within_the_stated_accuracy_at_any_count(count: int, shape: str) -> None:
+    draw = random.Random(count)
+    values = [
+        draw.uniform(900, 1100) if shape == "steady" else draw.lognormvariate(7, 1.2)
+        for _ in range(count)
+    ]
+
+    told = look(source(values))
+
+    for share, value in ((0.5, told.p50), (0.9, told.p90), (0.99, told.p99)):
+        exact = percentile(values, share)
+        assert value == pytest.approx(exact, rel=ACCURACY + 1e-9)
+
+
+def test_extreme_values_have_a_place() -> None:
+    told = look(source([0.0, 1e9]))
+
+    assert told.p50 is not None
+    assert told.quantile(1.0) == pytest.approx(1e9, rel=ACCURACY)
+    assert told.quantile(0.0) == pytest.approx(0.01, rel=ACCURACY)
+
+
+def test_rollups_from_before_the_narrow_buckets_are_read_from_the_wide_ones() -> None:
+    old = source([1000.0] * 40)
+    old.rows = [replace(row, moments={}) for row in old.rows]
+    new = source([1000.0] * 40)
+
+    # 1 s lies between the bounds 0.64 s and 1.28 s; the middle is told.
+    assert look(old).p50 == pytest.approx(960.0)
+    assert look(new).p50 == pytest.approx(1000.0, rel=ACCURACY)
+
+    new.rows = [*new.rows[:10], *old.rows[10:]]
+    assert look(new).p50 == pytest.approx(960.0)
+
+
+def test_imported_history_is_not_live_traffic() -> None:
+    soon, late = EPOCH + timedelta(seconds=20), EPOCH + timedelta(days=3)
+    found = [
+        replace(facts(at=EPOCH, app="shop"), received_at=moment)
+        for moment in (None, soon, soon, late)
+    ]
+    estimates = Estimates(MemoryRollups(found))
+
+    assert estimates.live_traces("default", "shop", HOUR) == 3
+    assert sum(estimates.traces("default", "shop", HOUR).values()) == 4

@@ -1,0 +1,54 @@
+"""`rag-monitor doctor` says what waits, and which traces were given up."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rag_monitor.cli.application import app
+from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.store import Store
+from rag_monitor.testing import ManualClock, make_trace
+from tests.contract.evidence import claim, ingest
+
+
+@pytest.fixture
+def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
+    url = f"sqlite:///{tmp_path / 'm.db'}"
+    monkeypatch.setenv("RAG_MONITOR_DATABASE_URL", url)
+    monkeypatch.chdir(tmp_path)
+    opened = Store.open(StoreOptions(url=url), ManualClock())
+    opened.writer.start()
+    return opened
+
+
+def _queue() -> tuple[bool, str]:
+    result = CliRunner().invoke(app, ["doctor", "--json"])
+    (check,) = [c for c in json.loads(result.stdout)["checks"] if c["name"] == "queue"]
+    return check["ok"], check["detail"]
+
+
+def test_waiting_traces_are_counted(store: Store) -> None:
+    ingest(store, make_trace())
+    store.close()
+
+    ok, detail = _queue()
+
+    assert ok
+    assert detail.startswith("1 traces wait")
+
+
+def test_a_parked_trace_is_named_with_its_reason_and_the_way_to_mend(store: Store) -> None:
+    ingest(store, make_trace())
+    (task,) = claim(store)
+    store.tasks.park(task, "unsavable")
+    store.close()
+
+    ok, detail = _queue()
+
+    assert not ok
+    assert f"default/{task.trace.trace_id} (unsavable)" in detail
+    assert "backfill" in detail

@@ -1,0 +1,157 @@
+import asyncio
+import json
+from importlib import resources
+from pathlib import Path
+
+import pytest
+
+from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
+from rag_monitor.judges.embedded.encoder import LIMIT, load_encoder
+from tests.unit.judges.embedded import tiny_encoders
+
+ASPECTS = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
+
+
+def learnt_with(encoder: Path, target: Path, weight: float = 1.0) -> Path:
+    """The shipped weights with a weight for this encoder."""
+    packed = resources.files("rag_monitor.judges.embedded").joinpath("weights.json").read_text()
+    data = json.loads(packed)
+    data["encoder"] = load_encoder(encoder, 1).version
+    for language in data["languages"].values():
+        language["encoder"] = weight
+    target.write_text(json.dumps(data), encoding="utf-8")
+    return target
+
+
+@pytest.fixture
+def full(tmp_path: Path) -> EmbeddedJudge:
+    encoder = tiny_encoders.pairs(tmp_path / "encoder")
+    weights = learnt_with(encoder, tmp_path / "weights.json")
+    return create({"encoder": str(encoder), "weights": str(weights)})
+
+
+def asked(answer: str, *contexts: str) -> JudgeRequest:
+    return JudgeRequest(question="", answer=answer, contexts=contexts, aspects=ASPECTS)
+
+
+def support(judgement: Judgement) -> list[float]:
+    return [verdict.probability for verdict in judgement.of(Aspect.SUPPORT)]
+
+
+def test_a_cross_encoder_reads_claim_and_evidence_together(tmp_path: Path) -> None:
+    encoder = load_encoder(tiny_encoders.pairs(tmp_path), 1)
+
+    assert encoder.doubts([("red ferry", "ferry"), ("Ferry", "none")]) == [-4.0, 1.0]
+    assert encoder.sizes([("red ferry", "ferry")]) == [6]
+    assert encoder.doubts([]) == []
+
+
+def test_what_an_encoder_says_is_kept_within_limits(tmp_path: Path) -> None:
+    encoder = load_encoder(tiny_encoders.pairs(tmp_path), 1)
+
+    assert encoder.doubts([("blue blue", ""), ("red red red", "")]) == [LIMIT, -LIMIT]
+
+
+def test_an_nli_model_says_supported_against_everything_else(tmp_path: Path) -> None:
+    encoder = load_encoder(tiny_encoders.classes(tmp_path), 1)
+
+    sure, unsure, against = encoder.doubts([("red", ""), ("none", ""), ("ferry", "")])
+    assert sure == pytest.approx(-6.0, abs=0.01)
+    assert unsure == pytest.approx(0.693, abs=0.001)
+    assert against == pytest.approx(2.0, abs=0.4)
+
+
+@pytest.mark.parametrize("pooling", ["mean", "cls"])
+def test_an_embedding_model_doubts_what_lies_far_apart(tmp_path: Path, pooling: str) -> None:
+    encoder = load_encoder(tiny_encoders.texts(tmp_path, pooling), 1)
+
+    near, far = encoder.doubts([("red ferry", "red ferry"), ("red", "ferry")])
+    assert near == pytest.approx(-2.0, abs=0.01)
+    assert far > near or pooling == "cls"
+
+
+def test_batches_of_unlike_lengths_give_what_single_rows_give(tmp_path: Path) -> None:
+    encoder = load_encoder(tiny_encoders.pairs(tmp_path), 1)
+    many = [("ferry " * n, "red" if n % 2 else "none") for n in range(1, 150)]
+
+    assert encoder.doubts(many) == [encoder.doubts([pair])[0] for pair in many]
+
+
+def test_the_encoder_moves_the_support_of_a_claim(full: EmbeddedJudge) -> None:
+    passage = "The ferry leaves at noon from the old pier."
+    lexical = EmbeddedJudge()
+    doubted = asked("A blue boat departs at noon.", passage)
+    held = asked("A red boat departs at noon.", passage)
+
+    assert support(full.judge_one(doubted)) < support(lexical.judge_one(doubted))
+    assert support(full.judge_one(held)) > support(lexical.judge_one(held))
+
+
+def test_a_contradiction_stays_one_whatever_the_encoder_says(full: EmbeddedJudge) -> None:
+    [value] = support(
+        full.judge_one(asked("The red ferry is not open.", "The red ferry is open. Red, red."))
+    )
+
+    assert value < 0.5
+
+
+def test_a_batch_gives_what_single_traces_give(full: EmbeddedJudge) -> None:
+    requests = [asked(f"A red boat leaves at {n}.", f"The ferry leaves at {n}.") for n in range(9)]
+
+    together = asyncio.run(full.judge_many(requests))
+
+    assert [support(j) for j in together if isinstance(j, Judgement)] == [
+        support(full.judge_one(request)) for request in requests
+    ]
+
+
+def test_a_trace_takes_no_more_than_its_window(tmp_path: Path) -> None:
+    encoder = tiny_encoders.pairs(tmp_path / "encoder")
+    weights = learnt_with(encoder, tmp_path / "weights.json")
+    options = {"encoder": str(encoder), "weights": str(weights)}
+    narrow = create({**options, "encoder_window": 3})
+    request = asked("A blue boat departs at noon.", "The ferry leaves at noon.")
+
+    assert support(narrow.judge_one(request)) == support(EmbeddedJudge().judge_one(request))
+
+
+def test_the_identity_says_which_variant_judged(full: EmbeddedJudge) -> None:
+    lexical = create_lexical({})
+
+    assert full.identity.name == "embedded"
+    assert lexical.identity.name == "embedded-lexical"
+    assert full.identity.model != lexical.identity.model
+
+
+def test_weights_and_encoder_belong_together(tmp_path: Path) -> None:
+    encoder = tiny_encoders.pairs(tmp_path / "one")
+    other = tiny_encoders.classes(tmp_path / "other")
+    weights = str(learnt_with(encoder, tmp_path / "weights.json"))
+
+    with pytest.raises(ConfigurationError, match="know no encoder"):
+        create({"encoder": str(encoder)})
+    with pytest.raises(ConfigurationError, match="name its folder"):
+        create({"weights": weights})
+    with pytest.raises(ConfigurationError, match="learnt with encoder"):
+        create({"weights": weights, "encoder": str(other)})
+    with pytest.raises(ConfigurationError, match="takes no encoder"):
+        create_lexical({"encoder": str(encoder)})
+
+
+def test_a_folder_that_cannot_be_used_is_refused_with_its_reason(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match=r"encoder\.json"):
+        load_encoder(tmp_path, 1)
+    folder = tiny_encoders.pairs(tmp_path / "encoder")
+    (folder / "model.onnx").write_bytes(b"no model")
+    with pytest.raises(ConfigurationError, match="cannot be run"):
+        load_encoder(folder, 1)
+    (folder / "encoder.json").write_text('{"format": 1, "reads": "minds"}', encoding="utf-8")
+    with pytest.raises(ConfigurationError, match="reads"):
+        load_encoder(folder, 1)
+
+
+def test_a_missing_weights_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError, match="weights"):
+        create({"weights": str(tmp_path / "none.json")})

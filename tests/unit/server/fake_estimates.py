@@ -1,0 +1,118 @@
+"""Estimates that are there without rollups."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Self
+
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.metrics.routing import Confusion
+from rag_monitor.testing import ManualClock
+from tests.unit.server.story import JUDGE
+
+
+@dataclass
+class Latency:
+    count: int
+    p50: float | None
+    p90: float | None
+    p99: float | None
+    mean: float | None
+    histogram: tuple[int, ...] = ()
+
+
+_LEVELS = {
+    "faithfulness": 0.91,
+    "answer_supported": 0.84,
+    "answer_relevance": 0.88,
+    "context_relevance": 0.63,
+    "context_precision": 0.71,
+    "context_utilization": 0.48,
+    "context_recall": 0.76,
+    "refusal_rate": 0.04,
+}
+
+
+class FakeEstimates:
+    """Smooth curves; the second half of the day of `loan-assistant` is bad."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock = clock
+
+    def once(self) -> Self:
+        return self
+
+    def estimate(
+        self, series: Series, window: Window, *, min_judged: int | None = None
+    ) -> Estimate:
+        level = _LEVELS.get(series.metric)
+        if level is None:
+            return Estimate(series=series, window=window, value=None, lower=None, upper=None)
+        middle = window.start + window.length / 2
+        hours = (self._clock.now() - middle).total_seconds() / 3600
+        value = level + 0.02 * math.sin(hours * 2.1 + len(series.metric))
+        if series.app == "loan-assistant" and hours < 5 and series.metric != "refusal_rate":
+            value -= 0.28 * min(1.0, (5 - hours) / 2)
+        count = max(3, int(window.length.total_seconds() / 40))
+        half = min(0.2, 1 / math.sqrt(count))
+        return Estimate(
+            series=series,
+            window=window,
+            value=value,
+            lower=max(0.0, value - half),
+            upper=min(1.0, value + half),
+            traces=count,
+            judged=int(count * 0.97),
+            labelled=12,
+            failed=int(count * 0.012),
+            suspect=1,
+            effective=count * 0.9,
+            notes=("embedded_uncorrected",),
+        )
+
+    def judged_series(self, project: str, app: str, window: Window) -> list[Series]:
+        return [Series(project=project, app=app, metric="faithfulness", judge=str(JUDGE))]
+
+    def series(self, series: Series, window: Window, step: timedelta) -> list[Estimate]:
+        points = []
+        start = window.start
+        while start < window.end:
+            end = min(start + step, window.end)
+            points.append(self.estimate(series, Window(start, end)))
+            start = end
+        return points
+
+    def latency(
+        self, project: str, app: str, metric: str, window: Window, release: str | None = None
+    ) -> Latency:
+        scale = {"first_byte_ms": 1.0, "generation_ms": 3.2, "end_to_end_ms": 4.1}.get(metric, 0.3)
+        return Latency(2160, 310 * scale, 640 * scale, 1490 * scale, 400 * scale)
+
+    def hit_rate(
+        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
+    ) -> Estimate:
+        value = 0.87 if basis == "expected" else 0.42
+        return Estimate(
+            series=Series(project=project, app=app, metric="hit_rate", judge=""),
+            window=window,
+            value=value,
+            lower=value - 0.03,
+            upper=value + 0.03,
+            traces=2160,
+        )
+
+    def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
+        return [
+            (HitKind.KNOWLEDGE_BASE, "贷款知识库" if app == "loan-assistant" else "manuals"),
+            (HitKind.PLUGIN, "calculator"),
+            (HitKind.WORKFLOW, "escalation"),
+        ]
+
+    def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
+        return [Confusion(kind=HitKind.PLUGIN, name="calculator", tp=87, fp=4, tn=190, fn=13)]
+
+    def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
+        return {"ok": 2117, "error": 31, "cancelled": 12}
