@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.acceptance.browsing import accessibility, chromium, demonstration, overflow, watched
+from tests.acceptance.running import eventually, http
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -30,6 +31,8 @@ def browser() -> Iterator[Browser]:
 @pytest.fixture(scope="module")
 def demo(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with demonstration(tmp_path_factory.mktemp("demo")) as url:
+        # The address is printed before the first question is asked, and any test may come first.
+        eventually(lambda: http("GET", f"{url}/traces?q=days").body.count(b"tracerow") >= 2)
         yield url
 
 
