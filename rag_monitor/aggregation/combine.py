@@ -48,6 +48,7 @@ class Combined:
     upper: float | None = None
     judged: int = 0
     failed: int = 0
+    shed: int = 0
     suspect: int = 0
     effective: float = 0.0
     labelled: int = 0
@@ -117,6 +118,7 @@ def combine(
     base = Combined(
         judged=totals.count,
         failed=totals.failed,
+        shed=int(totals.moment(keys.SHED)),
         suspect=totals.suspect,
         labelled=_labelled(choice),
     )

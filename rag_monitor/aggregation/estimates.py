@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from rag_monitor.aggregation import keys
@@ -166,13 +166,7 @@ class Estimates:
         found = previous_release(rows, series.release)
         if found is None:
             return None
-        earlier = Series(
-            project=series.project,
-            app=series.app,
-            metric=series.metric,
-            judge=series.judge,
-            release=found.release,
-        )
+        earlier = replace(series, release=found.release)
         overlap = found.replaced_at + timedelta(minutes=1)
         stretch = Window(found.replaced_at - window.length, overlap)
         return self.estimate(earlier, stretch, min_judged=min_judged)
@@ -234,6 +228,11 @@ class Estimates:
         }
         return sorted(found)
 
+    def knowledge_bases(self, project: str, app: str, window: Window) -> list[str]:
+        """Knowledge bases that gave passages in the window, in order: `Series.knowledge_base`."""
+        names = self.hit_names(project, app, window)
+        return [name for kind, name in names if kind is HitKind.KNOWLEDGE_BASE]
+
     def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
         """The routing confusion per kind and name over the labelled traces of the window."""
         rows = self._sums(project, window, app, ROUTING_METRIC)
@@ -268,8 +267,8 @@ class Estimates:
 
     def judges(self, series: Series, window: Window) -> list[str]:
         """Identities with scores of this metric in the window, fullest first."""
-        rows = self._sums(series.project, window, series.app, series.metric, series.release)
-        by_judge = sums_by(rows, _judge)
+        everyone = replace(series, judge=keys.COMBINED)
+        by_judge = sums_by(self._summed(everyone, window), _judge)
         return sorted(by_judge, key=lambda judge: (-by_judge[judge].count, judge))
 
     def releases(self, project: str, app: str, window: Window) -> list[str]:
@@ -291,7 +290,7 @@ class Estimates:
         found = {
             (row.key.metric, row.key.judge, row.key.release)
             for row in self._sums(project, window, app, None)
-            if row.key.judge
+            if row.key.judge and not keys.is_of_knowledge_base(row.key.metric)
         }
         return [
             Series(project=project, app=app, metric=metric, judge=judge, release=release)
@@ -337,6 +336,7 @@ class Estimates:
             judge_bias=None if found.bias is None else found.bias.value,
             judge_bias_se=None if found.bias is None else found.bias.se,
             failed=found.failed,
+            shed=found.shed,
             suspect=found.suspect,
             effective=found.effective,
             notes=found.notes,
@@ -355,7 +355,7 @@ class Estimates:
             series.project,
             window,
             app=series.app,
-            metric=series.metric,
+            metric=keys.of_knowledge_base(series.metric, series.knowledge_base),
             release=series.release,
             judge=judge,
         )
@@ -365,9 +365,8 @@ class Estimates:
     ) -> Sequence[Rollup]:
         """As `_scores`, for adding up."""
         judge = None if series.judge == keys.COMBINED else series.judge
-        return self._sums(
-            series.project, window, series.app, series.metric, series.release, judge, step
-        )
+        metric = keys.of_knowledge_base(series.metric, series.knowledge_base)
+        return self._sums(series.project, window, series.app, metric, series.release, judge, step)
 
     def _count(self, series: Series, window: Window) -> int:
         return sum_of(self._traces_of(series, window)).count
@@ -375,9 +374,8 @@ class Estimates:
     def _traces_of(
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
-        return self._sums(
-            series.project, window, series.app, TRACES_METRIC, series.release, step=step
-        )
+        metric = keys.of_knowledge_base(TRACES_METRIC, series.knowledge_base)
+        return self._sums(series.project, window, series.app, metric, series.release, step=step)
 
     def _sums(
         self,

@@ -32,6 +32,10 @@ CORRECTED: Final = "corrected_by_people"
 LABELLED: Final = "labelled"
 """Routing cell that counts the traces labelled for a kind; its name is empty."""
 
+MAX_NAME_LENGTH: Final = 128
+"""Characters of a name of a plugin, knowledge base or workflow; the rest is cut off."""
+_OF: Final = "@"
+"""No metric's own name holds it; a name of a knowledge base may."""
 _LATENCY: Final = "q:"
 _JUDGED_AT: Final = "n@"
 _BAD_AT: Final = "bad@"
@@ -72,6 +76,19 @@ def bad_at(probability: float) -> str:
 def probability_of(moment: str) -> float | None:
     """The probability of a `judged_at` moment; None for any other moment."""
     return float(moment[len(_JUDGED_AT) :]) if moment.startswith(_JUDGED_AT) else None
+
+
+def of_knowledge_base(metric: str, name: str | None) -> str:
+    """The metric under which rollups keep the part of it that one knowledge base gave passages to.
+
+    A metric of its own: whoever asks for the metric itself must never count these traces twice.
+    """
+    return metric if name is None else f"{metric}{_OF}{name[:MAX_NAME_LENGTH]}"
+
+
+def is_of_knowledge_base(metric: str) -> bool:
+    """Whether it is such a metric."""
+    return _OF in metric
 
 
 def hit_dimension(kind: HitKind, name: str, basis: str) -> str:

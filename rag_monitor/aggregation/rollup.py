@@ -1,5 +1,7 @@
 """From traces and their scores to one row per app, release, metric, judge and minute. Pure.
 
+What a knowledge base gave passages to is counted once more, as a metric of its own.
+
 Rows of different minutes add up field by field; nothing here looks at a clock or a store.
 """
 
@@ -7,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
@@ -34,11 +36,12 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import BudgetExhausted
 from rag_monitor.metrics.rag import is_bad
-from rag_monitor.metrics.routing import confusions, expected_names, hit_counts
+from rag_monitor.metrics.routing import confusions, expected_names, hit_counts, hit_names
 
 MAX_NAMES: Final = 200
 """Hit names per app, release and minute with a row of their own; the rest is `OTHER_NAME`."""
-MAX_NAME_LENGTH: Final = 128
+MAX_KNOWLEDGE_BASES: Final = 20
+"""Knowledge bases per app, release and minute with estimates of their own."""
 OTHER_NAME: Final = "(other)"
 LATE_AFTER: Final = timedelta(hours=1)
 """A trace that arrives so long after it began is history, not a sign that the app is sending."""
@@ -48,12 +51,21 @@ _Row = tuple[str, str, str]
 """Metric, judge and dimension."""
 
 
+_Table = dict[_Row, Totals]
+
+
+def _table() -> _Table:
+    return defaultdict(Totals)
+
+
 @dataclass(slots=True)
 class _Group:
     """The traces of one app, minute and release, and their sums."""
 
     traces: list[Trace] = field(default_factory=list)
-    table: dict[_Row, Totals] = field(default_factory=lambda: defaultdict(Totals))
+    table: _Table = field(default_factory=_table)
+    by_sources: dict[frozenset[str], _Table] = field(default_factory=lambda: defaultdict(_table))
+    """Counts and scores of the traces whose passages came from exactly these knowledge bases."""
 
 
 _Place = tuple[str, str, datetime, str]
@@ -67,13 +79,16 @@ def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
         trace = fact.trace
         group = groups[_place(trace)]
         group.traces.append(trace)
-        counted = group.table[TRACES_METRIC, "", trace.status.value]
+        sources = hit_names(trace, HitKind.KNOWLEDGE_BASE)
+        table = group.by_sources[sources]
+        counted = table[TRACES_METRIC, "", trace.status.value]
         counted.count += 1
         if fact.received_at is not None and fact.received_at - trace.started_at > LATE_AFTER:
             counted.add_moment(keys.LATE, 1)
         _add_latencies(group.table, trace)
-        _add_scores(group.table, fact)
+        _add_scores(table, fact)
     for group in groups.values():
+        _fold_sources(group)
         _add_hits(group.table, _with_bounded_names(group.traces))
     return [
         sums.rollup(_key(place, row))
@@ -85,6 +100,19 @@ def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
 def _place(trace: Trace) -> _Place:
     minute = trace.started_at.replace(second=0, microsecond=0)
     return (trace.project, trace.app, minute, trace.release or "")
+
+
+def _fold_sources(group: _Group) -> None:
+    """Each trace once under the metric, and once more under each of its knowledge bases."""
+    names = _bounded(
+        Counter(name for sources in group.by_sources for name in sources), MAX_KNOWLEDGE_BASES
+    )
+    for sources, table in group.by_sources.items():
+        parts = (None, *sorted({names[name] for name in sources}))
+        for (metric, judge, dimension), sums in table.items():
+            for part in parts:
+                row = (keys.of_knowledge_base(metric, part), judge, dimension)
+                group.table[row].add(sums)
 
 
 def _key(place: _Place, row: _Row) -> RollupKey:
@@ -250,15 +278,17 @@ def _add_hits(table: dict[_Row, Totals], traces: Sequence[Trace]) -> None:
 
 
 def _with_bounded_names(traces: Sequence[Trace]) -> list[Trace]:
-    """Names come from outside: cut them, and fold the rarest beyond the limit."""
     seen = Counter(hit.name for trace in traces for hit in trace.hits)
-    if len(seen) <= MAX_NAMES and all(len(name) <= MAX_NAME_LENGTH for name in seen):
+    if len(seen) <= MAX_NAMES and all(len(name) <= keys.MAX_NAME_LENGTH for name in seen):
         return list(traces)
-    kept = {name: name[:MAX_NAME_LENGTH] for name, _ in seen.most_common(MAX_NAMES)}
+    names = _bounded(seen, MAX_NAMES)
     return [
-        replace(
-            trace,
-            hits=tuple(replace(hit, name=kept.get(hit.name, OTHER_NAME)) for hit in trace.hits),
-        )
+        replace(trace, hits=tuple(replace(hit, name=names[hit.name]) for hit in trace.hits))
         for trace in traces
     ]
+
+
+def _bounded(seen: Counter[str], most: int) -> Mapping[str, str]:
+    """Names come from outside: cut them, and fold the rarest beyond the limit."""
+    kept = {name: name[: keys.MAX_NAME_LENGTH] for name, _ in seen.most_common(most)}
+    return {name: kept.get(name, OTHER_NAME) for name in seen}

@@ -88,8 +88,8 @@ class Totals:
         """Add to a further sum."""
         self.moments[name] = self.moments.get(name, 0.0) + value
 
-    def add(self, row: Rollup) -> None:
-        """Add one rollup."""
+    def add(self, row: Rollup | Totals) -> None:
+        """Add one rollup, or other sums."""
         self.count += row.count
         self.total += row.total
         self.squares += row.squares

@@ -3,6 +3,7 @@
 kind            parameter                    meaning (default)
 threshold       below | above                limit; exactly one of the two
                 judge                        judge identity, or `combined` (combined)
+                knowledge_base               only traces it gave passages to (all traces)
 drop            baseline                     previous_window | last_week | previous_release
                                              (previous_window)
                 min_drop                     smallest drop that counts, 0 to 1 (0.10 = ten points)
@@ -36,6 +37,7 @@ latency         quantile                     0.5 to 0.99 (0.9)
                 min_rise                     relative, 0.5 = half as slow again (0.5)
 budget          min_remaining                share of the budget, 0 to 1 (0: when it is spent)
 
+drop, change and burn_rate take `knowledge_base` as threshold does.
 threshold, drop, judge_failures, suspect, hit_rate and latency also take `confidence`: the level of
 the interval they fire on (0.999: they look every few seconds, and 95% would cry wolf every day).
 """
@@ -92,6 +94,7 @@ class Word:
 
 _SHARE: Final = "Shares are 0 to 1: 0.1 is ten percent."
 _JUDGE: Final = Word(default="combined")
+_KNOWLEDGE_BASE: Final = Word(default="")
 _CONFIDENCE: Final = Number(low=0.8, high=0.99999, default=0.999, hint="0.999 is 99.9%.")
 _TIME_BASELINES: Final = (BaselineKind.PREVIOUS_WINDOW.value, BaselineKind.LAST_WEEK.value)
 _BASELINES: Final = tuple(kind.value for kind in BaselineKind)
@@ -104,12 +107,14 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
             "below": Number(low=0.0, high=1.0, hint=_SHARE),
             "above": Number(low=0.0, high=1.0, hint=_SHARE),
             "judge": _JUDGE,
+            "knowledge_base": _KNOWLEDGE_BASE,
         },
         RuleKind.DROP: {
             "confidence": _CONFIDENCE,
             "baseline": Word(default=_BASELINES[0], choices=_BASELINES),
             "min_drop": Number(low=0.001, high=0.999, default=0.10, hint=_SHARE),
             "judge": _JUDGE,
+            "knowledge_base": _KNOWLEDGE_BASE,
         },
         RuleKind.CHANGE: {
             "mu0": Number(low=0.01, high=0.999, default=0.90, hint=_SHARE),
@@ -117,6 +122,7 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
             "every_judged": Number(low=100.0, high=1e9),
             "pi_min": Number(low=1e-6, high=1.0, hint="It is the sampling policy's floor."),
             "judge": _JUDGE,
+            "knowledge_base": _KNOWLEDGE_BASE,
         },
         RuleKind.BURN_RATE: {
             "slo": Number(low=0.5, high=0.9999, default=0.95, hint=_SHARE),
@@ -124,6 +130,7 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
             "short_s": Number(low=60.0, high=_YEAR_S),
             "judged_per_hour": Number(low=0.0, high=1e9),
             "judge": _JUDGE,
+            "knowledge_base": _KNOWLEDGE_BASE,
         },
         RuleKind.NO_DATA: {
             "min_traces": Number(low=1.0, high=1e9, default=1.0),

@@ -77,9 +77,15 @@ class EstimateSource(Protocol):
         ...
 
     def worst(
-        self, project: str, app: str, metric: str, window: Window, limit: int
+        self,
+        project: str,
+        app: str,
+        metric: str,
+        window: Window,
+        limit: int,
+        knowledge_base: str | None = None,
     ) -> Sequence[str]:
-        """Ids of the traces with the lowest scores, the lowest first."""
+        """Ids of the traces with the lowest scores, the lowest first; of one knowledge base."""
         ...
 
     def budget(self, project: str) -> BudgetState:

@@ -20,7 +20,13 @@ class TraceReads(Protocol):
         ...
 
     def worst(
-        self, project: str, app: str, metric: str, window: Window, limit: int = 5
+        self,
+        project: str,
+        app: str,
+        metric: str,
+        window: Window,
+        limit: int = 5,
+        knowledge_base: str | None = None,
     ) -> Sequence[str]:
         """Ids of the traces with the lowest scores, the lowest first."""
         ...
@@ -61,10 +67,16 @@ class RollupEstimates(Estimates):
         return self._traces.app_names(project)
 
     def worst(
-        self, project: str, app: str, metric: str, window: Window, limit: int
+        self,
+        project: str,
+        app: str,
+        metric: str,
+        window: Window,
+        limit: int,
+        knowledge_base: str | None = None,
     ) -> Sequence[str]:
         """Ids of the traces with the lowest scores, the lowest first."""
-        return self._traces.worst(project, app, metric, window, limit)
+        return self._traces.worst(project, app, metric, window, limit, knowledge_base)
 
     def budget(self, project: str) -> BudgetState:
         """What is left of today's judging budget."""

@@ -46,6 +46,8 @@ class Series:
     """Judge identity as text, or `combined`, or empty for metrics without a judge."""
     release: str | None = None
     """None: all releases together."""
+    knowledge_base: str | None = None
+    """Only traces that this knowledge base gave passages to; None: all traces."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,6 +73,8 @@ class Estimate:
     judge_bias_se: float | None = None
     """Its standard error. A drift of the bias is a regression of the judge."""
     failed: int = 0
+    shed: int = 0
+    """Those of `failed` that the budget did not allow to judge."""
     suspect: int = 0
     effective: float = 0.0
     """Effective number of independent scores behind the interval."""

@@ -431,6 +431,10 @@ class EstimateSource(Protocol):
         """Hits / traces on basis `all` or `expected`."""
         ...
 
+    def knowledge_bases(self, project: str, app: str, window: Window, /) -> Sequence[str]:
+        """Knowledge bases that gave passages in the window."""
+        ...
+
     def hit_names(self, project: str, app: str, window: Window, /) -> Sequence[tuple[HitKind, str]]:
         """What was hit or expected."""
         ...

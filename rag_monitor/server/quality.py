@@ -27,6 +27,7 @@ SCORE_METRICS: Final = (
 JUDGELESS_METRICS: Final = ("refusal_rate",)
 LATENCIES: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
 MAX_HIT_NAMES: Final = 50
+MAX_KNOWLEDGE_BASES: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,20 +94,47 @@ def app_quality(
 ) -> AppQuality:
     """Everything about one app in one window."""
     source = estimates.once()
-    metrics = [
-        source.estimate(
-            Series(project=project, app=app, metric=m, judge=judge_of(m), release=release), window
-        )
-        for m in (*SCORE_METRICS, *JUDGELESS_METRICS)
-    ]
     return AppQuality(
         app=app,
         traces=source.traces(project, app, window),
-        metrics=[m for m in metrics if m.judged or m.failed or m.suspect],
+        metrics=_metrics(source, project, app, window, release),
         latency={m: source.latency(project, app, m, window, release) for m in LATENCIES},
         hit_rates=_hit_rates(source, project, app, window),
         routing=source.routing(project, app, window),
     )
+
+
+def by_knowledge_base(
+    estimates: EstimateSource, project: str, app: str, window: Window, release: str | None = None
+) -> Mapping[str, Sequence[Estimate]]:
+    """The metrics over the traces that each knowledge base gave passages to."""
+    names = estimates.knowledge_bases(project, app, window)[:MAX_KNOWLEDGE_BASES]
+    return {name: _metrics(estimates, project, app, window, release, name) for name in names}
+
+
+def _metrics(
+    source: EstimateSource,
+    project: str,
+    app: str,
+    window: Window,
+    release: str | None,
+    knowledge_base: str | None = None,
+) -> list[Estimate]:
+    estimates = (
+        source.estimate(
+            Series(
+                project=project,
+                app=app,
+                metric=metric,
+                judge=judge_of(metric),
+                release=release,
+                knowledge_base=knowledge_base,
+            ),
+            window,
+        )
+        for metric in (*SCORE_METRICS, *JUDGELESS_METRICS)
+    )
+    return [found for found in estimates if found.judged or found.failed or found.suspect]
 
 
 def _hit_rates(source: EstimateSource, project: str, app: str, window: Window) -> list[HitRate]:

@@ -7,9 +7,10 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, func, select
+from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select
 
 from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import (
     AppSummary,
     ErasureReport,
@@ -30,7 +31,7 @@ from rag_monitor.store.erasure import erase_user
 from rag_monitor.store.feedback import load_feedback
 from rag_monitor.store.hops import distinct_values
 from rag_monitor.store.score_rows import load_decision, load_score
-from rag_monitor.store.tables import decisions, scores, traces
+from rag_monitor.store.tables import decisions, hits, scores, traces
 from rag_monitor.store.trace_reads import load_traces
 
 MAX_PAGE: Final = 1000
@@ -154,9 +155,18 @@ class Traces:
             return [_release_start(connection, of_app, name) for name in names]
 
     def worst(
-        self, project: str, app: str, metric: str, window: Window, limit: int = 5
+        self,
+        project: str,
+        app: str,
+        metric: str,
+        window: Window,
+        limit: int = 5,
+        knowledge_base: str | None = None,
     ) -> list[str]:
-        """Ids of the traces with the lowest current scores of `metric`, the lowest first."""
+        """Ids of the traces with the lowest current scores of `metric`, the lowest first.
+
+        With a knowledge base only those that it gave passages to.
+        """
         lowest = func.min(scores.c.value)
         statement = (
             select(scores.c.trace_id)
@@ -173,6 +183,8 @@ class Traces:
             .order_by(lowest, scores.c.trace_id)
             .limit(limit)
         )
+        if knowledge_base is not None:
+            statement = statement.where(_gave_passages(knowledge_base))
         with self._database.read() as connection:
             return list(connection.execute(statement).scalars())
 
@@ -206,6 +218,19 @@ def _app_summary(connection: Connection, project: str, app: str) -> AppSummary:
     )
     count = connection.execute(select(func.count()).select_from(recent)).scalar_one()
     return AppSummary(app=app, traces=count, last_seen=last)
+
+
+def _gave_passages(knowledge_base: str) -> ColumnElement[bool]:
+    """Whether a hit of that knowledge base succeeded and was not empty in the trace of a score."""
+    return exists().where(
+        hits.c.project == scores.c.project,
+        hits.c.trace_id == scores.c.trace_id,
+        hits.c.day == scores.c.day,
+        hits.c.kind == HitKind.KNOWLEDGE_BASE.value,
+        hits.c.name == knowledge_base,
+        hits.c.ok,
+        or_(hits.c["items"].is_(None), hits.c["items"] != 0),
+    )
 
 
 def _same_trace(table: Any, row: Any) -> Any:

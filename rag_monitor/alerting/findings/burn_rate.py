@@ -28,8 +28,8 @@ def burn_rate(sight: Sight) -> Finding:
         return Finding(
             active=None,
             judged=long.judged,
-            summary=f"{long.judged} judged of {sight.app}, {rule.min_judged} are needed",
-            summary_zh=f"{sight.app} 已评判 {long.judged} 条,需要 {rule.min_judged} 条",
+            summary=f"{long.judged} judged of {sight.subject}, {rule.min_judged} are needed",
+            summary_zh=f"{sight.subject_zh} 已评判 {long.judged} 条,需要 {rule.min_judged} 条",
             notes=("few_judged",),
         )
     counts = (long.effective_bad, long.effective_judged)
@@ -58,7 +58,7 @@ def burn_rate(sight: Sight) -> Finding:
         judged=long.judged,
         baseline_judged=0 if short is None else short.judged,
         summary=(
-            f"{rule.metric} of {sight.app} burns {gate.burn_long:.3g} times its allowance of "
+            f"{rule.metric} of {sight.subject} burns {gate.burn_long:.3g} times its allowance of "
             f"{allowed} bad answers, limit {multiple:g} (bad share {shares}, 99.9% lower bound "
             f"{wording.share(gate.lower_bound)}; {long.judged} judged in "
             f"{wording.span(rule.window_s)}"
@@ -66,7 +66,8 @@ def burn_rate(sight: Sight) -> Finding:
             + ")"
         ),
         summary_zh=(
-            f"{sight.app} 的 {rule.metric} 以 {gate.burn_long:.3g} 倍速度消耗 {allowed} 的不良配额,"
+            f"{sight.subject_zh} 的 {rule.metric} 以 {gate.burn_long:.3g} 倍速度"
+            f"消耗 {allowed} 的不良配额,"
             f"上限 {multiple:g} 倍(不良占比 {shares},99.9% 下界 "
             f"{wording.share(gate.lower_bound)};{wording.span_zh(rule.window_s)}内评判 "
             f"{long.judged} 条"

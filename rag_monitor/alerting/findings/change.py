@@ -237,10 +237,7 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
     good = 1.0 - bad / judged if judged else None
     worst: tuple[str, ...] = ()
     if stream.alarmed and onset is not None and onset < end:
-        found = sight.estimates.worst(
-            rule.project, sight.app, rule.metric or "", Window(onset, end), sight.worst
-        )
-        worst = tuple(found)
+        worst = sight.worst_traces(Window(onset, end))
     mu0 = wording.share(required(rule, "mu0"))
     began = "" if onset is None else f" since {onset:%Y-%m-%d %H:%M} UTC"
     began_zh = "" if onset is None else f"(自 {onset:%Y-%m-%d %H:%M} UTC 起)"
@@ -256,12 +253,12 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
         judged=judged,
         baseline_judged=stream.judged,
         summary=(
-            f"the share of good {rule.metric} of {sight.app} {relation} {mu0}: "
+            f"the share of good {rule.metric} of {sight.subject} {relation} {mu0}: "
             f"{wording.share(good)} of {judged} judged{began}; detector {value:.4g}, alarm at "
             f"{alarm_at:.4g} (one false alarm in at least {alarm_at:.4g} judged traces)"
         ),
         summary_zh=(
-            f"{sight.app} 的 {rule.metric} 良好占比{relation_zh} {mu0}:{judged} 条评判中为 "
+            f"{sight.subject_zh} 的 {rule.metric} 良好占比{relation_zh} {mu0}:{judged} 条评判中为 "
             f"{wording.share(good)}{began_zh};检测值 {value:.4g},报警线 {alarm_at:.4g}"
             f"(平均至少 {alarm_at:.4g} 条评判才有一次误报)"
         ),

@@ -38,12 +38,12 @@ def threshold(sight: Sight) -> Finding:
         upper=estimate.upper,
         judged=estimate.judged,
         summary=(
-            f"{rule.metric} of {sight.app} is {wording.share(estimate.value)}, {relation} "
+            f"{rule.metric} of {sight.subject} is {wording.share(estimate.value)}, {relation} "
             f"{wording.share(limit)} ({level} interval {bounds}; {estimate.judged} judged of "
             f"{estimate.traces} traces in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
-            f"{sight.app} 的 {rule.metric} 为 {wording.share(estimate.value)},{relation_zh} "
+            f"{sight.subject_zh} 的 {rule.metric} 为 {wording.share(estimate.value)},{relation_zh} "
             f"{wording.share(limit)}({level} 区间 {bounds};{wording.span_zh(rule.window_s)}内 "
             f"{estimate.traces} 条追踪中评判了 {estimate.judged} 条)"
         ),
@@ -102,7 +102,7 @@ def drop(sight: Sight) -> Finding:
 def _drop_summary(
     sight: Sight, now: Estimate, before: Estimate, change: Difference, kind: str, *, active: bool
 ) -> tuple[str, str]:
-    metric, app = sight.rule.metric, sight.app
+    metric = sight.rule.metric
     name, name_zh = wording.baseline_name(kind)
     if now.series.release is not None and before.series.release is not None:
         name = f"{name}, {before.series.release}, against {now.series.release}"
@@ -111,12 +111,12 @@ def _drop_summary(
     bounds = wording.interval(change.lower, change.upper)
     old, new, by = wording.share(before.value), wording.share(now.value), change.value
     english = (
-        f"{metric} of {app} {'fell' if active else 'went'} from {old} to {new} "
+        f"{metric} of {sight.subject} {'fell' if active else 'went'} from {old} to {new} "
         f"({wording.signed(by)}, {level} interval of the difference {bounds}; {now.judged} judged "
         f"in {wording.span(sight.rule.window_s)}, {before.judged} in the baseline: {name})"
     )
     chinese = (
-        f"{app} 的 {metric} 从 {old} {'降到' if active else '变为'} {new}"
+        f"{sight.subject_zh} 的 {metric} 从 {old} {'降到' if active else '变为'} {new}"
         f"({wording.signed(by)},差值的 {level} 区间 {bounds};"
         f"{wording.span_zh(sight.rule.window_s)}内评判 {now.judged} 条,"
         f"基线 {before.judged} 条:{name_zh})"
@@ -142,11 +142,11 @@ def _untold(
         judged=estimate.judged,
         baseline_judged=baseline_judged,
         summary=(
-            f"{metric} of {sight.app} cannot be told: {have}, {sight.rule.min_judged} are needed"
-            + (f" ({', '.join(reasons)})" if reasons else "")
+            f"{metric} of {sight.subject} cannot be told: {have}, "
+            f"{sight.rule.min_judged} are needed" + (f" ({', '.join(reasons)})" if reasons else "")
         ),
         summary_zh=(
-            f"无法判断 {sight.app} 的 {metric}:{have_zh},需要 {sight.rule.min_judged} 条"
+            f"无法判断 {sight.subject_zh} 的 {metric}:{have_zh},需要 {sight.rule.min_judged} 条"
             + (f"({', '.join(reasons)})" if reasons else "")
         ),
         notes=reasons,

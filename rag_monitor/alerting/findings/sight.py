@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from rag_monitor.alerting.params import word
+from rag_monitor.alerting.params import PARAMS, word
 from rag_monitor.alerting.ports import EstimateSource
 from rag_monitor.domain.alert import AlertRule
 from rag_monitor.domain.window import Series, Window
@@ -31,12 +31,36 @@ class Sight:
             metric=self.rule.metric or "",
             judge=judge or word(self.rule, "judge"),
             release=release,
+            knowledge_base=self.knowledge_base,
         )
 
-    def worst_traces(self) -> tuple[str, ...]:
-        """The traces with the lowest scores of the rule's metric in the window."""
+    @property
+    def knowledge_base(self) -> str | None:
+        """The knowledge base that the rule watches; None: all traces."""
+        named = "knowledge_base" in PARAMS[self.rule.kind]
+        return (word(self.rule, "knowledge_base") or None) if named else None
+
+    @property
+    def subject(self) -> str:
+        """What is looked at, in English."""
+        name = self.knowledge_base
+        return self.app if name is None else f"{self.app} (knowledge base {name})"
+
+    @property
+    def subject_zh(self) -> str:
+        """What is looked at, in Chinese."""
+        name = self.knowledge_base
+        return self.app if name is None else f"{self.app}(知识库 {name})"
+
+    def worst_traces(self, window: Window | None = None) -> tuple[str, ...]:
+        """The traces with the lowest scores of the rule's metric in the window, or in another."""
         found: Sequence[str] = self.estimates.worst(
-            self.rule.project, self.app, self.rule.metric or "", self.window, self.worst
+            self.rule.project,
+            self.app,
+            self.rule.metric or "",
+            window or self.window,
+            self.worst,
+            self.knowledge_base,
         )
         return tuple(found[: self.worst])
 

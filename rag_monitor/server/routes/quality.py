@@ -13,11 +13,12 @@ from rag_monitor.exposition.snapshot import LATENCIES
 from rag_monitor.server.auth import Reader, ServicesOf
 from rag_monitor.server.known import METRIC_NAMES, require_known
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.quality import app_quality, judge_of, on_grid, step_for
+from rag_monitor.server.quality import app_quality, by_knowledge_base, judge_of, on_grid, step_for
 from rag_monitor.server.schemas.quality import (
     AppOut,
     EstimateOut,
     HitRateOut,
+    KnowledgeBaseOut,
     LatencyOut,
     ReleaseChange,
     ReleaseChanges,
@@ -63,7 +64,8 @@ def summary(
     for known in services.traces.apps(caller.project)[:MAX_APPS]:
         if where.app is not None and known.app != where.app:
             continue
-        quality = app_quality(services.estimates, caller.project, known.app, window, where.release)
+        of_app = (services.estimates.once(), caller.project, known.app, window, where.release)
+        quality, by_base = app_quality(*of_app), by_knowledge_base(*of_app)
         apps.append(
             AppOut(
                 app=known.app,
@@ -74,6 +76,10 @@ def summary(
                 hit_rates=[
                     HitRateOut.from_domain(r.kind.value, r.name, r.basis, r.estimate)
                     for r in quality.hit_rates
+                ],
+                knowledge_bases=[
+                    KnowledgeBaseOut(name=name, metrics=[EstimateOut.from_domain(e) for e in found])
+                    for name, found in by_base.items()
                 ],
                 routing=[RoutingOut.from_domain(r) for r in quality.routing],
                 open_alerts=sum(alert.app == known.app for alert in firing),
@@ -137,6 +143,9 @@ class SeriesQuery(SummaryQuery):
     judge: Annotated[str, Field(max_length=300)] | None = Field(
         default=None, description="Default: `combined`, the reported estimate."
     )
+    knowledge_base: Name | None = Field(
+        default=None, description="Only traces that this knowledge base gave passages to."
+    )
 
 
 @router.get("/series")
@@ -160,6 +169,7 @@ def series(
         metric=where.metric,
         judge=judge,
         release=where.release,
+        knowledge_base=where.knowledge_base,
     )
     if where.from_ is None:
         window = on_grid(window, step)
@@ -169,6 +179,7 @@ def series(
         metric=where.metric,
         judge=judge,
         release=where.release,
+        knowledge_base=where.knowledge_base,
         step_s=step.total_seconds(),
         points=[EstimateOut.from_domain(point) for point in points],
     )

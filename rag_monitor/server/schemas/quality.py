@@ -18,6 +18,7 @@ class EstimateOut(Wire):
     metric: str
     judge: str = Field(examples=["combined"])
     release: str | None
+    knowledge_base: str | None = Field(description="null: all traces.")
     start: datetime
     end: datetime
     value: float | None = Field(description="null when nothing was scored.")
@@ -32,6 +33,7 @@ class EstimateOut(Wire):
     )
     judge_bias_se: float | None
     failed: int
+    shed: int = Field(description="Those of `failed` that the budget did not allow to judge.")
     suspect: int
     effective: float | None
     notes: list[str]
@@ -43,6 +45,7 @@ class EstimateOut(Wire):
             metric=estimate.series.metric,
             judge=estimate.series.judge,
             release=estimate.series.release,
+            knowledge_base=estimate.series.knowledge_base,
             start=estimate.window.start,
             end=estimate.window.end,
             value=finite(estimate.value),
@@ -55,6 +58,7 @@ class EstimateOut(Wire):
             judge_bias=finite(estimate.judge_bias),
             judge_bias_se=finite(estimate.judge_bias_se),
             failed=estimate.failed,
+            shed=estimate.shed,
             suspect=estimate.suspect,
             effective=finite(estimate.effective),
             notes=list(estimate.notes),
@@ -96,6 +100,13 @@ class ReleaseChanges(Wire):
 
     app: str
     changes: list[ReleaseChange]
+
+
+class KnowledgeBaseOut(Wire):
+    """The traces that one knowledge base gave passages to."""
+
+    name: str = Field(examples=["loans"])
+    metrics: list[EstimateOut]
 
 
 class LatencyOut(Wire):
@@ -190,6 +201,9 @@ class AppOut(Wire):
     metrics: list[EstimateOut]
     latency: list[LatencyOut]
     hit_rates: list[HitRateOut]
+    knowledge_bases: list[KnowledgeBaseOut] = Field(
+        description="The same metrics where a knowledge base gave passages; at most 20."
+    )
     routing: list[RoutingOut]
     open_alerts: int
 
@@ -209,5 +223,6 @@ class SeriesOut(Wire):
     metric: str
     judge: str
     release: str | None
+    knowledge_base: str | None
     step_s: float
     points: list[EstimateOut]

@@ -14,7 +14,14 @@ from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.server.ports import EstimateSource
-from rag_monitor.server.quality import HitRate, app_quality, judge_of, on_grid, step_for
+from rag_monitor.server.quality import (
+    HitRate,
+    app_quality,
+    by_knowledge_base,
+    judge_of,
+    on_grid,
+    step_for,
+)
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.trend import LARGE, SMALL, Frame, ReleaseMark, trend
 from rag_monitor.server.ui.view import Viewer, Visitor, page
@@ -25,6 +32,7 @@ WHOLE_APPS: Final = 3
 """So many apps are shown with everything; of more, a line each."""
 MAX_APPS: Final = 100
 POINTS: Final = 40
+_BASE_METRICS: Final = ("faithfulness", "context_precision", "context_relevance")
 _LINE_METRICS: Final = ("faithfulness", "context_relevance", "answer_relevance")
 
 
@@ -49,6 +57,16 @@ class Routed:
     expected: Estimate | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Base:
+    """How good the answers from one knowledge base are."""
+
+    name: str
+    traces: int
+    estimates: dict[str, Estimate]
+    """By metric."""
+
+
 @router.get("/")
 def overview(me: Viewer) -> HTMLResponse:
     """Every app: quality with intervals, latency, hits, open alerts."""
@@ -63,10 +81,9 @@ def overview(me: Viewer) -> HTMLResponse:
         me,
         "overview.html",
         {
-            "apps": [_whole(me, app, window, LARGE if wanted else SMALL) for app in shown]
-            if whole
-            else [],
+            "apps": [_whole(me, app, window, alone=bool(wanted)) for app in shown] if whole else [],
             "lines": [] if whole else [_line(me, app, window) for app in _by_name(shown)],
+            "base_metrics": _BASE_METRICS,
             "line_metrics": _LINE_METRICS,
             "left_out": len(chosen) - len(shown),
             "known": known,
@@ -97,12 +114,14 @@ def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
     return "1h"
 
 
-def _whole(me: Visitor, app: AppSummary, window: Window, frame: Frame) -> dict[str, Any]:
+def _whole(me: Visitor, app: AppSummary, window: Window, *, alone: bool) -> dict[str, Any]:
     source = me.services.estimates.once()
     quality = app_quality(source, me.principal.project, app.app, window)
     shared = _shared_notes(quality.metrics)
     marks = release_marks(me, app.app, window)
-    charts = _Charts(me=me, source=source, window=window, marks=marks, frame=frame)
+    charts = _Charts(
+        me=me, source=source, window=window, marks=marks, frame=LARGE if alone else SMALL
+    )
     return {
         "app": app.app,
         "last_seen": app.last_seen,
@@ -112,7 +131,20 @@ def _whole(me: Visitor, app: AppSummary, window: Window, frame: Frame) -> dict[s
         "routed": _routed(quality.hit_rates),
         "alerts": me.open_alerts(app.app),
         "marks": marks,
+        "bases": _bases(source, me.principal.project, app.app, window) if alone else [],
     }
+
+
+def _bases(source: EstimateSource, project: str, app: str, window: Window) -> list[Base]:
+    return [
+        Base(
+            name=name,
+            traces=max(found.traces for found in estimates),
+            estimates={found.series.metric: found for found in estimates},
+        )
+        for name, estimates in by_knowledge_base(source, project, app, window).items()
+        if estimates
+    ]
 
 
 def _shared_notes(metrics: Sequence[Estimate]) -> tuple[str, ...]:

@@ -135,7 +135,13 @@ class FakeEstimates:
         return self.trace_counts(app, window)
 
     def worst(
-        self, project: str, app: str, metric: str, window: Window, limit: int
+        self,
+        project: str,
+        app: str,
+        metric: str,
+        window: Window,
+        limit: int,
+        knowledge_base: str | None = None,
     ) -> Sequence[str]:
         return ["a" * 32, "b" * 32][:limit]
 

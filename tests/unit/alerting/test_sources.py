@@ -90,7 +90,13 @@ class _Traces:
         return ["shop"]
 
     def worst(
-        self, project: str, app: str, metric: str, window: Window, limit: int = 5
+        self,
+        project: str,
+        app: str,
+        metric: str,
+        window: Window,
+        limit: int = 5,
+        knowledge_base: str | None = None,
     ) -> Sequence[str]:
         return ["c" * 32]
 

@@ -139,7 +139,15 @@ class FakeTraces:
             for name, hours in (("2.1.0", 6), ("2.0.3", 60))
         ]
 
-    def worst(self, project: str, app: str, metric: str, window: Window, limit: int) -> list[str]:
+    def worst(
+        self,
+        project: str,
+        app: str,
+        metric: str,
+        window: Window,
+        limit: int,
+        knowledge_base: str | None = None,
+    ) -> list[str]:
         return [s.trace.trace_id for s in self.stored.values() if s.trace.app == app][:limit]
 
     def erase_user(self, project: str, user_id: str) -> ErasureReport:
