@@ -71,6 +71,8 @@ class Estimates:
 
     def __init__(self, source: RollupSource, options: EstimateOptions | None = None) -> None:
         self._source = source
+        # Asked once: whether a protocol is there takes Python longer than many an answer.
+        self._summing = source if isinstance(source, SummingSource) else None
         self._options = options or EstimateOptions()
 
     def estimate(
@@ -388,8 +390,8 @@ class Estimates:
         step: timedelta | None = None,
     ) -> Sequence[Rollup]:
         """Rows for adding up, of as few stretches as the source can make of the window."""
-        if isinstance(self._source, SummingSource):
-            return self._source.load_sums(project, window, app, metric, release, judge, step)
+        if self._summing is not None:
+            return self._summing.load_sums(project, window, app, metric, release, judge, step)
         return self._source.load(project, window, app, metric, release, judge)
 
 

@@ -52,6 +52,7 @@ _Row = tuple[str, str, str]
 
 
 _Table = dict[_Row, Totals]
+_NOWHERE: Final[frozenset[str]] = frozenset()
 
 
 def _table() -> _Table:
@@ -79,7 +80,7 @@ def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
         trace = fact.trace
         group = groups[_place(trace)]
         group.traces.append(trace)
-        sources = hit_names(trace, HitKind.KNOWLEDGE_BASE)
+        sources = hit_names(trace, HitKind.KNOWLEDGE_BASE) if trace.hits else _NOWHERE
         table = group.by_sources[sources]
         counted = table[TRACES_METRIC, "", trace.status.value]
         counted.count += 1

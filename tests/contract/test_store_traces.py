@@ -251,6 +251,23 @@ def test_the_worst_traces_come_first(store: Store) -> None:
     assert worst == [ids[0], ids[1]]
 
 
+def test_the_worst_traces_of_a_knowledge_base_are_those_it_gave_passages_to(store: Store) -> None:
+    def drawn(name: str, *, items: int = 3, ok: bool = True) -> tuple[Hit, ...]:
+        return (Hit(kind=HitKind.KNOWLEDGE_BASE, name=name, items=items, ok=ok),)
+
+    hits = [drawn("loans"), drawn("cards"), drawn("loans", items=0), drawn("loans", ok=False), ()]
+    ingest(store, *(make_trace(f"q{n}", id=str(n), hits=each) for n, each in enumerate(hits)))
+    ids = {}
+    for task in claim(store):
+        ids[task.trace.question] = task.trace.trace_id
+        store.tasks.complete(task, [_score("faithfulness", 0.1)], [])
+    window = Window(EPOCH, EPOCH + timedelta(minutes=1))
+
+    worst = store.traces.worst("default", "test-app", "faithfulness", window, 5, "loans")
+
+    assert worst == [ids["q0"]]
+
+
 def test_names_beyond_what_an_index_takes_are_cut_alike_when_asked_for(store: Store) -> None:
     name = "名" * 5000
     ingest(store, make_trace(app=name, release=name, user_id=name, session_id=name))

@@ -389,3 +389,68 @@ def test_the_confidence_is_a_setting() -> None:
 def test_a_step_of_nothing_is_refused() -> None:
     with pytest.raises(ValueError, match="step"):
         over().series(series(), HOUR, timedelta(0))
+
+
+def drawn_from(*names: str, score: float, **fields: object) -> TraceFacts:
+    hits = tuple(Hit(kind=HitKind.KNOWLEDGE_BASE, name=name, items=3) for name in names)
+    return facts(value(score), hits=hits, **fields)
+
+
+def test_a_knowledge_base_has_estimates_of_its_own_and_the_app_counts_each_trace_once() -> None:
+    estimates = over(
+        *(drawn_from("loans", score=0.9) for _ in range(60)),
+        *(drawn_from("cards", "loans", score=0.5) for _ in range(60)),
+        *(facts(value(0.1)) for _ in range(30)),
+    )
+
+    whole = estimates.estimate(series(), HOUR)
+    loans = estimates.estimate(series(knowledge_base="loans"), HOUR)
+    cards = estimates.estimate(series(knowledge_base="cards"), HOUR)
+
+    assert (whole.traces, whole.judged) == (150, 150)
+    assert whole.value == pytest.approx((60 * 0.9 + 60 * 0.5 + 30 * 0.1) / 150)
+    assert (loans.traces, loans.judged, loans.value) == (120, 120, pytest.approx(0.7))
+    assert (cards.traces, cards.judged, cards.value) == (60, 60, pytest.approx(0.5))
+    assert cards.lower is not None
+    assert estimates.knowledge_bases("default", "test-app", HOUR) == ["cards", "loans"]
+    assert {s.metric for s in estimates.judged_series("default", "test-app", HOUR)} == {
+        "faithfulness"
+    }
+
+
+def test_a_knowledge_base_that_gave_nothing_is_not_blamed() -> None:
+    empty = Hit(kind=HitKind.KNOWLEDGE_BASE, name="loans", items=0)
+    broken = Hit(kind=HitKind.KNOWLEDGE_BASE, name="loans", ok=False)
+    estimates = over(facts(value(0.1), hits=(empty,)), facts(value(0.1), hits=(broken,)))
+
+    found = estimates.estimate(series(knowledge_base="loans"), HOUR)
+
+    assert (found.traces, found.value) == (0, None)
+    assert estimates.knowledge_bases("default", "test-app", HOUR) == []
+
+
+def test_a_release_of_one_knowledge_base_is_compared_with_its_own_past() -> None:
+    new = EPOCH + timedelta(hours=1)
+    estimates = over(
+        *(drawn_from("loans", score=0.9, release="v1") for _ in range(60)),
+        *(drawn_from("cards", score=0.2, release="v1") for _ in range(60)),
+        *(drawn_from("loans", score=0.6, release="v2", at=new) for _ in range(60)),
+    )
+
+    before = estimates.baseline(
+        series(knowledge_base="loans", release="v2"),
+        Window(new, new + timedelta(hours=1)),
+        BaselineKind.PREVIOUS_RELEASE,
+    )
+
+    assert before is not None
+    assert (before.value, before.judged) == (pytest.approx(0.9), 60)
+
+
+def test_what_the_budget_left_out_is_counted() -> None:
+    shed = facts(value(None, status=ScoreStatus.FAILED, reason="budget_exhausted"))
+    timeout = facts(value(None, status=ScoreStatus.FAILED, reason="judge_timeout"))
+
+    found = over(facts(value(0.9)), shed, shed, timeout).estimate(series(), HOUR)
+
+    assert (found.failed, found.shed) == (3, 2)

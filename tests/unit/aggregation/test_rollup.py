@@ -7,7 +7,12 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor.aggregation import keys
-from rag_monitor.aggregation.rollup import MAX_NAMES, OTHER_NAME, summarise
+from rag_monitor.aggregation.rollup import (
+    MAX_KNOWLEDGE_BASES,
+    MAX_NAMES,
+    OTHER_NAME,
+    summarise,
+)
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.rollup import Rollup, TraceFacts
 from rag_monitor.domain.score import ScoreStatus
@@ -181,3 +186,28 @@ def test_the_pairs_of_cheap_and_expensive_scores_are_summed() -> None:
     assert moments[keys.pair("rf", cheap)] == pytest.approx(1.6)
     assert moments[keys.pair("rj", cheap)] == pytest.approx(2.0)
     assert moments[keys.pair("jf", cheap)] == pytest.approx(1.6)
+
+
+def test_knowledge_bases_beyond_the_limit_are_one() -> None:
+    given = [
+        facts(value(0.5), hits=(Hit(kind=HitKind.KNOWLEDGE_BASE, name=f"kb{n}"),) * (1 + (n == 0)))
+        for n in range(MAX_KNOWLEDGE_BASES + 5)
+    ]
+
+    found = summarise(given)
+
+    per_base = [r for r in found if r.key.metric.startswith("faithfulness@")]
+    rest = [
+        r for r in per_base if r.key.metric == keys.of_knowledge_base("faithfulness", OTHER_NAME)
+    ]
+    assert len(per_base) == MAX_KNOWLEDGE_BASES + 1
+    assert [r.count for r in rest] == [5]
+
+
+def test_a_long_name_of_a_knowledge_base_is_found_by_its_whole_name() -> None:
+    name = "库" * 500
+
+    found = summarise([facts(value(0.5), hits=(Hit(kind=HitKind.KNOWLEDGE_BASE, name=name),))])
+
+    wanted = keys.of_knowledge_base("faithfulness", name)
+    assert [r.count for r in found if r.key.metric == wanted] == [1]

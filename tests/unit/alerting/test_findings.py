@@ -290,3 +290,40 @@ def test_burn_rate_is_gated(long: BadCount, short: BadCount, active: bool | None
     )
 
     assert found.active is active
+
+
+@pytest.mark.parametrize(
+    ("kind", "params"),
+    [
+        (RuleKind.DROP, {}),
+        (RuleKind.THRESHOLD, {"below": 0.8}),
+        (RuleKind.BURN_RATE, {"slo": 0.95}),
+    ],
+)
+def test_a_rule_can_watch_one_knowledge_base_and_says_so(
+    kind: RuleKind, params: dict[str, object]
+) -> None:
+    seen: list[str | None] = []
+
+    class Watched(FakeEstimates):
+        def estimate(
+            self, series: Series, window: Window, *, min_judged: int | None = None
+        ) -> Estimate:
+            seen.append(series.knowledge_base)
+            return estimate(0.71 if window.end == EPOCH else 0.93, 400)
+
+        def bad_count(self, series: Series, window: Window) -> BadCount:
+            seen.append(series.knowledge_base)
+            return BadCount(judged=200, bad=100, effective_judged=200.0, effective_bad=100.0)
+
+        def worst(self, *given: object) -> list[str]:
+            seen.append(str(given[-1]))
+            return ["c" * 32]
+
+    item = rule(kind, metric="faithfulness", params={**params, "knowledge_base": "loans"})
+    found = _look(Watched(), item)
+
+    assert found.active is True
+    assert set(seen) == {"loans"}
+    assert "knowledge base loans" in found.summary
+    assert "知识库 loans" in found.summary_zh

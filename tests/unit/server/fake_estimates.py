@@ -111,6 +111,10 @@ class FakeEstimates:
             (HitKind.WORKFLOW, "escalation"),
         ]
 
+    def knowledge_bases(self, project: str, app: str, window: Window) -> list[str]:
+        names = self.hit_names(project, app, window)
+        return [name for kind, name in names if kind is HitKind.KNOWLEDGE_BASE]
+
     def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
         return [Confusion(kind=HitKind.PLUGIN, name="calculator", tp=87, fp=4, tn=190, fn=13)]
 

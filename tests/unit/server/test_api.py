@@ -262,6 +262,11 @@ async def test_the_summary_holds_every_app(client: httpx.AsyncClient) -> None:
     assert {m["metric"] for m in loan["metrics"]} >= {"faithfulness", "context_precision"}
     assert loan["latency"][0]["p90"] == 640.0
     assert loan["routing"][0]["fn"] == 13
+    (base,) = loan["knowledge_bases"]
+    assert base["name"] == "贷款知识库"
+    assert {m["knowledge_base"] for m in base["metrics"]} == {"贷款知识库"}
+    assert "faithfulness" in {m["metric"] for m in base["metrics"]}
+    assert {m["knowledge_base"] for m in loan["metrics"]} == {None}
 
 
 async def test_a_series_has_one_point_per_step(client: httpx.AsyncClient) -> None:
