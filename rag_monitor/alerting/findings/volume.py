@@ -22,9 +22,7 @@ def no_data(sight: Sight) -> Finding:
     count = sum(sight.estimates.traces(rule.project, sight.app, sight.window).values())
     active = count < required(rule, "min_traces")
     if active and rule.app == "*" and count == 0:
-        since = timedelta(seconds=required(rule, "since_s"))
-        lookback = Window.ending(sight.window.end, max(since, sight.window.length))
-        active = sight.estimates.live_traces(rule.project, sight.app, lookback) > 0
+        active = _sent_before(sight, timedelta(seconds=required(rule, "since_s")))
     return Finding(
         active=active,
         value=float(count),
@@ -32,6 +30,17 @@ def no_data(sight: Sight) -> Finding:
         summary=f"{sight.app} sent {count} traces in {wording.span(rule.window_s)}",
         summary_zh=f"{sight.app} 在 {wording.span_zh(rule.window_s)}内发送了 {count} 条追踪",
     )
+
+
+def _sent_before(sight: Sight, since: timedelta) -> bool:
+    """Whether the app sent anything between `since` ago and the window.
+
+    The window is left out: what a new app sends while this runs is no sign that it used to send.
+    """
+    start, end = sight.window.end - since, sight.window.start
+    if start >= end:
+        return False
+    return sight.estimates.live_traces(sight.rule.project, sight.app, Window(start, end)) > 0
 
 
 def judge_failures(sight: Sight) -> Finding:

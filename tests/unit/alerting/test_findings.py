@@ -165,6 +165,17 @@ def test_no_data_forgets_apps_that_were_silent_for_a_week_but_not_those_named() 
     assert _look(silent_since, rule(app=APP)).active is True
 
 
+def test_the_first_traces_of_a_new_app_are_no_sign_that_it_fell_silent() -> None:
+    """They may arrive between the two questions: nothing yet in the window, then something."""
+
+    def sent(app: str, window: Window) -> int:
+        return 3 if window.end > EPOCH - timedelta(hours=1) else 0
+
+    new = FakeEstimates(trace_counts=lambda app, window: {}, live=sent)
+
+    assert _look(new, rule()).active is False
+
+
 def test_judge_failures_need_evidence() -> None:
     item = rule(RuleKind.JUDGE_FAILURES, metric="faithfulness")
 
