@@ -23,7 +23,7 @@ import yaml
 from tests.acceptance import traffic
 from tests.acceptance.running import Monitor, eventually, free_port, http, monitor
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 DASHBOARDS = Path(__file__).resolve().parents[2] / "deploy" / "grafana" / "dashboards"
 WITHIN_S = 45.0
@@ -167,7 +167,7 @@ def watched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Prometheus]:
     with monitor(folder, f"sqlite:///{folder / 'monitor.db'}") as running, Traffic(running) as sent:
         prometheus = Prometheus(folder, running)
         try:
-            eventually(prometheus.ready, 20)
+            eventually(prometheus.ready)
             yield prometheus
         finally:
             prometheus.stop()

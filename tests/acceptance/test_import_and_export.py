@@ -11,7 +11,7 @@ from tests.acceptance.running import eventually, monitor
 from tests.log_sink import LogSink
 from tests.unit.cli.test_foreign_exports import ANSWER, LANGFUSE, PHOENIX, QUESTION, TRACE_ID
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(120)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
 @pytest.mark.parametrize(("form", "rows"), [("langfuse", [LANGFUSE]), ("phoenix", PHOENIX)])

@@ -202,7 +202,7 @@ def test_flush_has_a_deadline_and_tells_the_truth_when_the_server_hangs(
 
     start = time.monotonic()
     assert not rm.flush(0.2)
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 10  # it hangs for 20
     assert dropped() == {}
     assert rm.stats()["waiting"] == 1
     server.released.set()
@@ -217,7 +217,7 @@ def test_a_dripping_server_is_cut_off_at_the_deadline() -> None:
     def drip() -> None:
         connection, _ = listener.accept()
         accepted.append(connection)
-        for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 200:
+        for byte in b"HTTP/1.1 200 OK\r\nX-Slow: " + b"x" * 1000:
             try:
                 connection.sendall(bytes([byte]))
             except OSError:
@@ -231,7 +231,7 @@ def test_a_dripping_server_is_cut_off_at_the_deadline() -> None:
     start = time.monotonic()
     outcome = transport.post("/v1/traces", b"x", "application/x-protobuf")
     assert outcome.status == 0
-    assert time.monotonic() - start < 2
+    assert time.monotonic() - start < 10  # all of it takes 20
     thread.join()
     listener.close()
 
@@ -368,10 +368,13 @@ def test_with_a_spool_an_outage_longer_than_the_queue_loses_nothing(
     rm.configure(endpoint=server.url, spool_dir=str(tmp_path), max_queue=300, interval_s=0.02)
     for _ in range(10):
         make(100)
-        rm.flush(0.1)
+        deadline = time.monotonic() + 60
+        while rm.stats()["queued_chars"]:
+            assert time.monotonic() < deadline, "the queue is not moved to the disk"
+            time.sleep(0.01)
     away[0] = False
 
-    assert rm.flush(10)
+    assert rm.flush(60)
     assert dropped() == {}
     assert rm.stats()["delivered"] == 1000
     assert not list(tmp_path.rglob("*.spans"))
