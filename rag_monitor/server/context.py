@@ -6,7 +6,7 @@ import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
 from rag_monitor.alerting.replay import Replay
@@ -27,10 +27,13 @@ from rag_monitor.server.ports import (
     RuleStore,
     SilenceStore,
     TaskStore,
+    Together,
     TraceReceiver,
     TraceStore,
 )
 from rag_monitor.server.setup import Setup
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +115,11 @@ def _nothing() -> None:
     """Nothing waits."""
 
 
+def _one_by_one(work: Callable[[], T], /) -> T:
+    """Each change stands by itself."""
+    return work()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Everything the application is wired with, once, at start."""
@@ -133,6 +141,8 @@ class Services:
     """The Prometheus exposition with the values of a project (None: of all), in OpenMetrics or as
     plain text, and its content type."""
     health: Callable[[], HealthReport]
+    together: Together = _one_by_one
+    """Makes a change and its audit event one transaction."""
     judges: Callable[[], Sequence[JudgeInfo]] = tuple
     """The judges in use; their order is the order shown."""
     before_erasure: Callable[[], object] = _nothing

@@ -57,6 +57,7 @@ def wire_services(
         silences=store.silences,
         keys=store.keys,
         audit=store.audit,
+        together=store.together,
         estimates=estimates,
         tasks=store.tasks,
         evaluations=StoredBackfill(

@@ -90,6 +90,7 @@ class Database:
         self.dialect: Final = self.url.get_backend_name()
         self._retry_s = options.retry_s
         self._write_lock = threading.Lock()
+        self._joined = threading.local()
         self._reader: Engine
         self._writer: Engine
         if self.is_postgresql:
@@ -111,6 +112,9 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees one moment of the database (SQLite) or each statement's own."""
+        if (here := self._here()) is not None:
+            yield here
+            return
         try:
             with self._reader.connect() as connection, connection.begin():
                 yield connection
@@ -120,6 +124,9 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction: committed at the end, rolled back if anything is raised."""
+        if (here := self._here()) is not None:
+            yield here
+            return
         try:
             with self._exclusive(), self._writer.begin() as connection:
                 yield connection
@@ -134,6 +141,8 @@ class Database:
         Raises:
             StoreUnavailable: It did not go through within `retry_s` (default: the option).
         """
+        if (here := self._here()) is not None:
+            return work(here)
         deadline = time.monotonic() + (self._retry_s if retry_s is None else retry_s)
         attempt = 0
         while True:
@@ -146,6 +155,33 @@ class Database:
                     raise translate(error, self.name) from error
             time.sleep(pause)
             attempt += 1
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Run `work` so that whatever this thread reads and changes in it is one transaction.
+
+        As in `transact` it may run several times. Nothing that is raised may be caught inside: only
+        out here everything is undone.
+
+        Raises:
+            StoreUnavailable: It did not go through in time; nothing was changed.
+        """
+
+        def join(connection: Connection) -> T:
+            self._joined.connection = connection
+            try:
+                return work()
+            finally:
+                self._joined.connection = None
+
+        return work() if self.joined else self.transact(join)
+
+    @property
+    def joined(self) -> bool:
+        """Whether this thread is inside `together`, so that what it reads may still be undone."""
+        return self._here() is not None
+
+    def _here(self) -> Connection | None:
+        return getattr(self._joined, "connection", None)
 
     def insert(self, table: Table) -> Any:
         """An INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""

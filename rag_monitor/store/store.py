@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Final, Self
+from typing import Final, Self, TypeVar
 
 from rag_monitor.domain.clock import Clock, SharedClock, SystemClock
 from rag_monitor.errors import StoreError
@@ -31,6 +31,8 @@ from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.store.traces import Traces
 from rag_monitor.store.writer import Writer
+
+T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -113,6 +115,16 @@ class Store:
     def name(self) -> str:
         """Which database this is, for logs; holds no password."""
         return self._database.name
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Run `work`; what it changes through this store, on its thread, is one transaction.
+
+        It may run several times, and must catch nothing that the store raises.
+
+        Raises:
+            StoreUnavailable: It did not go through in time; nothing was changed.
+        """
+        return self._database.together(work)
 
     def ping(self) -> None:
         """Raise `StoreUnavailable` unless the database answers."""
