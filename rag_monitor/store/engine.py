@@ -222,8 +222,10 @@ def _postgresql_engine(url: URL, options: StoreOptions) -> Engine:
     }
     if options.statement_timeout_s and "options" not in url.query:
         milliseconds = int(options.statement_timeout_s * 1000)
+        # Short queries over many partitions: compiling their plans takes longer than running them.
         arguments["options"] = (
-            f"-c statement_timeout={milliseconds} -c lock_timeout={max(milliseconds // 3, 1)}"
+            f"-c statement_timeout={milliseconds} -c lock_timeout={max(milliseconds // 3, 1)} "
+            "-c jit=off"
         )
     return create_engine(
         url,

@@ -84,9 +84,7 @@ class Traces:
                 raise NotFound(f"project {project!r} has no trace {trace_id!r}")
             row, trace = found
             marks = connection.execute(
-                select(scores)
-                .where(_same_trace(scores, row), scores.c.superseded.is_(False))
-                .order_by(scores.c.metric, scores.c.judge)
+                select(scores).where(_same_trace(scores, row), scores.c.superseded.is_(False))
             ).all()
             drawn = connection.execute(
                 select(decisions).where(_same_trace(decisions, row)).order_by(decisions.c.judge)
@@ -95,7 +93,10 @@ class Traces:
         return StoredTrace(
             trace=trace,
             received_at=row.received_at,
-            scores=tuple(load_score(item) for item in marks),
+            # Ordered here: SQLite would walk all scores of the project for the sake of the order.
+            scores=tuple(
+                load_score(item) for item in sorted(marks, key=lambda row: (row.metric, row.judge))
+            ),
             feedback=tuple(remarks.get(trace_id, ())),
             decisions=tuple(load_decision(item) for item in drawn),
         )
