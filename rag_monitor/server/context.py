@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from typing import Literal, TypeVar
@@ -143,6 +144,8 @@ class Services:
     health: Callable[[], HealthReport]
     together: Together = _one_by_one
     """Makes a change and its audit event one transaction."""
+    reading: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Whatever a thread reads within goes over one connection: for pages of many questions."""
     judges: Callable[[], Sequence[JudgeInfo]] = tuple
     """The judges in use; their order is the order shown."""
     before_erasure: Callable[[], object] = _nothing

@@ -170,8 +170,10 @@ class TraceStore(Protocol):
         """Releases of an app, newest first."""
         ...
 
-    def release_starts(self, project: str, app: str, /) -> Sequence[ReleaseStart]:
-        """When each release appeared."""
+    def release_starts(
+        self, project: str, app: str, since: datetime | None = None, /
+    ) -> Sequence[ReleaseStart]:
+        """When each release appeared; `since` leaves out those of which nothing arrived since."""
         ...
 
     def worst(

@@ -58,6 +58,7 @@ def wire_services(
         keys=store.keys,
         audit=store.audit,
         together=store.together,
+        reading=store.reading,
         estimates=estimates,
         tasks=store.tasks,
         evaluations=StoredBackfill(

@@ -112,7 +112,8 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees one moment of the database (SQLite) or each statement's own."""
-        if (here := self._here()) is not None:
+        here = self._here() or getattr(self._joined, "reading", None)
+        if here is not None:
             yield here
             return
         try:
@@ -174,6 +175,21 @@ class Database:
                 self._joined.connection = None
 
         return work() if self.joined else self.transact(join)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever this thread reads within goes over one connection.
+
+        A page asks many small questions; taking a connection for each, and giving it back, costs
+        PostgreSQL as many messages again. What this thread writes within, it need not see.
+        """
+        with self.read() as connection:
+            outer = getattr(self._joined, "reading", None)
+            self._joined.reading = connection
+            try:
+                yield
+            finally:
+                self._joined.reading = outer
 
     @property
     def joined(self) -> bool:

@@ -23,6 +23,7 @@ from sqlalchemy import (
 )
 
 from rag_monitor.domain.rollup import Rollup, RollupKey
+from rag_monitor.store.types import microseconds
 
 _KEY: Final = ("project", "app", "metric", "minute", "release", "judge", "dimension")
 _GROUP: Final = ("project", "app", "metric", "release", "judge", "dimension")
@@ -133,11 +134,10 @@ def _sums_of(table: Table) -> Select[Any]:
 
 def _number(table: Table, start: datetime, step: timedelta, postgresql: bool) -> ColumnElement[Any]:
     """Which step a row is in."""
-    first = literal(start, table.c.minute.type)
     if postgresql:
-        seconds = func.extract("epoch", table.c.minute - first)
-        return func.floor(seconds / step.total_seconds())
-    micros = type_coerce(table.c.minute, BigInteger) - type_coerce(first, BigInteger)
+        passed = table.c.minute - literal(start, table.c.minute.type)
+        return func.floor(func.extract("epoch", passed) / step.total_seconds())
+    micros = type_coerce(table.c.minute, BigInteger) - microseconds(start)
     return micros // (step // timedelta(microseconds=1))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Final, Self, TypeVar
 
 from rag_monitor.domain.clock import Clock, SharedClock, SystemClock
@@ -125,6 +126,13 @@ class Store:
             StoreUnavailable: It did not go through in time; nothing was changed.
         """
         return self._database.together(work)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Whatever this thread reads within goes over one connection, and so does a page quickly.
+
+        What it writes within, it need not see before the end.
+        """
+        return self._database.reading()
 
     def ping(self) -> None:
         """Raise `StoreUnavailable` unless the database answers."""

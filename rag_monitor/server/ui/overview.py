@@ -10,6 +10,7 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -52,6 +53,11 @@ class Routed:
 @router.get("/")
 def overview(me: Viewer) -> HTMLResponse:
     """Every app: quality with intervals, latency, hits, open alerts."""
+    with me.services.reading():
+        return _overview(me)
+
+
+def _overview(me: Visitor) -> HTMLResponse:
     known = me.services.traces.apps(me.principal.project)
     wanted = me.request.query_params.get("app")
     chosen = [app for app in known if wanted in {None, "", app.app}]
@@ -63,10 +69,10 @@ def overview(me: Viewer) -> HTMLResponse:
         me,
         "overview.html",
         {
-            "apps": [_whole(me, app, window, LARGE if wanted else SMALL) for app in shown]
+            "apps": [_whole(me, app, window, LARGE if wanted else SMALL, alerts) for app in shown]
             if whole
             else [],
-            "lines": [] if whole else [_line(me, app, window) for app in _by_name(shown)],
+            "lines": [] if whole else [_line(me, app, window, alerts) for app in _by_name(shown)],
             "line_metrics": _LINE_METRICS,
             "left_out": len(chosen) - len(shown),
             "known": known,
@@ -97,7 +103,9 @@ def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
     return "1h"
 
 
-def _whole(me: Visitor, app: AppSummary, window: Window, frame: Frame) -> dict[str, Any]:
+def _whole(
+    me: Visitor, app: AppSummary, window: Window, frame: Frame, alerts: Sequence[Alert]
+) -> dict[str, Any]:
     source = me.services.estimates.once()
     quality = app_quality(source, me.principal.project, app.app, window)
     shared = _shared_notes(quality.metrics)
@@ -110,7 +118,7 @@ def _whole(me: Visitor, app: AppSummary, window: Window, frame: Frame) -> dict[s
         "notes": shared,
         "tiles": [_tile(estimate, charts, shared) for estimate in quality.metrics],
         "routed": _routed(quality.hit_rates),
-        "alerts": me.open_alerts(app.app),
+        "alerts": [alert for alert in alerts if alert.app == app.app],
         "marks": marks,
     }
 
@@ -124,7 +132,7 @@ def _shared_notes(metrics: Sequence[Estimate]) -> tuple[str, ...]:
 
 def release_marks(me: Visitor, app: str, window: Window) -> list[ReleaseMark]:
     """The releases that appeared inside the window, oldest first."""
-    starts = me.services.traces.release_starts(me.principal.project, app)
+    starts = me.services.traces.release_starts(me.principal.project, app, window.start)
     found = [
         ReleaseMark(at=start.first_seen, name=start.release)
         for start in starts
@@ -161,7 +169,7 @@ class _Charts:
         return trend(points, self.marks, label, self.me.axis(self.window), self.frame)
 
 
-def _line(me: Visitor, app: AppSummary, window: Window) -> dict[str, Any]:
+def _line(me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert]) -> dict[str, Any]:
     project, estimates = me.principal.project, me.services.estimates.once()
     found = {
         metric: estimates.estimate(
@@ -177,7 +185,7 @@ def _line(me: Visitor, app: AppSummary, window: Window) -> dict[str, Any]:
         "traces": sum(counts.values()),
         "errors": counts.get("error", 0),
         "latency": estimates.latency(project, app.app, "end_to_end_ms", window),
-        "alerts": me.open_alerts(app.app),
+        "alerts": [alert for alert in alerts if alert.app == app.app],
     }
 
 
