@@ -11,7 +11,7 @@ from rag_monitor.aggregation.totals import RollupSource, SummingSource, merged
 from rag_monitor.domain.rollup import Rollup
 from rag_monitor.domain.window import Window
 
-_Read = tuple[str, Window, str, timedelta | None]
+_Read = tuple[str, Window, str, timedelta | None, str | None]
 
 
 class ReadOnce:
@@ -48,11 +48,15 @@ class ReadOnce:
         judge: str | None = None,
         step: timedelta | None = None,
     ) -> Sequence[Rollup]:
-        """As `load`, but rows of several minutes may come added up as one."""
-        place = (project, window, app, step)
+        """As `load`, but rows of several minutes may come added up as one.
+
+        A whole window is read with all its metrics, steps only with the metric that is asked for:
+        there are many, and few metrics are drawn.
+        """
+        place = (project, window, app, step, None if step is None else metric)
         if place not in self._rows:
             by_metric: dict[str, list[Rollup]] = defaultdict(list)
-            rows = [self._renamed(row) for row in self._read(project, window, app, step)]
+            rows = [self._renamed(row) for row in self._read(*place)]
             # Without steps one row per key is enough, and every figure is made of a few rows.
             for row in rows if step is not None else merged(rows, window.start):
                 by_metric[row.key.metric].append(row)
@@ -62,11 +66,16 @@ class ReadOnce:
         return _matching(wanted, release, judge)
 
     def _read(
-        self, project: str, window: Window, app: str, step: timedelta | None
+        self,
+        project: str,
+        window: Window,
+        app: str,
+        step: timedelta | None,
+        metric: str | None,
     ) -> Sequence[Rollup]:
         if isinstance(self._source, SummingSource):
-            return self._source.load_sums(project, window, app, step=step)
-        return self._source.load(project, window, app)
+            return self._source.load_sums(project, window, app, metric, step=step)
+        return self._source.load(project, window, app, metric)
 
     def _renamed(self, row: Rollup) -> Rollup:
         return row

@@ -1,14 +1,16 @@
-"""Writes down who changed what. Every route and form that changes something calls `record`.
+"""Writes down who changed what: every route and form that changes something does it by `changing`.
 
-The event is written right after the change, to the same database. If that fails the caller is
-told 503 and the log has the event: a change never passes in silence.
+The change and its event are one transaction. What is no change (signing in and out), or one of many
+transactions (erasing a user, a backfill), is followed by `record`; if that fails the caller is told
+503 and the log has the event. Nothing passes in silence.
 """
 
 from __future__ import annotations
 
 import hmac
 import logging
-from typing import Final
+from collections.abc import Callable
+from typing import Final, TypeVar
 
 from fastapi import Request
 
@@ -24,7 +26,40 @@ NOBODY: Final = "nobody"
 
 logger = logging.getLogger(__name__)
 
+T = TypeVar("T")
 Detail = str | int | float | bool | None
+
+
+def changing(
+    services: Services,
+    request: Request,
+    caller: Principal,
+    change: Callable[[], T],
+    action: str,
+    target: str = "",
+    **details: Detail,
+) -> T:
+    """Make a change and write down that `caller` did `action` to `target`: both or neither.
+
+    Args:
+        services: Where to.
+        request: Whose address is written down.
+        caller: Who it is.
+        change: Changes the store; may be run several times, and raises when it cannot.
+        action: Kind of change, such as `key.revoke`.
+        target: What was changed.
+        details: More, by name.
+
+    Raises:
+        StoreUnavailable: Nothing was changed.
+    """
+
+    def both() -> T:
+        made = change()
+        record(services, request, caller, action, target, **details)
+        return made
+
+    return services.together(both)
 
 
 def record(
@@ -38,7 +73,7 @@ def record(
     """Write down that `caller` did `action` to `target`.
 
     Raises:
-        StoreUnavailable: It could not be written; the change itself has been made.
+        StoreUnavailable: It could not be written.
     """
     event = AuditEvent(
         project=caller.project,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Literal
+from typing import Literal, TypeVar
 from urllib.parse import urlsplit
 
 from rag_monitor.alerting.replay import Replay
@@ -27,10 +28,13 @@ from rag_monitor.server.ports import (
     RuleStore,
     SilenceStore,
     TaskStore,
+    Together,
     TraceReceiver,
     TraceStore,
 )
 from rag_monitor.server.setup import Setup
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +116,11 @@ def _nothing() -> None:
     """Nothing waits."""
 
 
+def _one_by_one(work: Callable[[], T], /) -> T:
+    """Each change stands by itself."""
+    return work()
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Everything the application is wired with, once, at start."""
@@ -133,6 +142,10 @@ class Services:
     """The Prometheus exposition with the values of a project (None: of all), in OpenMetrics or as
     plain text, and its content type."""
     health: Callable[[], HealthReport]
+    together: Together = _one_by_one
+    """Makes a change and its audit event one transaction."""
+    reading: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Whatever a thread reads within goes over one connection: for pages of many questions."""
     judges: Callable[[], Sequence[JudgeInfo]] = tuple
     """The judges in use; their order is the order shown."""
     before_erasure: Callable[[], object] = _nothing

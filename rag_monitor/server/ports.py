@@ -5,10 +5,10 @@ Methods are synchronous and may block on the database unless they are declared `
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Literal, Protocol
+from typing import Literal, Protocol, TypeVar
 
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Silence
 from rag_monitor.domain.feedback import Feedback
@@ -27,6 +27,8 @@ from rag_monitor.domain.stored import (
     TraceQuery,
 )
 from rag_monitor.domain.window import Estimate, Series, Window
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,8 +170,10 @@ class TraceStore(Protocol):
         """Releases of an app, newest first."""
         ...
 
-    def release_starts(self, project: str, app: str, /) -> Sequence[ReleaseStart]:
-        """When each release appeared."""
+    def release_starts(
+        self, project: str, app: str, since: datetime | None = None, /
+    ) -> Sequence[ReleaseStart]:
+        """When each release appeared; `since` leaves out those of which nothing arrived since."""
         ...
 
     def worst(
@@ -289,6 +293,14 @@ class AuditStore(Protocol):
         self, project: str, /, *, action: str | None, before: int | None, limit: int
     ) -> Sequence[AuditEvent]:
         """Events, newest first; `before` is the id of the last one of the page before."""
+        ...
+
+
+class Together(Protocol):
+    """Makes several changes one."""
+
+    def __call__(self, work: Callable[[], T], /) -> T:
+        """Run `work`, perhaps several times: what it changes is changed as a whole or not."""
         ...
 
 

@@ -157,7 +157,9 @@ async def _listen(app: FastAPI, settings: Settings) -> None:
 def _bind(host: str, port: int) -> socket.socket:
     """A listening socket, or an error that says which port is taken."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    listener = socket.socket(family, socket.SOCK_STREAM)
+    # With the protocol named: asyncio sends at once (TCP_NODELAY) only on sockets that say they are
+    # TCP, and else every answer on a kept connection waits 40 ms for the other side's delayed ACK.
+    listener = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
         listener.bind((host, port))

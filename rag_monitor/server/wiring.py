@@ -57,6 +57,8 @@ def wire_services(
         silences=store.silences,
         keys=store.keys,
         audit=store.audit,
+        together=store.together,
+        reading=store.reading,
         estimates=estimates,
         tasks=store.tasks,
         evaluations=StoredBackfill(

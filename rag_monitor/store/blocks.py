@@ -18,8 +18,9 @@ from sqlalchemy import Connection, Table, and_, delete, or_, select
 
 from rag_monitor.domain.rollup import Rollup
 from rag_monitor.domain.stored import StaleBlock
+from rag_monitor.store import rollup_rows
 from rag_monitor.store.engine import Database
-from rag_monitor.store.rollup_rows import columns_of, dump_rollup, load_rollups
+from rag_monitor.store.rollup_rows import dump_rollup
 from rag_monitor.store.tables import rollup_blocks, rollups, stale_blocks
 
 LENGTHS: Final = (1440, 60, 10)
@@ -124,8 +125,11 @@ def load_sums(
     end: datetime,
     lengths: Sequence[int],
     wanted: dict[str, str],
+    steps: tuple[datetime, timedelta] | None = None,
 ) -> list[Rollup]:
     """Rollups that add up to the minutes from `start` up to `end`, in no order.
+
+    Per key there is one, or a few where stretches of different kinds meet.
 
     Args:
         connection: A reading one.
@@ -135,7 +139,10 @@ def load_sums(
         end: Start of the first minute beyond.
         lengths: Blocks that may be used, longest first.
         wanted: Values that columns (metric, release, judge) must have.
+        steps: Start of the first step, and the length of all: steps are not added up.
     """
+    first, step = steps if steps is not None else (start, None)
+    postgresql = connection.dialect.name == "postgresql"
     stale = _stale(connection, project, app, start, end, lengths) if lengths else frozenset()
     runs = cover(start, end, lengths, stale)
     found: list[Rollup] = []
@@ -143,15 +150,15 @@ def load_sums(
         (rollups, [run for run in runs if run.minutes == 1]),
         (rollup_blocks, [run for run in runs if run.minutes > 1]),
     ):
-        columns = columns_of(table)
+        sums = rollup_rows.select_sums(table, first, step, postgresql=postgresql)
         for place in range(0, len(mine), _RUNS):
-            statement = select(*columns).where(
+            statement = sums.where(
                 table.c.project == project,
                 table.c.app == app,
                 *(table.c[name] == value for name, value in wanted.items()),
                 or_(*(_within(table, run) for run in mine[place : place + _RUNS])),
             )
-            found += load_rollups(connection.execute(statement).all())
+            found += rollup_rows.load_sums(connection.execute(statement).all())
     return found
 
 

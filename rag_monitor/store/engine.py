@@ -90,6 +90,7 @@ class Database:
         self.dialect: Final = self.url.get_backend_name()
         self._retry_s = options.retry_s
         self._write_lock = threading.Lock()
+        self._joined = threading.local()
         self._reader: Engine
         self._writer: Engine
         if self.is_postgresql:
@@ -111,6 +112,10 @@ class Database:
     @contextmanager
     def read(self) -> Iterator[Connection]:
         """A connection that sees one moment of the database (SQLite) or each statement's own."""
+        here = self._here() or getattr(self._joined, "reading", None)
+        if here is not None:
+            yield here
+            return
         try:
             with self._reader.connect() as connection, connection.begin():
                 yield connection
@@ -120,6 +125,9 @@ class Database:
     @contextmanager
     def write(self) -> Iterator[Connection]:
         """A transaction: committed at the end, rolled back if anything is raised."""
+        if (here := self._here()) is not None:
+            yield here
+            return
         try:
             with self._exclusive(), self._writer.begin() as connection:
                 yield connection
@@ -134,6 +142,8 @@ class Database:
         Raises:
             StoreUnavailable: It did not go through within `retry_s` (default: the option).
         """
+        if (here := self._here()) is not None:
+            return work(here)
         deadline = time.monotonic() + (self._retry_s if retry_s is None else retry_s)
         attempt = 0
         while True:
@@ -146,6 +156,48 @@ class Database:
                     raise translate(error, self.name) from error
             time.sleep(pause)
             attempt += 1
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Run `work` so that whatever this thread reads and changes in it is one transaction.
+
+        As in `transact` it may run several times. Nothing that is raised may be caught inside: only
+        out here everything is undone.
+
+        Raises:
+            StoreUnavailable: It did not go through in time; nothing was changed.
+        """
+
+        def join(connection: Connection) -> T:
+            self._joined.connection = connection
+            try:
+                return work()
+            finally:
+                self._joined.connection = None
+
+        return work() if self.joined else self.transact(join)
+
+    @contextmanager
+    def reading(self) -> Iterator[None]:
+        """Whatever this thread reads within goes over one connection.
+
+        A page asks many small questions; taking a connection for each, and giving it back, costs
+        PostgreSQL as many messages again. What this thread writes within, it need not see.
+        """
+        with self.read() as connection:
+            outer = getattr(self._joined, "reading", None)
+            self._joined.reading = connection
+            try:
+                yield
+            finally:
+                self._joined.reading = outer
+
+    @property
+    def joined(self) -> bool:
+        """Whether this thread is inside `together`, so that what it reads may still be undone."""
+        return self._here() is not None
+
+    def _here(self) -> Connection | None:
+        return getattr(self._joined, "connection", None)
 
     def insert(self, table: Table) -> Any:
         """An INSERT that knows `on_conflict_do_nothing` and `on_conflict_do_update`."""
@@ -186,8 +238,10 @@ def _postgresql_engine(url: URL, options: StoreOptions) -> Engine:
     }
     if options.statement_timeout_s and "options" not in url.query:
         milliseconds = int(options.statement_timeout_s * 1000)
+        # Short queries over many partitions: compiling their plans takes longer than running them.
         arguments["options"] = (
-            f"-c statement_timeout={milliseconds} -c lock_timeout={max(milliseconds // 3, 1)}"
+            f"-c statement_timeout={milliseconds} -c lock_timeout={max(milliseconds // 3, 1)} "
+            "-c jit=off"
         )
     return create_engine(
         url,

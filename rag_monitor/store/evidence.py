@@ -192,12 +192,12 @@ def _touch_known(
         )
 
 
-def chunks(keys: Iterable[Key]) -> Iterable[tuple[str, list[str]]]:
-    """Keys by project, at most `LOOKUP` trace ids at a time, in one fixed order."""
+def chunks(keys: Iterable[Key], size: int = LOOKUP) -> Iterable[tuple[str, list[str]]]:
+    """Keys by project, at most `size` trace ids at a time, in one fixed order."""
     by_project: dict[str, set[str]] = defaultdict(set)
     for project, trace_id in keys:
         by_project[project].add(trace_id)
     for project in sorted(by_project):
         ordered = sorted(by_project[project])
-        for start in range(0, len(ordered), LOOKUP):
-            yield project, ordered[start : start + LOOKUP]
+        for start in range(0, len(ordered), size):
+            yield project, ordered[start : start + size]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import hmac
 import secrets as randomness
-import threading
 from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, Final
@@ -35,7 +34,6 @@ class Keys:
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
         self._clock = clock
-        self._lock = threading.Lock()
         self._pepper: bytes | None = None
 
     def create(
@@ -164,12 +162,12 @@ class Keys:
         return bytes(known) if known is not None else self._database.transact(work)
 
     def _digest(self, text: str) -> bytes:
-        with self._lock:
-            if self._pepper is None:
-                self._pepper = self.secret("api-keys")
-        return hmac.new(
-            self._pepper, text.encode("utf-8", "surrogatepass"), hashlib.sha256
-        ).digest()
+        pepper = self._pepper
+        if pepper is None:
+            pepper = self.secret("api-keys")
+            if not self._database.joined:  # else it may have been made just now, and be undone
+                self._pepper = pepper
+        return hmac.new(pepper, text.encode("utf-8", "surrogatepass"), hashlib.sha256).digest()
 
     def _touch(self, id: str, now: datetime) -> None:
         """Note the use, at most once a minute: a request must not cost a commit."""

@@ -9,7 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, Select, and_, literal_column, or_, select
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    FromClause,
+    Select,
+    and_,
+    func,
+    literal_column,
+    or_,
+    select,
+)
 
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.trace import TraceStatus
@@ -49,44 +59,64 @@ def find(
     Raises:
         MalformedPayload: The cursor is not one this store handed out.
     """
-    if not query.q:
-        found, most = _plain(connection, query, limit + 1)
+    if query.metric is None and not query.q:
+        statement = _newest(query, [traces.c[name] for name in COLUMNS], limit + 1)
+        rows = connection.execute(statement).all()
+        return list(rows[:limit]), len(rows) > limit
+    most = (limit + 1) * (1 if query.metric is None else _JUDGES)
+    if query.q:
+        found = _holding(connection, query, query.q, limit + 1, most, postgresql)
     else:
-        found, most = _holding(connection, query, query.q, limit + 1, postgresql)
+        found = connection.execute(_scored(query, query.metric or "", most)).all()
     # Several judges give a trace several rows, next to one another.
     unique = list({row.trace_id: row for row in found}.values())
-    return unique[:limit], len(unique) > limit or len(found) == most
-
-
-def _plain(connection: Connection, query: TraceQuery, limit: int) -> tuple[Sequence[Any], int]:
-    if query.metric is not None:
-        limit *= _JUDGES
-    statement = _newest(query, [traces.c[name] for name in COLUMNS], limit)
-    return connection.execute(statement).all(), limit
+    more = len(unique) > limit or len(found) == most
+    return _rows(connection, query.project, unique[:limit]), more
 
 
 def _holding(
-    connection: Connection, query: TraceQuery, wanted: str, limit: int, postgresql: bool
-) -> tuple[Sequence[Any], int]:
-    if query.metric is not None:
-        limit *= _JUDGES
-    most = limit
-    key = [traces.c[name] for name in _KEY]
-    question = [*key, traces.c.question, traces.c.started_at]
+    connection: Connection,
+    query: TraceQuery,
+    wanted: str,
+    enough: int,
+    limit: int,
+    postgresql: bool,
+) -> Sequence[Any]:
+    """The keys of the newest that fit and hold a text: of `enough` traces, in `limit` rows."""
     holders = questions.holders(wanted, postgresql, _of_trace(query, _keyset(query, traces.c)))
     if holders is None:
-        statement = _newest(query, question, limit, questions.contains(wanted))
-        found = connection.execute(statement).all()
-    else:
-        walked = WALKED if query.metric is None else WALKED // _JUDGES
-        newest = _newest(query, question, walked).subquery("newest")
+        return connection.execute(_containing(query, wanted, limit)).all()
+    for length in (WALKED,) if query.metric is None else (WALKED // _JUDGES, WALKED):
+        found = connection.execute(_walk(query, wanted, length, limit)).all()
+        held = len({row.trace_id for row in found})
+        if held >= enough or (found and found[0].walked < length):
+            return found
+        if held * WALKED < enough * length:
+            break  # too rare to be found by walking on
+    return connection.execute(_indexed(query, holders, limit, postgresql)).all()
+
+
+def _containing(query: TraceQuery, wanted: str, limit: int) -> Select[Any]:
+    """The keys of the newest that fit and hold a text which no index knows."""
+    if query.metric is not None:
+        return _scored(query, query.metric, limit, _question_of(scores, wanted))
+    columns = [traces.c[name] for name in (*_KEY, "started_at")]
+    return _newest(query, columns, limit, questions.contains(wanted))
+
+
+def _walk(query: TraceQuery, wanted: str, length: int, limit: int) -> Select[Any]:
+    """The keys of those of the newest `length` that hold the text, and how many were walked."""
+    if query.metric is None:
+        columns = [traces.c[name] for name in (*_KEY, "started_at", "question")]
+        newest = _newest(query, columns, length).cte("newest").prefix_with("MATERIALIZED")
         held = newest.c.question.icontains(storable(wanted), autoescape=True)
-        columns = (newest.c.project, newest.c.trace_id, newest.c.day, newest.c.started_at)
-        order = (newest.c.started_at.desc(), newest.c.trace_id.desc())
-        found = connection.execute(select(*columns).where(held).order_by(*order).limit(limit)).all()
-        if len(found) < limit:
-            found = connection.execute(_indexed(query, holders, limit, postgresql)).all()
-    return _rows(connection, query.project, found), most if len(found) == most else most + 1
+    else:
+        newest = _scored(query, query.metric, length).cte("newest").prefix_with("MATERIALIZED")
+        held = _question_of(newest, wanted)
+    walked = select(func.count()).select_from(newest).scalar_subquery().label("walked")
+    order = (newest.c.started_at.desc(), newest.c.trace_id.desc())
+    keys = [newest.c[name] for name in (*_KEY, "started_at")]
+    return select(*keys, walked).where(held).order_by(*order).limit(limit)
 
 
 def _indexed(query: TraceQuery, holders: Any, limit: int, postgresql: bool) -> Select[Any]:
@@ -120,24 +150,40 @@ def _rows(connection: Connection, project: str, keys: Sequence[Any]) -> list[Any
 def _newest(
     query: TraceQuery, columns: Sequence[Any], limit: int, *more: ColumnElement[bool]
 ) -> Select[Any]:
-    """The newest that fit.
+    """The newest traces that fit, whatever their scores."""
+    conditions = _of_trace(query, _keyset(query, traces.c))
+    order = (traces.c.started_at.desc(), traces.c.trace_id.desc())
+    return select(*columns).where(*conditions, *more).order_by(*order).limit(limit)
 
-    With a metric it walks the index of that metric's scores, so that rare low scores are found
-    without reading every trace; else it walks the traces.
+
+def _scored(query: TraceQuery, metric: str, limit: int, *more: ColumnElement[bool]) -> Select[Any]:
+    """The keys of the newest that fit, by their scores of a metric.
+
+    It walks the index of that metric's scores, so that rare low scores are found without reading
+    every trace. What stands on the trace is looked up score by score, until there are enough: a
+    join PostgreSQL would rather make by reading all traces.
     """
-    if query.metric is None:
-        conditions = _of_trace(query, _keyset(query, traces.c))
-        order = (traces.c.started_at.desc(), traces.c.trace_id.desc())
-        return select(*columns).where(*conditions, *more).order_by(*order).limit(limit)
-    same = [scores.c[name] == traces.c[name] for name in _KEY]
+    conditions = [*_keyset(query, scores.c), *_of_score(query, metric), *more]
+    if query.release is not None:
+        conditions.append(_of(scores, traces.c.release) == query.release)
+    if query.status is not None:
+        conditions.append(_of(scores, traces.c.status) == query.status.value)
     order = (scores.c.started_at.desc(), scores.c.trace_id.desc())
-    return (
-        select(*columns)
-        .select_from(scores.join(traces, and_(*same)))
-        .where(*_of_trace(query, _keyset(query, scores.c)), *_of_score(query, query.metric), *more)
-        .order_by(*order)
-        .limit(limit)
-    )
+    columns = [scores.c[name] for name in (*_KEY, "started_at")]
+    return select(*columns).where(*conditions).order_by(*order).limit(limit)
+
+
+def _of(keys: FromClause, column: ColumnElement[Any]) -> Any:
+    """A column of the trace of a row."""
+    same = [traces.c[name] == keys.c[name] for name in _KEY]
+    return select(column).where(*same).scalar_subquery()
+
+
+def _question_of(keys: FromClause, wanted: str) -> ColumnElement[bool]:
+    """Whether the question of a row's trace holds the text."""
+    question = _of(keys, traces.c.question)
+    held: ColumnElement[bool] = question.icontains(storable(wanted), autoescape=True)
+    return held
 
 
 def _keyset(query: TraceQuery, table: Any) -> list[ColumnElement[bool]]:

@@ -5,13 +5,28 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from datetime import datetime, timedelta
+from functools import cache
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Table, Text, type_coerce
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Select,
+    Table,
+    Text,
+    cast,
+    func,
+    literal,
+    select,
+    type_coerce,
+)
 
 from rag_monitor.domain.rollup import Rollup, RollupKey
+from rag_monitor.store.types import microseconds
 
 _KEY: Final = ("project", "app", "metric", "minute", "release", "judge", "dimension")
+_GROUP: Final = ("project", "app", "metric", "release", "judge", "dimension")
 _SUMS: Final = (
     "count",
     "total",
@@ -84,4 +99,72 @@ def load_rollups(rows: Sequence[Any]) -> list[Rollup]:
                 moments=more[number],
             )
         )
+    return found
+
+
+def select_sums(
+    table: Table, start: datetime, step: timedelta | None, *, postgresql: bool
+) -> Select[Any]:
+    """What `load_sums` wants: rows that differ in nothing but their minute added up as one.
+
+    The database adds up what are numbers and strings the JSON together: a page that reads thousands
+    of rows would else spend its time on making thousands of objects.
+
+    Args:
+        table: `rollups` or `rollup_blocks`.
+        start: Where the first step begins.
+        step: Rows of different steps stay apart; None: there are no steps.
+        postgresql: Which database it is.
+    """
+    chosen = _sums_of(table)
+    return chosen if step is None else chosen.group_by(_number(table, start, step, postgresql))
+
+
+@cache
+def _sums_of(table: Table) -> Select[Any]:
+    group: list[ColumnElement[Any]] = [table.c[name] for name in _GROUP]
+    # PostgreSQL makes a wider type of a sum of integers.
+    sums = [cast(func.sum(table.c[name]), table.c[name].type) for name in _SUMS]
+    texts = [
+        func.aggregate_strings(func.nullif(type_coerce(table.c[name], Text), nothing), ",")
+        for name, nothing in (("histogram", "[]"), ("moments", "{}"))
+    ]
+    return select(*group, func.min(table.c.minute), *sums, *texts).group_by(*group)
+
+
+def _number(table: Table, start: datetime, step: timedelta, postgresql: bool) -> ColumnElement[Any]:
+    """Which step a row is in."""
+    if postgresql:
+        passed = table.c.minute - literal(start, table.c.minute.type)
+        return func.floor(func.extract("epoch", passed) / step.total_seconds())
+    micros = type_coerce(table.c.minute, BigInteger) - microseconds(start)
+    return micros // (step // timedelta(microseconds=1))
+
+
+def load_sums(rows: Sequence[Any]) -> list[Rollup]:
+    """Rows of `select_sums`, dated as the first minute or block of each."""
+    histograms = json.loads(f"[{','.join([f'[{row[-2] or str()}]' for row in rows])}]")
+    more = json.loads(f"[{','.join([f'[{row[-1] or str()}]' for row in rows])}]")
+    found = []
+    for row, counts, moments in zip(rows, histograms, more, strict=True):
+        place = dict(zip((*_GROUP, "minute"), row, strict=False))
+        sums = dict(zip(_SUMS, row[len(place) :], strict=False))
+        found.append(
+            Rollup(
+                key=RollupKey(**place),
+                **sums,
+                histogram=tuple(map(sum, zip(*counts, strict=True))),
+                moments=_added(moments),
+            )
+        )
+    return found
+
+
+def _added(parts: Sequence[dict[str, float]]) -> dict[str, float]:
+    if len(parts) == 1:
+        return parts[0]
+    found: dict[str, float] = {}
+    for part in parts:
+        for name, value in part.items():
+            found[name] = found.get(name, 0.0) + value
     return found

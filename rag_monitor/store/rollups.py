@@ -112,7 +112,7 @@ class Rollups:
         judge: str | None = None,
         step: timedelta | None = None,
     ) -> list[Rollup]:
-        """As `load`, in no order, minutes added up to ten minutes, hours and days where they are.
+        """As `load`, in no order, with the minutes of each key added up.
 
         With a step no row reaches over the end of one; steps begin with the window.
         """
@@ -121,7 +121,14 @@ class Rollups:
         wanted = _given(metric=metric, release=release, judge=judge)
         with self._database.read() as connection:
             return blocks.load_sums(
-                connection, project, app, start, blocks.ceil_to(window.end, 1), lengths, wanted
+                connection,
+                project,
+                app,
+                start,
+                blocks.ceil_to(window.end, 1),
+                lengths,
+                wanted,
+                None if step is None else (window.start, step),
             )
 
     def stale(self, now: datetime, limit: int = 50) -> list[StaleBlock]:

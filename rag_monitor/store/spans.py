@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
+from itertools import groupby
+from typing import Final
 
 from sqlalchemy import Connection, bindparam, func, select, update
 
@@ -14,6 +17,10 @@ from rag_monitor.store.engine import Database
 from rag_monitor.store.evidence import Key, chunks
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.tables import spans, trace_keys
+from rag_monitor.store.trace_reads import days_of
+
+_WITH_ROOTS: Final = 50
+"""Traces whose evidence is held in memory at once when roots are looked for."""
 
 
 class Spans:
@@ -41,6 +48,27 @@ class Spans:
         with self._database.read() as connection:
             found = _load(connection, [(project, trace_id)])
         return found.get((project, trace_id), ())
+
+    def with_roots(self, keys: Iterable[Key]) -> Iterator[tuple[Key, tuple[bytes, ...]]]:
+        """The OTLP evidence in which roots of traces are, trace by trace, read many at a time.
+
+        In order of arrival; traces without such evidence are left out.
+        """
+        for project, trace_ids in chunks(keys, _WITH_ROOTS):
+            with self._database.read() as connection:
+                rows = connection.execute(
+                    select(spans.c.trace_id, spans.c.payload)
+                    .where(
+                        spans.c.project == project,
+                        spans.c.trace_id.in_(trace_ids),
+                        spans.c.day.in_(days_of(connection, project, trace_ids)),
+                        spans.c.has_root.is_(True),
+                        spans.c.format == BlobFormat.OTLP.value,
+                    )
+                    .order_by(spans.c.trace_id, spans.c.received_at, spans.c.digest)
+                ).all()
+            for trace_id, blobs in groupby(rows, key=lambda row: row.trace_id):
+                yield (project, trace_id), tuple(decompress(blob.payload) for blob in blobs)
 
     def _any_due(self, now: datetime) -> bool:
         """A look without a write transaction: mostly there is nothing to do."""

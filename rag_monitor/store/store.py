@@ -5,7 +5,8 @@ from __future__ import annotations
 import logging
 import threading
 from collections.abc import Callable
-from typing import Final, Self
+from contextlib import AbstractContextManager
+from typing import Final, Self, TypeVar
 
 from rag_monitor.domain.clock import Clock, SharedClock, SystemClock
 from rag_monitor.errors import StoreError
@@ -31,6 +32,8 @@ from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.store.traces import Traces
 from rag_monitor.store.writer import Writer
+
+T = TypeVar("T")
 
 _LOG: Final = logging.getLogger(__name__)
 
@@ -113,6 +116,23 @@ class Store:
     def name(self) -> str:
         """Which database this is, for logs; holds no password."""
         return self._database.name
+
+    def together(self, work: Callable[[], T]) -> T:
+        """Run `work`; what it changes through this store, on its thread, is one transaction.
+
+        It may run several times, and must catch nothing that the store raises.
+
+        Raises:
+            StoreUnavailable: It did not go through in time; nothing was changed.
+        """
+        return self._database.together(work)
+
+    def reading(self) -> AbstractContextManager[None]:
+        """Whatever this thread reads within goes over one connection, and so does a page quickly.
+
+        What it writes within, it need not see before the end.
+        """
+        return self._database.reading()
 
     def ping(self) -> None:
         """Raise `StoreUnavailable` unless the database answers."""

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import ColumnElement, Connection, and_, exists, func, or_, select
+from sqlalchemy import (
+    BigInteger,
+    ColumnElement,
+    Connection,
+    Interval,
+    Select,
+    and_,
+    exists,
+    func,
+    literal,
+    or_,
+    select,
+    type_coerce,
+)
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.hit import HitKind
@@ -29,7 +42,7 @@ from rag_monitor.store.cursor import encode_cursor
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
 from rag_monitor.store.feedback import load_feedback
-from rag_monitor.store.hops import distinct_values
+from rag_monitor.store.hops import distinct_values, hops
 from rag_monitor.store.score_rows import load_decision, load_score
 from rag_monitor.store.tables import decisions, hits, scores, traces
 from rag_monitor.store.trace_reads import load_traces
@@ -37,7 +50,7 @@ from rag_monitor.store.trace_reads import load_traces
 MAX_PAGE: Final = 1000
 MAX_COUNTED: Final = 1000
 """`AppSummary.traces` is counted so far: enough to tell busy applications from quiet ones."""
-_BUSY_WITHIN: Final = timedelta(days=1)
+_A_DAY: Final = timedelta(days=1)
 
 
 class Traces:
@@ -85,9 +98,7 @@ class Traces:
                 raise NotFound(f"project {project!r} has no trace {trace_id!r}")
             row, trace = found
             marks = connection.execute(
-                select(scores)
-                .where(_same_trace(scores, row), scores.c.superseded.is_(False))
-                .order_by(scores.c.metric, scores.c.judge)
+                select(scores).where(_same_trace(scores, row), scores.c.superseded.is_(False))
             ).all()
             drawn = connection.execute(
                 select(decisions).where(_same_trace(decisions, row)).order_by(decisions.c.judge)
@@ -96,7 +107,10 @@ class Traces:
         return StoredTrace(
             trace=trace,
             received_at=row.received_at,
-            scores=tuple(load_score(item) for item in marks),
+            # Ordered here: SQLite would walk all scores of the project for the sake of the order.
+            scores=tuple(
+                load_score(item) for item in sorted(marks, key=lambda row: (row.metric, row.judge))
+            ),
             feedback=tuple(remarks.get(trace_id, ())),
             decisions=tuple(load_decision(item) for item in drawn),
         )
@@ -138,8 +152,10 @@ class Traces:
     def apps(self, project: str) -> list[AppSummary]:
         """The applications with traces, by name. Reads a few index pages per application."""
         with self._database.read() as connection:
-            names = distinct_values(connection, traces.c.app, traces.c.project == project)
-            return [_app_summary(connection, project, app) for app in names]
+            found = connection.execute(
+                _app_summaries(project, self._database.is_postgresql)
+            ).mappings()
+            return sorted((AppSummary(**row) for row in found), key=lambda summary: summary.app)
 
     def releases(self, project: str, app: str) -> list[str]:
         """The releases of an app, the one seen most recently first."""
@@ -147,12 +163,20 @@ class Traces:
         newest = sorted(starts, key=lambda start: start.last_seen, reverse=True)
         return [start.release for start in newest]
 
-    def release_starts(self, project: str, app: str) -> list[ReleaseStart]:
-        """When each release appeared, by name. Reads a few index entries per release."""
-        of_app = (traces.c.project == project, traces.c.app == app)
+    def release_starts(
+        self, project: str, app: str, since: datetime | None = None
+    ) -> list[ReleaseStart]:
+        """When each release appeared, by name. Reads a few index entries per release.
+
+        Args:
+            project: Tenant.
+            app: Application.
+            since: Leave out releases of which nothing arrived since; the fewer days PostgreSQL has
+                to look into, the quicker.
+        """
         with self._database.read() as connection:
-            names = distinct_values(connection, traces.c.release, *of_app)
-            return [_release_start(connection, of_app, name) for name in names]
+            found = connection.execute(_release_starts(project, app, since)).mappings()
+            return sorted((ReleaseStart(**row) for row in found), key=lambda start: start.release)
 
     def worst(
         self,
@@ -197,27 +221,50 @@ class Traces:
         return erase_user(self._database, project, user_id, self._clock.now())
 
 
-def _release_start(connection: Connection, of_app: tuple[Any, ...], release: str) -> ReleaseStart:
+def _release_starts(project: str, app: str, since: datetime | None) -> Select[Any]:
+    of_app = (traces.c.project == project, traces.c.app == app)
+    # A day to spare for clocks that are wrong.
+    arrived = () if since is None else (traces.c.day >= since.astimezone(UTC).date() - _A_DAY,)
+    names = hops(traces.c.release, *of_app, *arrived)
     ends = [
-        connection.execute(
-            select(end(traces.c.started_at)).where(*of_app, traces.c.release == release)
-        ).scalar_one()
-        for end in (func.min, func.max)
+        select(end(traces.c.started_at))
+        .where(*of_app, *days, traces.c.release == names.c.value)
+        .scalar_subquery()
+        .label(name)
+        for name, end, days in (("first_seen", func.min, ()), ("last_seen", func.max, arrived))
     ]
-    return ReleaseStart(release=release, first_seen=ends[0], last_seen=ends[1])
+    return select(names.c.value.label("release"), *ends).where(names.c.value.is_not(None))
 
 
-def _app_summary(connection: Connection, project: str, app: str) -> AppSummary:
-    mine = (traces.c.project == project, traces.c.app == app)
-    last = connection.execute(select(func.max(traces.c.started_at)).where(*mine)).scalar_one()
+def _app_summaries(project: str, postgresql: bool) -> Select[Any]:
+    """Name, traces of the day before the last one, up to a limit, and when the last one began."""
+    names = hops(traces.c.app, traces.c.project == project)
+    of_app = (traces.c.project == project, traces.c.app == names.c.value)
+    last = select(func.max(traces.c.started_at)).where(*of_app).scalar_subquery()
+    seen = (
+        select(names.c.value, last.label("last"))
+        .where(names.c.value.is_not(None))
+        .cte("seen")
+        .prefix_with("MATERIALIZED")
+    )
+    within: Any = literal(_A_DAY, Interval)
+    since: Any = seen.c.last
+    if not postgresql:
+        within = _A_DAY // timedelta(microseconds=1)
+        since = type_coerce(since, BigInteger)
     recent = (
         select(traces.c.trace_id)
-        .where(*mine, traces.c.started_at > last - _BUSY_WITHIN)
+        .where(
+            traces.c.project == project,
+            traces.c.app == seen.c.value,
+            type_coerce(traces.c.started_at, since.type) > since - within,
+        )
         .limit(MAX_COUNTED)
+        .correlate(seen)
         .subquery()
     )
-    count = connection.execute(select(func.count()).select_from(recent)).scalar_one()
-    return AppSummary(app=app, traces=count, last_seen=last)
+    count = select(func.count()).select_from(recent).correlate(seen).scalar_subquery()
+    return select(seen.c.value.label("app"), count.label("traces"), seen.c.last.label("last_seen"))
 
 
 def _gave_passages(knowledge_base: str) -> ColumnElement[bool]:

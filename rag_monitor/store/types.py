@@ -34,6 +34,11 @@ def storable_name(text: str) -> str:
     return storable(text)[:NAME_LENGTH]
 
 
+def microseconds(moment: datetime) -> int:
+    """A moment as SQLite holds it: microseconds since 1970."""
+    return (moment - _EPOCH) // _MICROSECOND
+
+
 class SafeText(TypeDecorator[str]):
     """Text of any length."""
 
@@ -78,7 +83,7 @@ class Moment(TypeDecorator[datetime]):
             raise ValueError(f"the store needs aware datetimes, got {value!r}")
         if dialect.name == "postgresql":
             return value.astimezone(UTC)
-        return (value - _EPOCH) // _MICROSECOND
+        return microseconds(value)
 
     def process_result_value(self, value: Any, dialect: Dialect) -> datetime | None:
         """Always UTC, whatever the session's time zone."""

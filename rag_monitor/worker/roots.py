@@ -7,7 +7,6 @@ from collections.abc import Iterable
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
 
-from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.store.spans import Spans
 
@@ -23,29 +22,25 @@ class Roots:
 
         Traces that came as Trace JSON, whose evidence is gone, or whose root never came have none.
         """
-        keys = dict.fromkeys((placed.project, placed.trace_id) for placed in scores)
-        found = {key: self._root(*key) for key in keys}
+        keys = {(placed.project, placed.trace_id) for placed in scores}
+        found = {key: _root(payloads) for key, payloads in self._spans.with_roots(keys)}
         return {key: root for key, root in found.items() if root is not None}
 
-    def _root(self, project: str, trace_id: str) -> str | None:
-        payload = b"".join(
-            payload
-            for form, payload in self._spans.blobs(project, trace_id)
-            if form is BlobFormat.OTLP
-        )
-        try:
-            evidence = TracesData.FromString(payload)
-        except DecodeError:
-            return None
-        found = (
-            span
-            for resource in evidence.resource_spans
-            for scope in resource.scope_spans
-            for span in scope.spans
-            if not span.parent_span_id
-        )
-        root = min(found, key=lambda span: span.start_time_unix_nano, default=None)
-        return None if root is None else _known_elsewhere(root).hex()
+
+def _root(payloads: Iterable[bytes]) -> str | None:
+    try:
+        evidence = TracesData.FromString(b"".join(payloads))
+    except DecodeError:
+        return None
+    found = (
+        span
+        for resource in evidence.resource_spans
+        for scope in resource.scope_spans
+        for span in scope.spans
+        if not any(span.parent_span_id)
+    )
+    root = min(found, key=lambda span: span.start_time_unix_nano, default=None)
+    return None if root is None else _known_elsewhere(root).hex()
 
 
 def _known_elsewhere(root: Span) -> bytes:

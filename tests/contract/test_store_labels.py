@@ -83,6 +83,20 @@ def test_releases_know_when_they_were_first_and_last_seen(store: Store) -> None:
     assert store.traces.releases("default", "desk") == ["1.0", "1.1"]
 
 
+def test_releases_of_which_nothing_arrived_lately_can_be_left_out(store: Store) -> None:
+    old = make_trace(app="desk", id="0", release="1.0")
+    both = make_trace(app="desk", id="1", release="1.1")
+    ingest(store, old, both, at=EPOCH)
+    late = replace(make_trace(app="desk", id="2", release="1.1"), started_at=EPOCH + 5 * DAY)
+    ingest(store, late, at=EPOCH + 5 * DAY)
+
+    starts = store.traces.release_starts("default", "desk", EPOCH + 3 * DAY)
+
+    assert [(s.release, s.first_seen, s.last_seen) for s in starts] == [
+        ("1.1", both.started_at, EPOCH + 5 * DAY)
+    ]
+
+
 def test_what_judges_used_is_read_by_day(store: Store) -> None:
     store.budgets.settle("default", "packed", JudgeUsage(), JudgeUsage(input_tokens=7, cost=0.5))
 

@@ -8,8 +8,10 @@ from collections.abc import Iterator
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from sqlalchemy import event
 
 from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.exposition.export_options import ExportOptions
 from rag_monitor.ingest.envelope import split_request
 from rag_monitor.store.options import StoreOptions
@@ -172,6 +174,29 @@ def test_events_the_receiver_cannot_read_do_not_block_later_ones(
 
     assert _send(export) == 1
     assert _ids(sink) == ["b"]
+
+
+def test_the_roots_of_many_traces_are_read_together(
+    store: Store, clock: ManualClock, sink: LogSink
+) -> None:
+    ids = [f"{number:032x}" for number in range(1, 61)]
+    scores = []
+    for number, trace_id in enumerate(ids):
+        root = f"{number + 1:016x}"
+        write(store, *split_request(_request(trace_id, root, ""), 10).blobs, at=clock.now())
+        score = Score(metric="faithfulness", status=ScoreStatus.SCORED, value=0.5)
+        scores.append(PlacedScore(project="default", trace_id=trace_id, app="a", score=score))
+    asked: list[str] = []
+
+    @event.listens_for(store._database._reader, "before_cursor_execute")
+    def count(connection: object, cursor: object, statement: str, *_: object) -> None:
+        del connection, cursor
+        asked.append(statement.split()[0])
+
+    found = Roots(store.spans).of(scores)
+
+    assert found == {("default", id): f"{n + 1:016x}" for n, id in enumerate(ids)}
+    assert asked.count("SELECT") == 4, "two for each fifty traces"
 
 
 @pytest.mark.parametrize(("link", "parent"), [("", "b" * 16), ("d" * 16, "d" * 16)])

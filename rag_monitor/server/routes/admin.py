@@ -7,6 +7,7 @@ from typing import Annotated
 
 from fastapi import APIRouter, Query, Request
 
+from rag_monitor.domain.stored import ApiKey
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Principal, ServicesOf, Writer
 from rag_monitor.server.ports import BackfillRequest
@@ -87,17 +88,22 @@ def make_key(services: ServicesOf, request: Request, caller: Admin, given: KeyIn
     if given.expires_at is not None and given.expires_at <= services.clock.now():
         raise ProblemError(422, "`expires_at`: must be in the future.")
     owner = _project(caller, given.project)
-    secret, key = services.keys.create(
-        owner,
-        given.name,
-        frozenset(given.scopes),
-        expires_at=given.expires_at,
-        requests_per_minute=given.requests_per_minute,
-    )
     scopes = " ".join(sorted(given.scopes))
-    audit.record(
-        services, request, caller.of(owner), "key.create", key.id, name=key.name, scopes=scopes
-    )
+
+    def create() -> tuple[str, ApiKey]:
+        secret, key = services.keys.create(
+            owner,
+            given.name,
+            frozenset(given.scopes),
+            expires_at=given.expires_at,
+            requests_per_minute=given.requests_per_minute,
+        )
+        audit.record(
+            services, request, caller.of(owner), "key.create", key.id, name=key.name, scopes=scopes
+        )
+        return secret, key
+
+    secret, key = services.together(create)
     return KeyMade(key=KeyOut.from_domain(key), secret=secret)
 
 
@@ -113,16 +119,21 @@ def rotate_key(
     """Replace a key by one of the same name, scopes and limits; the old one ends after a grace."""
     owner = _project(caller, project)
     grace = timedelta(seconds=given.grace_s if given is not None else 0)
-    secret, key = services.keys.rotate(owner, key_id, grace)
-    audit.record(
-        services,
-        request,
-        caller.of(owner),
-        "key.rotate",
-        key_id,
-        new=key.id,
-        grace_s=grace.total_seconds(),
-    )
+
+    def rotate() -> tuple[str, ApiKey]:
+        secret, key = services.keys.rotate(owner, key_id, grace)
+        audit.record(
+            services,
+            request,
+            caller.of(owner),
+            "key.rotate",
+            key_id,
+            new=key.id,
+            grace_s=grace.total_seconds(),
+        )
+        return secret, key
+
+    secret, key = services.together(rotate)
     return KeyMade(key=KeyOut.from_domain(key), secret=secret)
 
 
@@ -136,8 +147,14 @@ def revoke_key(
 ) -> None:
     """Revoke a key at once."""
     owner = _project(caller, project)
-    services.keys.revoke(owner, key_id)
-    audit.record(services, request, caller.of(owner), "key.revoke", key_id)
+    audit.changing(
+        services,
+        request,
+        caller.of(owner),
+        lambda: services.keys.revoke(owner, key_id),
+        "key.revoke",
+        key_id,
+    )
 
 
 @router.get("/audit")

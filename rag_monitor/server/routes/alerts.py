@@ -58,12 +58,15 @@ def replace_rules(
             errors.append({"field": f"rules.{number}", "message": f"{rule.name}: {error}"})
     if errors:
         raise ProblemError(422, errors[0]["message"], kind="rule-invalid", errors=errors)
-    for rule in rules:
-        services.rules.save(rule)
-    for known in services.rules.all(caller.project):
-        if known.name not in names:
-            services.rules.delete(caller.project, known.name)
-    audit.record(services, request, caller, "rules.replace", count=len(rules))
+
+    def replace() -> None:
+        for rule in rules:
+            services.rules.save(rule)
+        for known in services.rules.all(caller.project):
+            if known.name not in names:
+                services.rules.delete(caller.project, known.name)
+
+    audit.changing(services, request, caller, replace, "rules.replace", count=len(rules))
     return list_rules(services, caller)
 
 
@@ -118,8 +121,15 @@ def acknowledge_alert(
 ) -> AlertOut:
     """Say that somebody has seen it."""
     by = (given.by if given else None) or caller.name or "api"
-    services.alerts.acknowledge(caller.project, alert_id, by)
-    audit.record(services, request, caller, "alert.acknowledge", alert_id, by=by)
+    audit.changing(
+        services,
+        request,
+        caller,
+        lambda: services.alerts.acknowledge(caller.project, alert_id, by),
+        "alert.acknowledge",
+        alert_id,
+        by=by,
+    )
     for alert in services.alerts.load(caller.project):
         if alert.id == alert_id:
             return AlertOut.from_domain(alert)
@@ -160,11 +170,11 @@ def add_silence(
         comment=given.comment,
         created_by=given.created_by or caller.name,
     )
-    services.silences.add(silence)
-    audit.record(
+    audit.changing(
         services,
         request,
         caller,
+        lambda: services.silences.add(silence),
         "silence.create",
         silence.id,
         rule=silence.rule,
@@ -179,5 +189,11 @@ def delete_silence(
     services: ServicesOf, request: Request, caller: Writer, silence_id: RowId
 ) -> None:
     """End a silence."""
-    services.silences.delete(caller.project, silence_id)
-    audit.record(services, request, caller, "silence.delete", silence_id)
+    audit.changing(
+        services,
+        request,
+        caller,
+        lambda: services.silences.delete(caller.project, silence_id),
+        "silence.delete",
+        silence_id,
+    )

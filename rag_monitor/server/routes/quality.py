@@ -10,7 +10,8 @@ from pydantic import Field
 from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.window import Series
 from rag_monitor.exposition.snapshot import LATENCIES
-from rag_monitor.server.auth import Reader, ServicesOf
+from rag_monitor.server.auth import Principal, Reader, ServicesOf
+from rag_monitor.server.context import Services
 from rag_monitor.server.known import METRIC_NAMES, require_known
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import app_quality, by_knowledge_base, judge_of, on_grid, step_for
@@ -58,6 +59,11 @@ def summary(
     services: ServicesOf, caller: Reader, where: Annotated[SummaryQuery, Query()]
 ) -> Summary:
     """Every app (or one) over a window: quality with intervals, latency, hits, open alerts."""
+    with services.reading():
+        return _summary(services, caller, where)
+
+
+def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summary:
     window = window_of(services.clock.now(), where.window, where.from_, where.to)
     firing = services.alerts.load(caller.project, AlertState.FIRING)
     apps = []

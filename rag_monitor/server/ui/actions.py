@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Annotated, Any, Final
@@ -83,6 +83,13 @@ class Sent:
         """Write down what was done."""
         me = self.me
         audit.record(me.services, me.request, me.principal, action, target, **details)
+
+    def change(
+        self, change: Callable[[], object], action: str, target: str, **details: audit.Detail
+    ) -> None:
+        """Make a change of the store and write it down, both or neither."""
+        me = self.me
+        audit.changing(me.services, me.request, me.principal, change, action, target, **details)
 
     def need(self, scope: KeyScope) -> None:
         """Raise 403 unless the sender may do it."""
@@ -169,8 +176,8 @@ def acknowledge(sent: Form) -> Response:
     """Say that somebody has seen an alert."""
     sent.need(KeyScope.WRITE)
     by = sent.get("by")[:200] or sent.me.principal.name
-    sent.me.services.alerts.acknowledge(sent.me.principal.project, sent.get("id")[:64], by)
-    sent.record("alert.acknowledge", sent.get("id")[:64], by=by)
+    id, alerts, project = sent.get("id")[:64], sent.me.services.alerts, sent.me.principal.project
+    sent.change(lambda: alerts.acknowledge(project, id, by), "alert.acknowledge", id, by=by)
     return _back("/alerts")
 
 
@@ -192,8 +199,8 @@ def silence(sent: Form) -> Response:
         comment=sent.get("comment")[:4000],
         created_by=sent.me.principal.name,
     )
-    sent.me.services.silences.add(made)
-    sent.record("silence.create", made.id, rule=made.rule, app=made.app, hours=hours)
+    details: dict[str, audit.Detail] = {"rule": made.rule, "app": made.app, "hours": hours}
+    sent.change(lambda: sent.me.services.silences.add(made), "silence.create", made.id, **details)
     return _back("/alerts#silences")
 
 
@@ -201,8 +208,12 @@ def silence(sent: Form) -> Response:
 def end_silence(sent: Form) -> Response:
     """End a silence."""
     sent.need(KeyScope.WRITE)
-    sent.me.services.silences.delete(sent.me.principal.project, sent.get("id")[:64])
-    sent.record("silence.delete", sent.get("id")[:64])
+    id, silences, project = (
+        sent.get("id")[:64],
+        sent.me.services.silences,
+        sent.me.principal.project,
+    )
+    sent.change(lambda: silences.delete(project, id), "silence.delete", id)
     return _back("/alerts#silences")
 
 
@@ -212,8 +223,7 @@ def save_rule(sent: Form) -> Response:
     sent.need(KeyScope.WRITE)
     rule, problem = _written_rule(sent)
     if rule is not None:
-        sent.me.services.rules.save(rule)
-        sent.record("rule.save", rule.name)
+        sent.change(lambda: sent.me.services.rules.save(rule), "rule.save", rule.name)
         return _back("/settings#rules")
     form = {name: sent.get(name) for name in RULE_FIELDS}
     return settings_page(sent.me, problem=problem, form=form, status=422)
@@ -293,8 +303,8 @@ def _params(text: str) -> dict[str, float | str]:
 def delete_rule(sent: Form) -> Response:
     """Delete a rule."""
     sent.need(KeyScope.WRITE)
-    sent.me.services.rules.delete(sent.me.principal.project, sent.get("name")[:200])
-    sent.record("rule.delete", sent.get("name")[:200])
+    name, rules, project = sent.get("name")[:200], sent.me.services.rules, sent.me.principal.project
+    sent.change(lambda: rules.delete(project, name), "rule.delete", name)
     return _back("/settings#rules")
 
 
@@ -309,20 +319,24 @@ def make_key(sent: Form) -> HTMLResponse:
     except ValidationError:
         problem = sent.me.translate("A key needs a name and at least one scope.")
         return settings_page(sent.me, problem=problem, status=422)
-    secret, key = sent.me.services.keys.create(
-        sent.me.principal.project, given.name, frozenset(given.scopes)
-    )
-    scopes = " ".join(sorted(given.scopes))
-    sent.record("key.create", key.id, name=key.name, scopes=scopes)
-    return settings_page(sent.me, secret=secret)
+
+    def create() -> str:
+        secret, key = sent.me.services.keys.create(
+            sent.me.principal.project, given.name, frozenset(given.scopes)
+        )
+        scopes = " ".join(sorted(given.scopes))
+        sent.record("key.create", key.id, name=key.name, scopes=scopes)
+        return secret
+
+    return settings_page(sent.me, secret=sent.me.services.together(create))
 
 
 @router.post("/ui/keys/revoke")
 def revoke_key(sent: Form) -> Response:
     """Revoke a key."""
     sent.need(KeyScope.ADMIN)
-    sent.me.services.keys.revoke(sent.me.principal.project, sent.get("id")[:64])
-    sent.record("key.revoke", sent.get("id")[:64])
+    id, keys, project = sent.get("id")[:64], sent.me.services.keys, sent.me.principal.project
+    sent.change(lambda: keys.revoke(project, id), "key.revoke", id)
     return _back("/settings#keys")
 
 

@@ -22,6 +22,11 @@ _SMALLER_IS_BETTER: Final = frozenset(JUDGELESS_METRICS)
 @router.get("/compare")
 def compare_releases(me: Viewer) -> HTMLResponse:
     """What changed from one release to another, and whether that is beyond chance."""
+    with me.services.reading():
+        return _compare(me)
+
+
+def _compare(me: Visitor) -> HTMLResponse:
     length, window = me.window()
     apps = [app.app for app in me.services.traces.apps(me.principal.project)]
     app = me.request.query_params.get("app") or _first_comparable(me, apps)

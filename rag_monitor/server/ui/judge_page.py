@@ -51,6 +51,11 @@ class Row:
 @router.get("/judges")
 def judges(me: Viewer) -> HTMLResponse:
     """Every judge in use."""
+    with me.services.reading():
+        return _judges(me)
+
+
+def _judges(me: Visitor) -> HTMLResponse:
     length, window = me.window("7d")
     project = me.principal.project
     marked = me.services.feedback.against_scores(project, window.start, window.end)

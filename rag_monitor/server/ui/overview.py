@@ -10,6 +10,7 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -70,6 +71,11 @@ class Base:
 @router.get("/")
 def overview(me: Viewer) -> HTMLResponse:
     """Every app: quality with intervals, latency, hits, open alerts."""
+    with me.services.reading():
+        return _overview(me)
+
+
+def _overview(me: Visitor) -> HTMLResponse:
     known = me.services.traces.apps(me.principal.project)
     wanted = me.request.query_params.get("app")
     chosen = [app for app in known if wanted in {None, "", app.app}]
@@ -81,8 +87,10 @@ def overview(me: Viewer) -> HTMLResponse:
         me,
         "overview.html",
         {
-            "apps": [_whole(me, app, window, alone=bool(wanted)) for app in shown] if whole else [],
-            "lines": [] if whole else [_line(me, app, window) for app in _by_name(shown)],
+            "apps": [_whole(me, app, window, alerts, alone=bool(wanted)) for app in shown]
+            if whole
+            else [],
+            "lines": [] if whole else [_line(me, app, window, alerts) for app in _by_name(shown)],
             "base_metrics": _BASE_METRICS,
             "line_metrics": _LINE_METRICS,
             "left_out": len(chosen) - len(shown),
@@ -114,7 +122,9 @@ def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
     return "1h"
 
 
-def _whole(me: Visitor, app: AppSummary, window: Window, *, alone: bool) -> dict[str, Any]:
+def _whole(
+    me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert], *, alone: bool
+) -> dict[str, Any]:
     source = me.services.estimates.once()
     quality = app_quality(source, me.principal.project, app.app, window)
     shared = _shared_notes(quality.metrics)
@@ -129,7 +139,7 @@ def _whole(me: Visitor, app: AppSummary, window: Window, *, alone: bool) -> dict
         "notes": shared,
         "tiles": [_tile(estimate, charts, shared) for estimate in quality.metrics],
         "routed": _routed(quality.hit_rates),
-        "alerts": me.open_alerts(app.app),
+        "alerts": [alert for alert in alerts if alert.app == app.app],
         "marks": marks,
         "bases": _bases(source, me.principal.project, app.app, window) if alone else [],
     }
@@ -156,7 +166,7 @@ def _shared_notes(metrics: Sequence[Estimate]) -> tuple[str, ...]:
 
 def release_marks(me: Visitor, app: str, window: Window) -> list[ReleaseMark]:
     """The releases that appeared inside the window, oldest first."""
-    starts = me.services.traces.release_starts(me.principal.project, app)
+    starts = me.services.traces.release_starts(me.principal.project, app, window.start)
     found = [
         ReleaseMark(at=start.first_seen, name=start.release)
         for start in starts
@@ -193,7 +203,7 @@ class _Charts:
         return trend(points, self.marks, label, self.me.axis(self.window), self.frame)
 
 
-def _line(me: Visitor, app: AppSummary, window: Window) -> dict[str, Any]:
+def _line(me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert]) -> dict[str, Any]:
     project, estimates = me.principal.project, me.services.estimates.once()
     found = {
         metric: estimates.estimate(
@@ -209,7 +219,7 @@ def _line(me: Visitor, app: AppSummary, window: Window) -> dict[str, Any]:
         "traces": sum(counts.values()),
         "errors": counts.get("error", 0),
         "latency": estimates.latency(project, app.app, "end_to_end_ms", window),
-        "alerts": me.open_alerts(app.app),
+        "alerts": [alert for alert in alerts if alert.app == app.app],
     }
 
 

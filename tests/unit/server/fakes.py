@@ -129,7 +129,9 @@ class FakeTraces:
     def releases(self, project: str, app: str) -> list[str]:
         return ["2.1.0", "2.0.3"]
 
-    def release_starts(self, project: str, app: str) -> list[ReleaseStart]:
+    def release_starts(
+        self, project: str, app: str, since: datetime | None = None
+    ) -> list[ReleaseStart]:
         return [
             ReleaseStart(
                 release=name,
