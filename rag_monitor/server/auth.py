@@ -311,10 +311,19 @@ def needs(*scopes: KeyScope) -> Callable[[Request], Principal]:
                 "Make one that has it with `rag-monitor keys create`.",
                 kind="scope-missing",
             )
+        _refuse_repeated(request)
         return principal
 
     vars(dependency)[SCOPES] = scopes
     return dependency
+
+
+def _refuse_repeated(request: Request) -> None:
+    """Nothing here takes lists: of two values one would be left unread, and nobody told."""
+    names = [name for name, _ in request.query_params.multi_items()]
+    if request.url.path.startswith("/api/") and len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ProblemError(422, f"`{twice[:100]}`: is given more than once.")
 
 
 ServicesOf = Annotated[Services, Depends(services_of)]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Protocol
 
 from rag_monitor.domain.judgement import JudgeUsage, is_embedded
-from rag_monitor.domain.ports import BudgetLedger
+from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.stored import MeasuredUsage, TracePage, TraceQuery
 from rag_monitor.errors import BudgetExhausted, UnknownJudge
 from rag_monitor.server.ports import BackfillPreview, BackfillRequest
@@ -39,6 +39,18 @@ class Spending(Protocol):
         ...
 
 
+class Budget(Protocol):
+    """What judging may still cost today. Asking changes nothing."""
+
+    def allows(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
+        """Whether that much could be set aside right now."""
+        ...
+
+    def state(self, project: str, judge: str) -> BudgetState:
+        """What is left of the current day."""
+        ...
+
+
 class StoredBackfill:
     """Backfill over the store.
 
@@ -48,7 +60,7 @@ class StoredBackfill:
         judges: Names or identities of the judges that run here, the one that samples (or the only
             one) first.
         spending: What they have cost.
-        ledger: What they may cost.
+        budget: What they may cost.
     """
 
     def __init__(
@@ -58,13 +70,13 @@ class StoredBackfill:
         judges: Sequence[str],
         *,
         spending: Spending,
-        ledger: BudgetLedger,
+        budget: Budget,
     ) -> None:
         self._traces = traces
         self._queue = queue
         self._judges = tuple(judges)
         self._spending = spending
-        self._ledger = ledger
+        self._budget = budget
 
     def preview(self, request: BackfillRequest) -> BackfillPreview:
         """How many traces it would judge, and at what cost.
@@ -89,7 +101,7 @@ class StoredBackfill:
             gpu_seconds=expected.gpu_seconds or None,
             cost=expected.cost or None,
             measured_on=measured.traces,
-            fits_budget=self._fits(request.project, _name(judge), expected),
+            fits_budget=self._budget.allows(request.project, _name(judge), expected),
         )
 
     def start(self, request: BackfillRequest) -> int:
@@ -104,7 +116,7 @@ class StoredBackfill:
         """
         preview = self.preview(request)
         if preview.fits_budget is False:
-            left = self._ledger.state(request.project, _name(preview.judge)).remaining
+            left = self._budget.state(request.project, _name(preview.judge)).remaining
             raise BudgetExhausted(
                 f"{preview.traces} traces are expected to take {preview.tokens} tokens, more than "
                 f"today's budget has left ({left:.0%}); take fewer with a limit, wait for the next "
@@ -112,13 +124,6 @@ class StoredBackfill:
             )
         ids = list(self._ids(request))
         return self._queue.enqueue(request.project, ids, _name(preview.judge))
-
-    def _fits(self, project: str, judge: str, expected: JudgeUsage) -> bool:
-        """Whether the ledger would set that much aside; nothing stays reserved."""
-        if not self._ledger.reserve(project, judge, expected):
-            return False
-        self._ledger.settle(project, judge, expected, JudgeUsage())
-        return True
 
     def _judge(self, request: BackfillRequest) -> str:
         wanted = request.judge or self._judges[0]

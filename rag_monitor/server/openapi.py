@@ -43,6 +43,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _errors(operation, otlp=path.startswith(OTLP_PREFIXES))
+                _parameters(operation)
                 operation["security"] = _security(scopes.get((path, method.upper()), ()))
         schemas = document["components"]["schemas"]
         for unused in ("HTTPValidationError", "ValidationError"):
@@ -71,6 +72,16 @@ def _scopes(dependant: Dependant) -> tuple[KeyScope, ...]:
 def _security(scopes: tuple[KeyScope, ...]) -> list[dict[str, list[str]]]:
     """One entry per way in: any one of the scopes will do, and a header of either kind."""
     return [{scheme: [scope.value]} for scope in scopes for scheme in _SCHEMES]
+
+
+def _parameters(operation: dict[str, Any]) -> None:
+    """A parameter that is left out is left out: an address has no word for null."""
+    for parameter in operation.get("parameters", ()):
+        schema = parameter["schema"]
+        choices = [choice for choice in schema.get("anyOf", ()) if choice != {"type": "null"}]
+        if len(choices) == 1:
+            del schema["anyOf"]
+            schema.update(choices[0])
 
 
 def _errors(operation: dict[str, Any], *, otlp: bool) -> None:

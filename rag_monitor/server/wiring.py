@@ -66,7 +66,7 @@ def wire_services(
             store.tasks,
             _asked_judges(settings, workshop),
             spending=store.spending,
-            ledger=store.budgets,
+            budget=store.budgets,
         ),
         check_rule=check_rule,
         try_rule=workshop.try_rule,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from datetime import date
 from typing import Any
 
-from sqlalchemy import Connection, select, update
+from sqlalchemy import Connection, RowMapping, select, update
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.judgement import JudgeUsage
@@ -29,10 +29,9 @@ class Budgets:
     def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
         """Set aside what a judgement may cost; False when today's budget does not allow it."""
         amounts = _amounts(estimate)
-        limits = self._of(judge)
         allowed = [
             budgets.c[name] + amounts[name] <= limit
-            for name, limit in limits.items()
+            for name, limit in self._of(judge).items()
             if amounts[name] > 0
         ]
 
@@ -53,17 +52,24 @@ class Budgets:
 
         self._database.transact(work)
 
+    def allows(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
+        """Whether `reserve` would set that much aside right now; nothing is written."""
+        amounts = _amounts(estimate)
+        row = self._row(project, judge)
+        return all(
+            (0 if row is None else row[name]) + amounts[name] <= limit
+            for name, limit in self._of(judge).items()
+            if amounts[name] > 0
+        )
+
     def state(self, project: str, judge: str) -> BudgetState:
         """What is left of the current UTC day."""
         limits = self._of(judge)
         if not limits:
             return BudgetState(remaining=1.0)
-        with self._database.read() as connection:
-            row = connection.execute(
-                select(budgets).where(*self._today(project, judge))
-            ).one_or_none()
+        row = self._row(project, judge)
         left = {
-            name: 1.0 if row is None else 1.0 - row._mapping[name] / limit if limit > 0 else 0.0
+            name: 1.0 if row is None else 1.0 - row[name] / limit if limit > 0 else 0.0
             for name, limit in limits.items()
         }
         spent = tuple(name for name, share in left.items() if share <= 0)
@@ -98,6 +104,12 @@ class Budgets:
             "money": limits.money,
         }
         return {name: float(limit) for name, limit in found.items() if limit is not None}
+
+    def _row(self, project: str, judge: str) -> RowMapping | None:
+        """What today has cost so far; None: nothing yet."""
+        with self._database.read() as connection:
+            found = connection.execute(select(budgets).where(*self._today(project, judge)))
+            return found.mappings().one_or_none()
 
     def _ensure(self, connection: Connection, project: str, judge: str) -> None:
         row = {

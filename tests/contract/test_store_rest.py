@@ -226,6 +226,22 @@ def test_a_budget_holds_across_reservations(store: Store, clock: ManualClock) ->
     assert ledger.state("p", "j").remaining == 1.0
 
 
+def test_asking_whether_a_budget_allows_something_takes_nothing_from_it(
+    store: Store, clock: ManualClock
+) -> None:
+    ledger = Budgets(store.budgets._database, clock, {"j": BudgetLimits(tokens=100, money=1.0)})
+
+    assert ledger.allows("p", "j", JudgeUsage(input_tokens=100, cost=1.0))
+    assert not ledger.allows("p", "j", JudgeUsage(input_tokens=101))
+    assert not ledger.allows("p", "j", JudgeUsage(input_tokens=1, cost=1.01))
+    assert ledger.allows("p", "unlimited", JudgeUsage(input_tokens=10**9))
+    assert ledger.spent("p", clock.now().date()) == []
+    assert ledger.reserve("p", "j", JudgeUsage(input_tokens=90))
+    assert ledger.allows("p", "j", JudgeUsage(input_tokens=10))
+    assert not ledger.allows("p", "j", JudgeUsage(input_tokens=11))
+    assert ledger.allows("q", "j", JudgeUsage(input_tokens=100))
+
+
 def test_the_first_reply_stays(store: Store) -> None:
     assert store.replies.get("k") is None
     store.replies.put("k", "one", project="p", trace_id="t")

@@ -16,9 +16,12 @@ pytest.importorskip("schemathesis", reason="schemathesis is not installed")
 def test_some_hundred_generated_requests_meet_no_surprise(
     database_url: str, tmp_path: Path
 ) -> None:
-    outcome = fuzz.run(
-        tmp_path, database_url, examples=8, seed=8, phases="examples,fuzzing", limit_s=300
-    )
+    planned = [
+        fuzz.Attack(seed=8, examples=4, phases=("examples", "fuzzing")),
+        fuzz.Attack(seed=9, examples=4, phases=("fuzzing",)),
+    ]
+
+    outcome = fuzz.run(tmp_path, database_url, planned, limit_s=300)
 
     assert outcome.clean, outcome.report
     assert outcome.cases >= 150

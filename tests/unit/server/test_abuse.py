@@ -32,6 +32,8 @@ MARK = '{"trace_id": "' + "a" * 32 + '", "value": 1, "comment": '
         (39, "POST", "/api/v1/feedback", JSON, b"\xff\xfe{\x00", {400}),
         (40, "POST", "/api/v1/feedback", JSON, DEEP, {400, 422}),
         (40, "PUT", "/api/v1/rules", JSON, b'{"rules":' + DEEP + b"}", {400, 422}),
+        (42, "GET", "/api/v1/traces?app=a&app=b", {}, b"", {422}),
+        (42, "GET", "/api/v1/keys?project=default&project=default", {}, b"", {422}),
         (45, "GET", "/api/v1/traces?regex=(a%2B)%2B%24", {}, b"", {422}),
         (46, "GET", "/api/v1/summary?from=1900-01-01T00:00:00Z", {}, b"", {422}),
         (46, "GET", "/api/v1/summary?from=2026-03-29T02:30:00", {}, b"", {422}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import httpx
 
 OPERATIONS = {
@@ -78,3 +80,17 @@ async def test_every_operation_says_which_scope_it_needs(client: httpx.AsyncClie
     assert scopes("post", "/api/v1/feedback") == {"ingest", "write"}
     assert scopes("put", "/api/v1/rules") == {"write"}
     assert scopes("delete", "/api/v1/users/{user_id}") == {"admin"}
+
+
+async def test_no_parameter_of_an_address_is_said_to_be_null(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+
+    parameters = [
+        parameter
+        for operations in document["paths"].values()
+        for operation in operations.values()
+        for parameter in operation.get("parameters", ())
+    ]
+
+    assert len(parameters) > 20
+    assert not [p["name"] for p in parameters if "null" in json.dumps(p["schema"])]
