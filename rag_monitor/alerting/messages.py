@@ -40,9 +40,9 @@ _WORDS: Final = {
     },
     "zh": {
         "since": "开始于",
-        "worst": "最差的追踪",
+        "worst": "最差的请求",
         "alert": "告警",
-        "many": "{count} 条告警:{parts}",
+        "many": "{count} 条告警：{parts}",
         "notes": "备注",
     },
 }

@@ -8,6 +8,7 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
 
 _PATH = "/api/v1/evaluations"
 
@@ -26,6 +27,7 @@ def backfill(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start without asking.")] = False,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Show how many traces would be judged again and at what cost, then start if told so.
@@ -45,15 +47,22 @@ def backfill(
     with Remote(url, api_key) as monitor:
         outcome = monitor.call("POST", _PATH, json=given)
         if not as_json:
-            print_fields(outcome)
+            print_fields(fields_in(outcome, language))
             if outcome["tokens"] is None and outcome["traces"]:
-                print_remark("this judge's cost was never measured here; try --limit 20 first")
+                print_remark(
+                    said(
+                        "this judge's cost was never measured here; try --limit 20 first",
+                        language,
+                    )
+                )
         start = yes or (
-            not as_json and outcome["traces"] > 0 and typer.confirm("Judge these traces again?")
+            not as_json
+            and outcome["traces"] > 0
+            and typer.confirm(said("Judge these traces again?", language))
         )
         if start:
             outcome = monitor.call("POST", _PATH, json=given | {"preview": False})
     if as_json:
         print_json(outcome)
     elif start:
-        print_fields({"queued": outcome["queued"]})
+        print_fields(fields_in({"queued": outcome["queued"]}, language))

@@ -13,6 +13,7 @@ from rich.progress import Progress
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.replay import OTLP_JSON, TRACE_JSON, BadRow, Pace, Replay, Row, read_rows
+from rag_monitor.cli.words import Language, LanguageOption, fields_in
 
 
 class Format(StrEnum):
@@ -40,6 +41,7 @@ def import_file(
     ] = 120.0,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Send every row once. Rows with an id can be imported again: nothing is stored twice."""
@@ -61,7 +63,7 @@ def import_file(
     if as_json:
         print_json(outcome.as_dict())
     else:
-        print_fields(outcome.as_dict())
+        print_fields(fields_in(outcome.as_dict(), language))
     if outcome.rejected:
         raise typer.Exit(1)
 

@@ -7,6 +7,7 @@ import sys
 from typing import Annotated, Any
 
 import typer
+from rich.cells import cell_len
 from rich.console import Console
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
@@ -37,6 +38,6 @@ def print_remark(text: str) -> None:
 
 def print_fields(fields: dict[str, Any]) -> None:
     """A result as `name: value` lines."""
-    width = max((len(name) for name in fields), default=0)
+    width = max((cell_len(name) for name in fields), default=0)
     for name, value in fields.items():
-        print_line(f"{name:<{width}}  {value}")
+        print_line(f"{name}{' ' * (width - cell_len(name))}  {value}")

@@ -12,6 +12,7 @@ import typer
 from rag_monitor.alerting.prometheus_export import export_rules as export_as_prometheus
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url, explain, refusal
+from rag_monitor.cli.words import Language, LanguageOption, said
 from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
 from rag_monitor.errors import ConfigurationError
 
@@ -59,6 +60,7 @@ def check_rules(
     ] = 1.0,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Say of each rule in a file whether it can work, and how often it would have fired.
@@ -79,9 +81,10 @@ def check_rules(
         print_json({"ok": not wrong, "rules": verdicts})
     else:
         for verdict in verdicts:
-            for line in _told(verdict):
+            for line in _told(verdict, language):
                 print_line(line)
-        print_line(f"{len(rules) - len(wrong)} of {len(rules)} rules are in order")
+        good = len(rules) - len(wrong)
+        print_line(said("{good} of {all} rules are in order", language, good=good, all=len(rules)))
     if wrong:
         raise typer.Exit(1)
 
@@ -98,18 +101,24 @@ def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, An
     raise refusal(reply)
 
 
-def _told(verdict: dict[str, Any]) -> list[str]:
+def _told(verdict: dict[str, Any], language: Language) -> list[str]:
     """A verdict in lines for people."""
     if not verdict["ok"]:
-        return [f"{verdict['name']}: {verdict['reason']}"]
+        return [said("{name}: {reason}", language, **verdict)]
     history = verdict["history"]
     if history is None:
         return []
     if not history["apps"]:
-        return [f"{verdict['name']}: no application has sent traces yet"]
+        return [said("{name}: no application has sent traces yet", language, **verdict)]
     return [
-        f"{verdict['name']}, {app}: would have fired {found['fired']} times in {found['looks']} "
-        f"looks ({found['untold']} could not tell)"
+        said(
+            "{name}, {app}: would have fired {fired} times in {looks} looks "
+            "({untold} could not tell)",
+            language,
+            name=verdict["name"],
+            app=app,
+            **found,
+        )
         for app, found in history["apps"].items()
     ]
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from rag_monitor.domain.judgement import JudgeUsage
+
 PEOPLE: Final = "people"
 """In place of a judge's name: the draw of traces that people are asked to label."""
 
@@ -41,3 +43,6 @@ class SamplingDecision:
     stratum: str = ""
     salt: str = ""
     """Names the design; a new salt starts a new one."""
+    usage: JudgeUsage | None = None
+    """What the judgement that followed used; None: nothing but this machine's processor, or it is
+    not known."""

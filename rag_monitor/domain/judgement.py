@@ -155,6 +155,12 @@ class JudgeUsage:
     """In the currency of `[judge.price]`; 0 when no price is configured."""
     cached: bool = False
 
+    @property
+    def spent(self) -> bool:
+        """Whether tokens, a GPU or money went into it, or would have without the cache."""
+        used = self.input_tokens + self.output_tokens + self.gpu_seconds + self.cost
+        return self.cached or used > 0
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judgement:

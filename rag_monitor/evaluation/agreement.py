@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
-from rag_monitor.evaluation.reliability import ReliabilityTally
 from rag_monitor.statistics.agreement import (
     auroc,
     binary_agreement,
@@ -14,6 +13,7 @@ from rag_monitor.statistics.agreement import (
     cohen_kappa,
 )
 from rag_monitor.statistics.calibration import brier, ece_equal_mass
+from rag_monitor.statistics.reliability import ReliabilityTally
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +103,7 @@ def _figures(rows: Rows, runs: int) -> dict[str, Any]:
 
 
 def reliability_bins(rows: Rows) -> list[dict[str, float]]:
-    """Stated against observed share of faithful rows, in tenths of the stated probability."""
+    """Stated against observed share of faithful rows, in bins of equal mass."""
     tally = ReliabilityTally()
     for row in rows:
         tally.add(row.probability, row.faithful)

@@ -107,10 +107,10 @@ class Pipeline:
             self._score(judge, item, result) for item, result in zip(items, results, strict=True)
         ]
         return [
-            replace(outcome, decisions=(self._asked_for(judge, item),))
+            replace(outcome, decisions=(_with_usage(self._asked_for(judge, item), result),))
             if outcome.scores
             else outcome
-            for item, outcome in zip(items, outcomes, strict=True)
+            for item, outcome, result in zip(items, outcomes, results, strict=True)
         ]
 
     def _asked_for(self, judge: Judge, item: WorkItem) -> SamplingDecision:
@@ -156,7 +156,9 @@ class Pipeline:
             reason=SamplingReason.ALWAYS,
         )
         return Outcome(
-            scores=outcome.scores, decisions=(decision,), retry_reason=outcome.retry_reason
+            scores=outcome.scores,
+            decisions=(_with_usage(decision, result),),
+            retry_reason=outcome.retry_reason,
         )
 
     async def _add_sampled(
@@ -183,7 +185,7 @@ class Pipeline:
             more = self._score(judge, items[place], result)
             outcomes[place] = Outcome(
                 scores=(*before.scores, *more.scores),
-                decisions=before.decisions,
+                decisions=(*before.decisions[:-1], _with_usage(before.decisions[-1], result)),
                 retry_reason=more.retry_reason,
             )
 
@@ -238,6 +240,13 @@ class Pipeline:
             telemetry.dropped("evaluation", result.reason)
             return Outcome()
         return Outcome(scores=tuple(failed_scores(metrics, result, judge.identity, now)))
+
+
+def _with_usage(decision: SamplingDecision, result: Judgement | Exception) -> SamplingDecision:
+    """The draw with what came of it in tokens and money."""
+    if isinstance(result, Judgement) and result.usage.spent:
+        return replace(decision, usage=result.usage)
+    return decision
 
 
 def _values(scores: Sequence[Score]) -> Mapping[str, float]:

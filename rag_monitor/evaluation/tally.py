@@ -21,12 +21,12 @@ from rag_monitor.evaluation.label_tally import (
 )
 from rag_monitor.evaluation.metric_tally import MetricTally, Sums
 from rag_monitor.evaluation.model_scores import PERPLEXITY_METRIC
-from rag_monitor.evaluation.reliability import ReliabilityTally
 from rag_monitor.evaluation.report.model import Figure, GroupReport, Report, TargetReport
 from rag_monitor.evaluation.selection import Selection
 from rag_monitor.evaluation.worst_rows import WorstRows
 from rag_monitor.metrics.targets import Profile, check_targets
 from rag_monitor.metrics.text.bleu import BleuCounts
+from rag_monitor.statistics.reliability import ReliabilityTally
 
 _ERRORS_KEPT: Final = 20
 _GROUPS_KEPT: Final = 200

@@ -11,15 +11,15 @@ from rag_monitor.sampling.draw import hash_unit
 _REASONS: Final = {
     SamplingReason.BASE_RATE: ("the base rate", "基础抽样率"),
     SamplingReason.STRATUM: ("the rate of stratum {stratum}", "分层 {stratum} 的抽样率"),
-    SamplingReason.ERROR: ("a trace that failed", "失败的追踪"),
-    SamplingReason.UNCERTAIN: ("an unsure embedded score", "内置评判不确定"),
+    SamplingReason.ERROR: ("a trace that failed", "失败的请求"),
+    SamplingReason.UNCERTAIN: ("an unsure embedded score", "内置评审不确定"),
     SamplingReason.NEW_RELEASE: ("a new release", "新版本"),
     SamplingReason.BUDGET: ("a budget that is nearly spent", "预算将尽"),
 }
 _CERTAIN: Final = {
-    SamplingReason.ALWAYS: ("it sees every trace", "它评判每条追踪"),
-    SamplingReason.FORCED: ("somebody asked for it", "有人要求评判"),
-    SamplingReason.FEEDBACK: ("a user marked the trace", "用户标记了该追踪"),
+    SamplingReason.ALWAYS: ("it sees every trace", "它评审每条请求"),
+    SamplingReason.FORCED: ("somebody asked for it", "有人要求评审"),
+    SamplingReason.FEEDBACK: ("a user marked the trace", "用户标记了该请求"),
 }
 
 
@@ -40,7 +40,7 @@ def explain(decision: SamplingDecision, trace_id: str) -> Explanation:
     certain = _CERTAIN.get(decision.reason)
     if certain is not None:
         return Explanation(
-            f"{done.capitalize()} {who}: {certain[0]}.", f"由 {who_zh} 评判:{certain[1]}。"
+            f"{done.capitalize()} {who}: {certain[0]}.", f"由 {who_zh} 评审：{certain[1]}。"
         )
     share = f"{decision.probability:.3g}"
     number = f"{hash_unit(decision.salt, trace_id):.3g}" if decision.salt else "?"
@@ -50,9 +50,9 @@ def explain(decision: SamplingDecision, trace_id: str) -> Explanation:
     if decision.included:
         return Explanation(
             f"{done.capitalize()} {who}: its number {number} is below {share} ({reason}).",
-            f"由 {who_zh} 评判:其抽样数 {number} 低于 {share}({reason_zh})。",
+            f"由 {who_zh} 评审：其抽样数 {number} 低于 {share}（{reason_zh}）。",
         )
     return Explanation(
         f"{not_done.capitalize()} {who}: its number {number} is not below {share} ({reason}).",
-        f"未由 {who_zh} 评判:其抽样数 {number} 不低于 {share}({reason_zh})。",
+        f"未由 {who_zh} 评审：其抽样数 {number} 不低于 {share}（{reason_zh}）。",
     )

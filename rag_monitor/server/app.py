@@ -37,6 +37,7 @@ from rag_monitor.server.ui import (
     compare,
     documentation,
     judge_page,
+    label_page,
     overview,
     pages,
     single_sign_on,
@@ -58,7 +59,17 @@ _PROBLEMS: Final = {
 
 _PARTS: Final = (
     *(otlp, traces, feedback, quality, alerts, admin, operations, document),
-    *(assets, overview, pages, alert_pages, judge_page, compare, actions, single_sign_on),
+    *(
+        assets,
+        overview,
+        pages,
+        alert_pages,
+        judge_page,
+        label_page,
+        compare,
+        actions,
+        single_sign_on,
+    ),
     documentation,
 )
 

@@ -25,6 +25,7 @@ from rag_monitor.server.ports import (
     HealthReport,
     JudgeInfo,
     KeyStore,
+    LabelSource,
     RuleStore,
     SilenceStore,
     TaskStore,
@@ -128,6 +129,7 @@ class Services:
     receiver: TraceReceiver
     traces: TraceStore
     feedback: FeedbackStore
+    label_queue: LabelSource
     rules: RuleStore
     alerts: AlertStore
     silences: SilenceStore

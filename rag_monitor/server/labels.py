@@ -16,29 +16,12 @@ from rag_monitor.statistics.agreement import (
     binary_agreement,
     cohen_kappa,
 )
-from rag_monitor.statistics.calibration import brier, ece_equal_mass
-from rag_monitor.statistics.wilson import wilson_interval
+from rag_monitor.statistics.reliability import Reliability, ReliabilityTally
 
 MIN_FOR_DIAGRAM: Final = 20
 """Fewer labelled traces than this tell nothing about calibration."""
-MAX_BINS: Final = 8
-PER_BIN: Final = 10
 PROBABILITY: Final = "answer_supported"
 """The score that claims to be a probability, so that it has a calibration."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bin:
-    """Labelled traces with similar claims."""
-
-    claimed: float
-    """Mean probability the judge gave."""
-    seen: float
-    """Share that people called good."""
-    lower: float
-    upper: float
-    """95 % interval of `seen`."""
-    count: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,10 +33,8 @@ class MetricAgreement:
     kappa: Kappa
     auroc: float | None
     """None without both classes."""
-    ece: float | None = None
-    """Of the metric that claims a probability only."""
-    brier: float | None = None
-    bins: tuple[Bin, ...] = ()
+    reliability: Reliability | None = None
+    """Of the metric that claims a probability only, and of enough marks."""
 
     @property
     def count(self) -> int:
@@ -86,9 +67,7 @@ def _agreement(metric: str, rows: Sequence[LabelledScore]) -> MetricAgreement:
         cells=binary_agreement(judged, said),
         kappa=cohen_kappa(judged, said),
         auroc=auroc(values, said),
-        ece=ece_equal_mass(values, said) if claims else None,
-        brier=brier(values, said) if claims else None,
-        bins=_bins(values, said) if claims else (),
+        reliability=_reliability(values, said) if claims else None,
     )
 
 
@@ -99,22 +78,8 @@ def _good(row: LabelledScore) -> bool:
     return row.value >= BAD_BELOW.get(row.metric, 0.5)
 
 
-def _bins(values: Sequence[float], said: Sequence[bool]) -> tuple[Bin, ...]:
-    """Bins of equal size, so that every dot rests on as many people's words."""
-    order = sorted(range(len(values)), key=lambda index: values[index])
-    count = max(2, min(MAX_BINS, len(order) // PER_BIN))
-    found = []
-    for place in range(count):
-        members = order[place * len(order) // count : (place + 1) * len(order) // count]
-        good = sum(said[index] for index in members)
-        interval = wilson_interval(good, len(members))
-        found.append(
-            Bin(
-                claimed=sum(values[index] for index in members) / len(members),
-                seen=good / len(members),
-                lower=interval.lower,
-                upper=interval.upper,
-                count=len(members),
-            )
-        )
-    return tuple(found)
+def _reliability(values: Sequence[float], said: Sequence[bool]) -> Reliability | None:
+    tally = ReliabilityTally()
+    for value, good in zip(values, said, strict=True):
+        tally.add(value, good)
+    return tally.report()

@@ -13,6 +13,7 @@ from typing import Literal, Protocol, TypeVar
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Silence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.labelling import LabelTask
 from rag_monitor.domain.stored import (
     ApiKey,
     AppSummary,
@@ -198,6 +199,16 @@ class FeedbackStore(Protocol):
         self, project: str, since: datetime, until: datetime, /
     ) -> Sequence[LabelledScore]:
         """Marks made in [since, until) beside the scores they are about."""
+        ...
+
+
+class LabelSource(Protocol):
+    """Traces that wait for a person's mark."""
+
+    def waiting(
+        self, project: str, since: datetime, limit: int = 50, app: str | None = None
+    ) -> Sequence[LabelTask]:
+        """The most telling first."""
         ...
 
 

@@ -52,6 +52,7 @@ def wire_services(
         receiver=Receiver(store.writer, settings.ingest, clock),
         traces=store.traces,
         feedback=store.feedback,
+        label_queue=store.label_queue,
         rules=store.rules,
         alerts=store.alerts,
         silences=store.silences,

@@ -6,6 +6,7 @@ not common there is looked up in the index. Either way little is read.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any, Final
 
@@ -21,7 +22,7 @@ from sqlalchemy import (
     select,
 )
 
-from rag_monitor.domain.stored import TraceQuery
+from rag_monitor.domain.stored import TraceQuery, TraceSummary
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.store import questions
 from rag_monitor.store.cursor import decode_cursor
@@ -71,7 +72,7 @@ def find(
     # Several judges give a trace several rows, next to one another.
     unique = list({row.trace_id: row for row in found}.values())
     more = len(unique) > limit or len(found) == most
-    return _rows(connection, query.project, unique[:limit]), more
+    return rows_of(connection, query.project, unique[:limit]), more
 
 
 def _holding(
@@ -130,8 +131,8 @@ def _indexed(query: TraceQuery, holders: Any, limit: int, postgresql: bool) -> S
     return statement.order_by(*order).limit(limit)
 
 
-def _rows(connection: Connection, project: str, keys: Sequence[Any]) -> list[Any]:
-    """The rows of a page by their keys, in that order."""
+def rows_of(connection: Connection, project: str, keys: Sequence[Any]) -> list[Any]:
+    """The rows of a list by `trace_id` and `day`, in the order of `keys`."""
     if not keys:
         return []
     found = {
@@ -225,3 +226,28 @@ def _of_score(query: TraceQuery, metric: str) -> list[ColumnElement[bool]]:
         if query.below <= LOW_SCORE:
             conditions.append(scores.c.value < literal_column(str(LOW_SCORE)))
     return conditions
+
+
+def summaries(connection: Connection, project: str, rows: Sequence[Any]) -> list[TraceSummary]:
+    """Rows with `COLUMNS`, and the current scores of each."""
+    values: dict[str, dict[str, float | None]] = defaultdict(dict)
+    if not rows:
+        return []
+    statement = (
+        select(scores.c.trace_id, scores.c.metric, scores.c.value)
+        .where(
+            scores.c.project == project,
+            scores.c.trace_id.in_([row.trace_id for row in rows]),
+            scores.c.day.in_({row.day for row in rows}),
+            scores.c.superseded.is_(False),
+        )
+        .order_by(scores.c.created_at)
+    )
+    for trace_id, metric, value in connection.execute(statement):
+        values[trace_id][metric] = value
+    return [_summary(row, values[row.trace_id]) for row in rows]
+
+
+def _summary(row: Any, values: dict[str, float | None]) -> TraceSummary:
+    columns = {name: row._mapping[name] for name in COLUMNS if name != "day"}
+    return TraceSummary(**{**columns, "status": TraceStatus(row.status)}, scores=values)

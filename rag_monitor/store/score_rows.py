@@ -7,7 +7,7 @@ from dataclasses import asdict, fields
 from typing import Any, Final
 
 from rag_monitor.domain.decision import SamplingDecision, SamplingReason
-from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Verdict
+from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 
 _VERDICT_FIELDS: Final = tuple(field.name for field in fields(Verdict))
@@ -54,6 +54,7 @@ def dump_decision(decision: SamplingDecision) -> dict[str, Any]:
         "reason": decision.reason.value,
         "stratum": decision.stratum,
         "salt": decision.salt,
+        "usage": None if decision.usage is None else asdict(decision.usage),
     }
 
 
@@ -66,6 +67,7 @@ def load_decision(row: Any) -> SamplingDecision:
         reason=SamplingReason(row.reason),
         stratum=row.stratum,
         salt=row.salt,
+        usage=None if row.usage is None else JudgeUsage(**row.usage),
     )
 
 

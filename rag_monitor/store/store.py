@@ -19,6 +19,7 @@ from rag_monitor.store.engine import Database, require_folder
 from rag_monitor.store.feedback import FeedbackMarks
 from rag_monitor.store.fresh_scores import FreshScores
 from rag_monitor.store.keys import Keys
+from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.options import StoreOptions
@@ -71,6 +72,7 @@ class Store:
         self.silences: Final = Silences(database)
         self.outbox: Final = Outbox(database, clock)
         self.feedback: Final = FeedbackMarks(database, clock)
+        self.label_queue: Final = LabelQueue(database)
         self.keys: Final = Keys(database, clock)
         self.audit: Final = AuditLog(database)
         self.leases: Final = Leases(database, clock)

@@ -41,6 +41,7 @@ LOW_SCORE: Final = 0.8
 """Scores below it have an index of their own."""
 _BAD: Final = "status <> 'ok'"
 _LOW: Final = f"value < {LOW_SCORE}"
+_FOR_PEOPLE: Final = "judge = 'people'"
 Serial: Final = BigInteger().with_variant(Integer, "sqlite")
 """SQLite counts up by itself only in a column that is exactly INTEGER."""
 
@@ -238,7 +239,9 @@ decisions: Final = Table(
     _column("stratum", Name),
     _column("salt", Name),
     _column("decided_at", Moment),
+    Column("usage", Json),  # of the judgement that followed; NULL: none that costs anything
     PrimaryKeyConstraint("project", "trace_id", "judge", "day"),
+    _partial("ix_decisions_people", "project", "decided_at", "trace_id", where=_FOR_PEOPLE),
     **PARTITION_BY,
 )
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
@@ -10,7 +9,6 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
-    Connection,
     Interval,
     Select,
     and_,
@@ -32,9 +30,8 @@ from rag_monitor.domain.stored import (
     StoredTrace,
     TracePage,
     TraceQuery,
-    TraceSummary,
 )
-from rag_monitor.domain.trace import Trace, TraceStatus
+from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
 from rag_monitor.store import derivation, listing, questions
@@ -133,9 +130,9 @@ class Traces:
             rows, more = listing.find(
                 connection, query, limit, postgresql=self._database.is_postgresql
             )
-            values = _current_values(connection, query.project, rows)
+            items = listing.summaries(connection, query.project, rows)
         return TracePage(
-            items=tuple(_summary(row, values[row.trace_id]) for row in rows),
+            items=tuple(items),
             next_cursor=encode_cursor(rows[-1].started_at, rows[-1].trace_id) if more else None,
         )
 
@@ -286,29 +283,3 @@ def _same_trace(table: Any, row: Any) -> Any:
         table.c.trace_id == row.trace_id,
         table.c.day == row.day,
     )
-
-
-def _current_values(
-    connection: Connection, project: str, rows: Sequence[Any]
-) -> dict[str, dict[str, float | None]]:
-    values: dict[str, dict[str, float | None]] = defaultdict(dict)
-    if not rows:
-        return values
-    statement = (
-        select(scores.c.trace_id, scores.c.metric, scores.c.value)
-        .where(
-            scores.c.project == project,
-            scores.c.trace_id.in_([row.trace_id for row in rows]),
-            scores.c.day.in_({row.day for row in rows}),
-            scores.c.superseded.is_(False),
-        )
-        .order_by(scores.c.created_at)
-    )
-    for trace_id, metric, value in connection.execute(statement):
-        values[trace_id][metric] = value
-    return values
-
-
-def _summary(row: Any, values: dict[str, float | None]) -> TraceSummary:
-    columns = {name: row._mapping[name] for name in listing.COLUMNS if name != "day"}
-    return TraceSummary(**{**columns, "status": TraceStatus(row.status)}, scores=values)

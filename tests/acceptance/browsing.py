@@ -33,7 +33,9 @@ def chromium() -> Iterator[Browser]:
         pytest.skip("no chromium on the PATH")
     with playwright.sync_playwright() as running:
         # A container has no user namespaces for the sandbox; only our own pages are opened.
-        browser = running.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        browser = running.chromium.launch(
+            executable_path=path, args=["--no-sandbox", "--disable-dev-shm-usage"]
+        )
         yield browser
         browser.close()
 
@@ -60,10 +62,10 @@ def demonstration(folder: Path) -> Iterator[str]:
         return found[1] if found else None
 
     try:
-        yield eventually(address, 150)
+        yield eventually(address, 240)
     finally:
         process.send_signal(signal.SIGTERM)
-        process.wait(timeout=30)
+        process.wait(timeout=60)
 
 
 def watched(page: Page, url: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,13 +14,25 @@ from tests.acceptance.running import eventually, http
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-expect = pytest.importorskip("playwright.sync_api", reason="needs playwright").expect
-expect.set_options(timeout=30_000)
+playwright = pytest.importorskip("playwright.sync_api", reason="needs playwright")
+expect, TimeoutError = playwright.expect, playwright.TimeoutError
+PATIENCE_MS = 90_000
+expect.set_options(timeout=PATIENCE_MS)
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
+pytestmark = [pytest.mark.slow, pytest.mark.timeout(600)]
 
-FIRED_MS = 120_000
-PAGES = ("/", "/traces", "/alerts", "/judges", "/compare", "/settings", "/docs", "/nowhere")
+FIRED_MS = 240_000
+PAGES = (
+    "/",
+    "/traces",
+    "/alerts",
+    "/judges",
+    "/compare",
+    "/settings",
+    "/docs",
+    "/labels",
+    "/nowhere",
+)
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +45,14 @@ def browser() -> Iterator[Browser]:
 def demo(browser: Browser, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     with demonstration(tmp_path_factory.mktemp("demo")) as url:
         # The address is printed before the first question is asked, and any test may come first.
-        eventually(lambda: http("GET", f"{url}/traces?q=days").body.count(b"tracerow") >= 2)
+        eventually(lambda: http("GET", f"{url}/traces?q=days").body.count(b"tracerow") >= 2, 240)
         yield url
 
 
 @pytest.fixture
 def page(browser: Browser, demo: str) -> Iterator[Page]:
     context = browser.new_context(base_url=demo, viewport={"width": 1280, "height": 800})
+    context.set_default_timeout(PATIENCE_MS)
     opened = context.new_page()
     troubles = watched(opened, demo)
     yield opened
@@ -57,7 +71,7 @@ def test_the_alert_fires_is_understood_labelled_and_silenced_in_two_languages(pa
     alert.locator('a[href^="/traces/"]').first.click()
 
     statement = page.locator("mark.unsupported").first
-    evidence = page.locator(".why").first
+    evidence = page.locator("mark.unsupported + .why").first
     expect(evidence).to_be_hidden()
     statement.hover()
     expect(evidence).to_contain_text("Nearest passage")
@@ -91,9 +105,7 @@ def test_the_traces_are_walked_and_kept_as_a_view_by_keyboard(page: Page) -> Non
     page.keyboard.press("?")
     expect(page.get_by_role("dialog")).to_be_visible()
     page.keyboard.press("Escape")
-    page.keyboard.press("g")
-    page.keyboard.press("t")
-    page.wait_for_url("**/traces")
+    goes_to(page, "t", "/traces")
     page.keyboard.press("/")
     page.keyboard.type("days")
     page.keyboard.press("Enter")
@@ -113,16 +125,32 @@ def test_the_traces_are_walked_and_kept_as_a_view_by_keyboard(page: Page) -> Non
     page.wait_for_url("**/traces?q=days*")
 
 
-@pytest.mark.parametrize(("width", "scheme"), [(1280, "light"), (390, "dark")])
+def goes_to(page: Page, key: str, path: str) -> None:
+    """Press `g` and a key; a machine too slow for the second within the time does it again."""
+
+    def pressed() -> bool:
+        page.keyboard.press("g")
+        page.keyboard.press(key)
+        with contextlib.suppress(TimeoutError):
+            page.wait_for_url(f"**{path}", timeout=3000)
+        return page.url.endswith(path)
+
+    eventually(pressed)
+
+
+@pytest.mark.parametrize(
+    ("width", "scheme", "language"), [(1280, "light", "en"), (390, "dark", "zh")]
+)
 def test_every_page_fits_and_nothing_on_it_is_a_serious_barrier(
-    browser: Browser, demo: str, width: int, scheme: str
+    browser: Browser, demo: str, width: int, scheme: str, language: str
 ) -> None:
     context = browser.new_context(
         base_url=demo, viewport={"width": width, "height": 800}, color_scheme=scheme
     )
+    context.set_default_timeout(PATIENCE_MS)
     page = context.new_page()
     troubles = watched(page, demo)
-    page.goto("/traces")
+    page.goto(f"/traces?lang={language}")
     first = page.locator("a.tracerow").first
     first.wait_for()
     found: list[str] = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
+from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.judgement import JudgeIdentity, JudgeUsage
 from rag_monitor.domain.score import Score, ScoreStatus
@@ -110,3 +111,98 @@ def test_what_judges_used_is_read_by_day(store: Store) -> None:
     )
     assert store.budgets.spent("default", EPOCH.date() + DAY) == []
     assert store.budgets.spent("other", EPOCH.date()) == []
+
+
+def said(value: float, judge: JudgeIdentity = JUDGE, *, flagged: bool = False) -> Score:
+    return Score(
+        metric="answer_supported",
+        status=ScoreStatus.SCORED,
+        value=value,
+        judge=judge,
+        flagged=flagged,
+        created_at=EPOCH,
+    )
+
+
+OTHER = JudgeIdentity(name="embedded", model="lexical")
+FOR_PEOPLE = SamplingDecision(
+    judge=PEOPLE, included=True, probability=0.02, reason=SamplingReason.BASE_RATE
+)
+
+
+def judged(store: Store, **scores: tuple[Score, ...]) -> dict[str, str]:
+    """Traces with these scores by name, `drawn` among them drawn for people; their ids."""
+    traces = [make_trace(id=name, app="desk") for name in scores]
+    ingest(store, *traces)
+    names = {trace.trace_id: name for trace, name in zip(traces, scores, strict=True)}
+    for task in claim(store):
+        name = names[task.trace.trace_id]
+        store.tasks.complete(task, scores[name], (FOR_PEOPLE,) if name == "drawn" else ())
+    return {name: trace_id for trace_id, name in names.items()}
+
+
+def waiting(store: Store, **given: object) -> list[tuple[str, str]]:
+    asked = {"project": "default", "since": EPOCH - DAY} | given
+    found = store.label_queue.waiting(**asked)  # type: ignore[arg-type]
+    return [(task.trace.trace_id, task.reason.value) for task in found]
+
+
+def test_draws_come_before_contradictions_and_those_before_doubts(store: Store) -> None:
+    ids = judged(
+        store,
+        sure=(said(0.98),),
+        doubtful=(said(0.6),),
+        unsure=(said(0.52),),
+        contradicted=(said(0.9), said(0.1, OTHER, flagged=True)),
+        drawn=(said(0.99),),
+    )
+
+    assert waiting(store) == [
+        (ids["drawn"], "drawn"),
+        (ids["contradicted"], "judges_disagree"),
+        (ids["unsure"], "unsure"),
+        (ids["doubtful"], "unsure"),
+    ]
+    assert waiting(store, limit=2) == waiting(store)[:2]
+    first, second, *_ = store.label_queue.waiting("default", EPOCH - DAY)
+    assert (first.low, first.high) == (0.99, 0.99)
+    assert (second.low, second.high) == (0.1, 0.9)
+    assert second.trace.scores["answer_supported"] in {0.1, 0.9}
+
+
+def test_what_is_marked_waits_no_longer(store: Store) -> None:
+    ids = judged(store, drawn=(said(0.99),), unsure=(said(0.5),))
+
+    store.feedback.add(mark(ids["drawn"], 1.0))
+    assert waiting(store) == [(ids["unsure"], "unsure")]
+
+    store.feedback.add(mark(ids["unsure"], 0.5))
+    assert waiting(store) == []
+
+
+def test_only_what_was_asked_for_waits(store: Store) -> None:
+    ids = judged(store, drawn=(said(0.99),), unsure=(said(0.5),))
+
+    assert {trace_id for trace_id, _ in waiting(store, app="desk")} == set(ids.values())
+    assert waiting(store, app="shop") == []
+    assert waiting(store, project="other") == []
+    assert waiting(store, since=EPOCH + DAY) == []
+
+
+def test_what_judging_used_stands_with_the_draw(store: Store) -> None:
+    trace = make_trace(id="1", app="desk")
+    ingest(store, trace)
+    usage = JudgeUsage(calls=2, input_tokens=1240, output_tokens=86, cost=0.0021)
+    paid = SamplingDecision(
+        judge="packed",
+        included=True,
+        probability=0.05,
+        reason=SamplingReason.BASE_RATE,
+        usage=usage,
+    )
+    (task,) = claim(store)
+    store.tasks.complete(task, (), (paid, FOR_PEOPLE))
+
+    found = {one.judge: one.usage for one in store.traces.get("default", trace.trace_id).decisions}
+
+    assert found == {"packed": usage, PEOPLE: None}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -25,7 +26,7 @@ playwright_api = pytest.importorskip(
 CHROMIUM = shutil.which("chromium") or shutil.which("google-chrome")
 pytestmark = [
     pytest.mark.slow,
-    pytest.mark.timeout(300),
+    pytest.mark.timeout(600),
     pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine"),
 ]
 
@@ -114,7 +115,7 @@ def _send(running: Monitor) -> None:
         found = http("GET", path, headers=headers)
         return found.status == 200 and bool(found.json["scores"])
 
-    eventually(judged)
+    eventually(judged, 240)
     ends = (datetime.now(UTC) + timedelta(hours=1)).isoformat()
     silence = {"rule": SCRIPTS[1], "app": APP, "ends_at": ends, "comment": EVERYTHING}
     post("/api/v1/silences", silence | {"created_by": SHORT})
@@ -137,6 +138,7 @@ class Watched:
 
     def __init__(self, browser: Any, target: Monitor) -> None:
         self.context = browser.new_context()
+        self.context.set_default_timeout(90_000)
         self.page = self.context.new_page()
         self.url = target.url
         self.fetched: list[str] = []
@@ -200,6 +202,7 @@ PAGES = (
     "/alerts",
     "/judges",
     f"/compare?app={quote(APP, safe='')}",
+    "/labels",
     "/settings",
     f"/settings?rule={quote(SCRIPTS[1], safe='')}",
     "/docs",
@@ -256,10 +259,12 @@ def test_the_policy_stops_what_slips_through(tab: Watched) -> None:
           document.body.lastElementChild.click();
         }"""
     )
-    tab.page.wait_for_timeout(300)
+    deadline = time.monotonic() + 60
+    while len(tab.refused) < 3 and time.monotonic() < deadline:
+        tab.page.wait_for_timeout(50)  # the browser says asynchronously what it refused
 
-    assert tab.page.evaluate("window.__inline") is None
     assert len(tab.refused) >= 3
+    assert tab.page.evaluate("window.__inline") is None
 
 
 def test_the_documentation_loads_nothing_from_outside(tab: Watched) -> None:

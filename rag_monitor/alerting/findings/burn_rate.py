@@ -29,7 +29,7 @@ def burn_rate(sight: Sight) -> Finding:
             active=None,
             judged=long.judged,
             summary=f"{long.judged} judged of {sight.subject}, {rule.min_judged} are needed",
-            summary_zh=f"{sight.subject_zh} 已评判 {long.judged} 条,需要 {rule.min_judged} 条",
+            summary_zh=f"{sight.subject_zh} 已评审 {long.judged} 条，需要 {rule.min_judged} 条",
             notes=("few_judged",),
         )
     counts = (long.effective_bad, long.effective_judged)
@@ -48,6 +48,7 @@ def burn_rate(sight: Sight) -> Finding:
     share = long.effective_bad / long.effective_judged if long.effective_judged else 0.0
     bounds = wilson_interval(min(long.effective_bad, long.effective_judged), long.effective_judged)
     shares = f"{wording.share(share)} ({wording.interval(bounds.lower, bounds.upper)})"
+    shares_zh = f"{wording.share(share)}（{wording.interval_zh(bounds.lower, bounds.upper)}）"
     allowed = wording.share(1.0 - slo)
     return Finding(
         active=gate.fires,
@@ -66,13 +67,12 @@ def burn_rate(sight: Sight) -> Finding:
             + ")"
         ),
         summary_zh=(
-            f"{sight.subject_zh} 的 {rule.metric} 以 {gate.burn_long:.3g} 倍速度"
-            f"消耗 {allowed} 的不良配额,"
-            f"上限 {multiple:g} 倍(不良占比 {shares},99.9% 下界 "
-            f"{wording.share(gate.lower_bound)};{wording.span_zh(rule.window_s)}内评判 "
+            f"{sight.subject_zh} 的 {rule.metric} 以 {gate.burn_long:.3g} 倍速度消耗 {allowed} 的"
+            f"不良配额，上限 {multiple:g} 倍（不良占比 {shares_zh}，99.9% 下界 "
+            f"{wording.share(gate.lower_bound)}；{wording.span_zh(rule.window_s)}内评审 "
             f"{long.judged} 条"
-            + ("" if short is None else f",{wording.span_zh(short_s)}内 {short.judged} 条")
-            + ")"
+            + ("" if short is None else f"，{wording.span_zh(short_s)}内 {short.judged} 条")
+            + "）"
         ),
         worst_traces=sight.worst_traces() if gate.fires else (),
     )

@@ -197,7 +197,7 @@ class ChangeDetectors:
                 active=None,
                 judged=stream.judged,
                 summary=f"{stream.judged} judged of {sight.app}, {rule.min_judged} are needed",
-                summary_zh=f"{sight.app} 已评判 {stream.judged} 条,需要 {rule.min_judged} 条",
+                summary_zh=f"{sight.app} 已评审 {stream.judged} 条，需要 {rule.min_judged} 条",
                 notes=("few_judged",),
             )
         return _finding(sight, stream, alarm_at, sight.window.end)
@@ -240,7 +240,7 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
         worst = sight.worst_traces(Window(onset, end))
     mu0 = wording.share(required(rule, "mu0"))
     began = "" if onset is None else f" since {onset:%Y-%m-%d %H:%M} UTC"
-    began_zh = "" if onset is None else f"(自 {onset:%Y-%m-%d %H:%M} UTC 起)"
+    began_zh = "" if onset is None else f"（自 {onset:%Y-%m-%d %H:%M} UTC 起）"
     relation, relation_zh = (
         ("has fallen below", "已低于")
         if stream.alarmed
@@ -258,9 +258,9 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
             f"{alarm_at:.4g} (one false alarm in at least {alarm_at:.4g} judged traces)"
         ),
         summary_zh=(
-            f"{sight.subject_zh} 的 {rule.metric} 良好占比{relation_zh} {mu0}:{judged} 条评判中为 "
-            f"{wording.share(good)}{began_zh};检测值 {value:.4g},报警线 {alarm_at:.4g}"
-            f"(平均至少 {alarm_at:.4g} 条评判才有一次误报)"
+            f"{sight.subject_zh} 的 {rule.metric} 良好占比{relation_zh} {mu0}：{judged} 条评审中为 "
+            f"{wording.share(good)}{began_zh}；检测值 {value:.4g}，报警线 {alarm_at:.4g}"
+            f"（平均至少 {alarm_at:.4g} 条评审才有一次误报）"
         ),
         worst_traces=worst,
         notes=(f"detector={value:.4g}", f"alarm_at={alarm_at:.4g}"),

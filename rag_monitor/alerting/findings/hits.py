@@ -110,9 +110,9 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
             f"{wording.span(rule.window_s)})"
         ),
         summary_zh=(
-            f"{sight.app} 中 {kind} {rate.name} 的命中率 {wording.share(now.value)},"
-            f"{chinese} {wording.share(limit)}(95% 区间 {shown_zh};"
-            f"{wording.span_zh(rule.window_s)}内 {now.judged} 条追踪)"
+            f"{sight.app} 中 {kind} {rate.name} 的命中率 {wording.share(now.value)}，"
+            f"{chinese} {wording.share(limit)}（95% 区间 {shown_zh}；"
+            f"{wording.span_zh(rule.window_s)}内 {now.judged} 条请求）"
         ),
         notes=more if active is not None else ("few_traces",),
     )

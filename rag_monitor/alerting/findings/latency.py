@@ -85,7 +85,7 @@ def _finding(
     name = f"p{required(rule, 'quantile') * 100:g} of {rule.metric}"
     value, limit = wording.milliseconds(now.value), wording.milliseconds(baseline)
     level = wording.percent(required(rule, "confidence"))
-    shown = f"[{wording.milliseconds(now.lower)}, {wording.milliseconds(now.upper)}]"
+    lower, upper = wording.milliseconds(now.lower), wording.milliseconds(now.upper)
     return Finding(
         active=active,
         value=now.value,
@@ -95,13 +95,13 @@ def _finding(
         judged=now.count,
         baseline_judged=baseline_count,
         summary=(
-            f"{name} in {sight.app} is {value}, {against[0]} {limit} ({level} interval {shown}; "
-            f"{now.count} traces in {wording.span(rule.window_s)})"
+            f"{name} in {sight.app} is {value}, {against[0]} {limit} ({level} interval "
+            f"{lower} to {upper}; {now.count} traces in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
-            f"{sight.app} 的 {rule.metric} p{required(rule, 'quantile') * 100:g} 为 {value},"
-            f"{against[1]} {limit}({level} 区间 {shown};"
-            f"{wording.span_zh(rule.window_s)}内 {now.count} 条追踪)"
+            f"{sight.app} 的 {rule.metric} p{required(rule, 'quantile') * 100:g} 为 {value}，"
+            f"{against[1]} {limit}（{level} 区间 {lower} 至 {upper}；"
+            f"{wording.span_zh(rule.window_s)}内 {now.count} 条请求）"
         ),
     )
 
@@ -111,6 +111,6 @@ def _untold(sight: Sight) -> Finding:
     return Finding(
         active=None,
         summary=f"too few traces of {sight.app} with {rule.metric}; {rule.min_judged} are needed",
-        summary_zh=f"{sight.app} 带有 {rule.metric} 的追踪太少,需要 {rule.min_judged} 条",
+        summary_zh=f"{sight.app} 带有 {rule.metric} 的请求太少，需要 {rule.min_judged} 条",
         notes=("few_traces",),
     )

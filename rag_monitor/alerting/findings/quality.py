@@ -31,6 +31,7 @@ def threshold(sight: Sight) -> Finding:
     relation_zh = side_zh if active else f"不能断定{side_zh}"
     level = wording.percent(wide.confidence)
     bounds = wording.interval(wide.lower, wide.upper)
+    bounds_zh = wording.interval_zh(wide.lower, wide.upper)
     return Finding(
         active=active,
         value=estimate.value,
@@ -43,9 +44,9 @@ def threshold(sight: Sight) -> Finding:
             f"{estimate.traces} traces in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
-            f"{sight.subject_zh} 的 {rule.metric} 为 {wording.share(estimate.value)},{relation_zh} "
-            f"{wording.share(limit)}({level} 区间 {bounds};{wording.span_zh(rule.window_s)}内 "
-            f"{estimate.traces} 条追踪中评判了 {estimate.judged} 条)"
+            f"{sight.subject_zh} 的 {rule.metric} 为 {wording.share(estimate.value)}，"
+            f"{relation_zh} {wording.share(limit)}（{level} 区间 {bounds_zh}；{wording.span_zh(rule.window_s)}内 "
+            f"{estimate.traces} 条请求中评审了 {estimate.judged} 条）"
         ),
         worst_traces=sight.worst_traces() if active else (),
         notes=estimate.notes,
@@ -106,9 +107,10 @@ def _drop_summary(
     name, name_zh = wording.baseline_name(kind)
     if now.series.release is not None and before.series.release is not None:
         name = f"{name}, {before.series.release}, against {now.series.release}"
-        name_zh = f"{name_zh} {before.series.release},当前 {now.series.release}"
+        name_zh = f"{name_zh} {before.series.release}，当前 {now.series.release}"
     level = wording.percent(required(sight.rule, "confidence"))
     bounds = wording.interval(change.lower, change.upper)
+    bounds_zh = wording.interval_zh(change.lower, change.upper)
     old, new, by = wording.share(before.value), wording.share(now.value), change.value
     english = (
         f"{metric} of {sight.subject} {'fell' if active else 'went'} from {old} to {new} "
@@ -117,9 +119,9 @@ def _drop_summary(
     )
     chinese = (
         f"{sight.subject_zh} 的 {metric} 从 {old} {'降到' if active else '变为'} {new}"
-        f"({wording.signed(by)},差值的 {level} 区间 {bounds};"
-        f"{wording.span_zh(sight.rule.window_s)}内评判 {now.judged} 条,"
-        f"基线 {before.judged} 条:{name_zh})"
+        f"（{wording.signed(by)}，差值的 {level} 区间 {bounds_zh}；"
+        f"{wording.span_zh(sight.rule.window_s)}内评审 {now.judged} 条，"
+        f"基线 {before.judged} 条：{name_zh}）"
     )
     return english, chinese
 
@@ -129,10 +131,10 @@ def _untold(
 ) -> Finding:
     baseline_judged = 0 if before is None else before.judged
     have = f"{estimate.judged} judged"
-    have_zh = f"已评判 {estimate.judged} 条"
+    have_zh = f"已评审 {estimate.judged} 条"
     if before is not None:
         have += f", {baseline_judged} in the baseline"
-        have_zh += f",基线 {baseline_judged} 条"
+        have_zh += f"，基线 {baseline_judged} 条"
     reasons = tuple(dict.fromkeys((*notes, *estimate.notes)))
     metric = sight.rule.metric
     return Finding(
@@ -146,8 +148,8 @@ def _untold(
             f"{sight.rule.min_judged} are needed" + (f" ({', '.join(reasons)})" if reasons else "")
         ),
         summary_zh=(
-            f"无法判断 {sight.subject_zh} 的 {metric}:{have_zh},需要 {sight.rule.min_judged} 条"
-            + (f"({', '.join(reasons)})" if reasons else "")
+            f"无法判断 {sight.subject_zh} 的 {metric}：{have_zh}，需要 {sight.rule.min_judged} 条"
+            + (f"（{'、'.join(reasons)}）" if reasons else "")
         ),
         notes=reasons,
     )

@@ -28,7 +28,7 @@ def no_data(sight: Sight) -> Finding:
         value=float(count),
         baseline=required(rule, "min_traces"),
         summary=f"{sight.app} sent {count} traces in {wording.span(rule.window_s)}",
-        summary_zh=f"{sight.app} 在 {wording.span_zh(rule.window_s)}内发送了 {count} 条追踪",
+        summary_zh=f"{sight.app} 在 {wording.span_zh(rule.window_s)}内发送了 {count} 条请求",
     )
 
 
@@ -47,7 +47,7 @@ def judge_failures(sight: Sight) -> Finding:
     """Active when the share of failed judgements is above the limit, beyond chance."""
     outcomes = sight.estimates.outcomes(sight.series(), sight.window)
     return _share(
-        sight, outcomes.failed, outcomes.asked, ("failed judgements", "评判失败"), worst=False
+        sight, outcomes.failed, outcomes.asked, ("failed judgements", "评审失败"), worst=False
     )
 
 
@@ -70,7 +70,7 @@ def budget(sight: Sight) -> Finding:
         value=state.remaining,
         baseline=limit,
         summary=f"{left} of today's judging budget is left" + (f" ({names})" if names else ""),
-        summary_zh=f"今日评判预算剩余 {left}" + (f"({names})" if names else ""),
+        summary_zh=f"今日评审预算剩余 {left}" + (f"（{names}）" if names else ""),
         notes=state.limits,
     )
 
@@ -82,7 +82,7 @@ def _share(sight: Sight, count: int, asked: int, what: tuple[str, str], *, worst
             active=None,
             judged=asked,
             summary=f"{asked} judgements of {sight.app}, {rule.min_judged} are needed",
-            summary_zh=f"{sight.app} 有 {asked} 次评判,需要 {rule.min_judged} 次",
+            summary_zh=f"{sight.app} 有 {asked} 次评审，需要 {rule.min_judged} 次",
             notes=("few_judged",),
         )
     limit = required(rule, "max_share")
@@ -91,6 +91,7 @@ def _share(sight: Sight, count: int, asked: int, what: tuple[str, str], *, worst
     active = bounds.lower > limit
     named = wording.percent(level)
     shown = wording.interval(bounds.lower, bounds.upper)
+    shown_zh = wording.interval_zh(bounds.lower, bounds.upper)
     value = wording.share(count / asked)
     return Finding(
         active=active,
@@ -104,8 +105,9 @@ def _share(sight: Sight, count: int, asked: int, what: tuple[str, str], *, worst
             f"({named} interval {shown}; {count} of {asked} in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
-            f"{sight.app} 的{what[1]}占比 {value},上限 {wording.share(limit)}"
-            f"({named} 区间 {shown};{wording.span_zh(rule.window_s)}内 {asked} 条中有 {count} 条)"
+            f"{sight.app} 的{what[1]}占比 {value}，上限 {wording.share(limit)}"
+            f"（{named} 区间 {shown_zh}；{wording.span_zh(rule.window_s)}内 "
+            f"{asked} 条中有 {count} 条）"
         ),
         worst_traces=sight.worst_traces() if active and worst else (),
     )

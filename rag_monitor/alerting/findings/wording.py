@@ -12,25 +12,27 @@ _BASELINES: Final = {
 
 
 def share(value: float | None) -> str:
-    """A score or share with three decimals at most."""
-    return "?" if value is None else f"{value:.3f}".rstrip("0").rstrip(".")
+    """A score or share with three decimals at most; the minus is a minus."""
+    if value is None:
+        return "?"
+    return f"{value:.3f}".rstrip("0").rstrip(".").replace("-", "−")
 
 
 def signed(value: float | None) -> str:
-    """A difference with its sign; the minus is a minus."""
+    """A difference with its sign."""
     if value is None:
         return "?"
     return ("+" if value >= 0 else "−") + share(abs(value))
 
 
 def interval(lower: float | None, upper: float | None) -> str:
-    """Both ends in brackets."""
-    return "withheld" if lower is None or upper is None else f"[{share(lower)}, {share(upper)}]"
+    """Both ends."""
+    return "withheld" if lower is None or upper is None else f"{share(lower)} to {share(upper)}"
 
 
 def interval_zh(lower: float | None, upper: float | None) -> str:
-    """Both ends in brackets, in Chinese."""
-    return "未给出" if lower is None or upper is None else f"[{share(lower)}, {share(upper)}]"
+    """Both ends, in Chinese."""
+    return "未给出" if lower is None or upper is None else f"{share(lower)} 至 {share(upper)}"
 
 
 def percent(level: float) -> str:

@@ -9,7 +9,8 @@ from typing import Final
 
 from markupsafe import Markup, escape
 
-from rag_monitor.evaluation.report.model import Histogram, Reliability
+from rag_monitor.evaluation.report.model import Histogram
+from rag_monitor.statistics.reliability import Reliability
 
 _WIDTH: Final = 240
 _HEIGHT: Final = 72

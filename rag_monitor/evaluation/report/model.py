@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from rag_monitor.statistics.reliability import Reliability
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
@@ -80,32 +82,6 @@ class Confusions:
     """`accuracy`, `macro_f1`, `micro_f1` …"""
     left_out: int = 0
     """Names beyond the number a report shows."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReliabilityBin:
-    """Rows whose P(supported) lies between two bounds."""
-
-    lower: float
-    upper: float
-    n: int
-    stated: float
-    """Mean probability."""
-    observed: float
-    """Share that people call faithful."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Reliability:
-    """How far `answer_supported` can be believed, on rows that people labelled."""
-
-    n: int
-    ece: float
-    """Expected calibration error over ten bins of equal width."""
-    brier: float
-    auroc: float | None
-    """None unless both labels occur."""
-    bins: tuple[ReliabilityBin, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -13,7 +13,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "row": ("Row", "行"),
     "failed_rows": ("failed rows", "失败行"),
     "flagged": ("flagged as unsupported", "标记为无依据"),
-    "judge": ("Judge", "评判器"),
+    "judge": ("Judge", "评审模型"),
     "no_judge": ("none", "无"),
     "created": ("Created", "生成时间"),
     "took": ("Took", "用时"),
@@ -54,14 +54,14 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "by_model": ("By model", "按模型"),
     "by_release": ("By release", "按版本"),
     "by_knowledge_base": ("By knowledge base", "按知识库"),
-    "reliability": ("Can the judge be believed?", "评判器可信吗？"),
+    "reliability": ("Can the judge be believed?", "评审模型可信吗？"),
     "reliability_hint": (
         "Rows that people labelled, by the judge's P(answer supported). On the diagonal, stated and"
         " observed agree; the size of a point is its number of rows.",
-        "人工标注的行，按评判器给出的 P(答案有依据) 分组。落在对角线上表示概率与实际一致；"
+        "人工标注的行，按评审模型给出的 P(答案有依据) 分组。落在对角线上表示概率与实际一致；"
         "点的大小代表行数。",
     ),
-    "stated": ("stated probability", "评判器给出的概率"),
+    "stated": ("stated probability", "评审模型给出的概率"),
     "observed": ("share people call faithful", "人工判定忠实的比例"),
     "labelled_rows": ("labelled rows", "标注行"),
     "ece": ("Calibration error", "校准误差"),
@@ -148,7 +148,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "better_low": ("lower is better", "越低越好"),
     "other": ("other", "其他"),
     "made_by": ("Made by rag-monitor", "由 rag-monitor 生成"),
-    "family_judge": ("Judged", "评判指标"),
+    "family_judge": ("Judged", "评审指标"),
     "family_text": ("Against the reference", "参考文本指标"),
     "family_model": ("By a model", "模型指标"),
     "family_ranking": ("Ranking", "排序指标"),
@@ -231,12 +231,12 @@ _REASONS: Final[Mapping[str, tuple[str, str]]] = {
     "no_tokens_in_the_reference": ("no tokens in the reference", "参考答案没有词元"),
     "no_entities": ("no entities in the reference", "参考答案没有实体"),
     "no_embedder": ("no embedder", "没有向量模型"),
-    "judge_timeout": ("judge timed out", "评判器超时"),
-    "judge_unavailable": ("judge not available", "评判器不可用"),
-    "judge_output_invalid": ("judge's output unusable", "评判器输出无法使用"),
-    "judge_error": ("judge failed", "评判器出错"),
+    "judge_timeout": ("judge timed out", "评审模型超时"),
+    "judge_unavailable": ("judge not available", "评审模型不可用"),
+    "judge_output_invalid": ("judge's output unusable", "评审模型输出无法使用"),
+    "judge_error": ("judge failed", "评审模型出错"),
     "verdict_missing": ("a verdict is missing", "缺少判定"),
-    "unsupported_aspect": ("the judge cannot answer this", "评判器不支持该问题"),
+    "unsupported_aspect": ("the judge cannot answer this", "评审模型不支持该问题"),
 }
 
 

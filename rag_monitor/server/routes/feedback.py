@@ -1,12 +1,17 @@
-"""People's marks on traces."""
+"""People's marks on traces, and the traces that wait for one."""
 
 from __future__ import annotations
 
-from fastapi import APIRouter
+from typing import Annotated
+
+from fastapi import APIRouter, Query
+from pydantic import Field
 
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.server.auth import Marker, ServicesOf
+from rag_monitor.server.auth import Marker, Reader, ServicesOf
+from rag_monitor.server.schemas.labels import LabelTaskOut, LabelTasks
 from rag_monitor.server.schemas.traces import FeedbackIn, FeedbackOut
+from rag_monitor.server.schemas.values import Given, Name, WindowText, parse_length
 
 router = APIRouter(prefix="/api/v1", tags=["Traces"])
 
@@ -26,3 +31,21 @@ def post_feedback(services: ServicesOf, caller: Marker, mark: FeedbackIn) -> Fee
     )
     services.feedback.add(feedback)
     return FeedbackOut.from_domain(feedback)
+
+
+class LabelFilter(Given):
+    """Which traces to ask people about."""
+
+    app: Name | None = None
+    window: WindowText = Field(default="7d", description="How far back; default 7d.")
+    limit: int = Field(default=50, ge=1, le=200)
+
+
+@router.get("/labels/waiting")
+def waiting_labels(
+    services: ServicesOf, caller: Reader, where: Annotated[LabelFilter, Query()]
+) -> LabelTasks:
+    """Traces nobody has marked, those first whose mark teaches most."""
+    since = services.clock.now() - parse_length(where.window)
+    tasks = services.label_queue.waiting(caller.project, since, where.limit, where.app)
+    return LabelTasks(items=[LabelTaskOut.from_domain(task) for task in tasks])

@@ -11,7 +11,7 @@ from pydantic import Field
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.hit import Hit
-from rag_monitor.domain.judgement import Verdict
+from rag_monitor.domain.judgement import JudgeUsage, Verdict
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import ErasureReport, StoredTrace, TracePage, TraceSummary
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Timings
@@ -287,8 +287,31 @@ class FeedbackIn(Given):
     author: Annotated[str, Field(max_length=200)] | None = None
 
 
+class UsageOut(Wire):
+    """What judging a trace used."""
+
+    calls: int
+    input_tokens: int
+    output_tokens: int
+    gpu_seconds: float
+    cost: float = Field(description="In the currency of the judge's price; 0 without one.")
+    cached: bool = Field(description="The judge's replies were known already.")
+
+    @classmethod
+    def from_domain(cls, usage: JudgeUsage) -> UsageOut:
+        """The usage as it goes out."""
+        return cls(
+            calls=usage.calls,
+            input_tokens=usage.input_tokens,
+            output_tokens=usage.output_tokens,
+            gpu_seconds=finite(usage.gpu_seconds) or 0.0,
+            cost=finite(usage.cost) or 0.0,
+            cached=usage.cached,
+        )
+
+
 class DecisionOut(Wire):
-    """Why a trace was, or was not, given to a judge."""
+    """Why a trace was, or was not, given to a judge, and what judging it used."""
 
     judge: str
     included: bool
@@ -298,6 +321,9 @@ class DecisionOut(Wire):
     salt: str
     why: str = Field(examples=["Not judged by packed: its number 0.73 is not below 0.05 (…)."])
     why_zh: str
+    usage: UsageOut | None = Field(
+        description="null: the judge is free, has not judged it, or it was not noted."
+    )
 
     @classmethod
     def from_domain(cls, decision: SamplingDecision, trace_id: str) -> DecisionOut:
@@ -312,6 +338,7 @@ class DecisionOut(Wire):
             reason=decision.reason.value,
             stratum=decision.stratum,
             salt=decision.salt,
+            usage=None if decision.usage is None else UsageOut.from_domain(decision.usage),
         )
 
 

@@ -25,6 +25,7 @@ from rag_monitor.server.schemas.admin import KeyIn
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
 from rag_monitor.server.ui.alert_pages import TRIAL_DAYS, trial_page
+from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import FILTERS, settings_page
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
@@ -136,6 +137,13 @@ def mark(sent: Form) -> Response:
             created_at=sent.me.services.clock.now(),
         )
     )
+    if sent.get("queue"):
+        following = waiting(sent.me, 1)
+        return _back(
+            f"/traces/{following[0].trace.trace_id}?queue=1&thanks=1"
+            if following
+            else "/labels?thanks=1"
+        )
     return _back(f"/traces/{given.trace_id}?thanks=1#feedback")
 
 

@@ -143,9 +143,9 @@ def milliseconds(value: float | None) -> str:
     return f"{value / 1000:.2f} s" if value < 10_000 else f"{value / 1000:.1f} s"
 
 
-def duration(seconds: float) -> str:
-    """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+def duration(seconds: float) -> tuple[float, str]:
+    """A length of time in its largest whole unit, and the unit as a text to be translated."""
+    for size, unit in ((86_400, "{n} d"), (3600, "{n} h"), (60, "{n} min")):
         if seconds >= size and seconds % size == 0:
-            return f"{seconds / size:g} {unit}"
-    return f"{seconds:g} s"
+            return seconds / size, unit
+    return seconds, "{n} s"

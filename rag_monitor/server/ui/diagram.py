@@ -7,14 +7,14 @@ from typing import Final
 
 from markupsafe import Markup
 
-from rag_monitor.server.labels import Bin
+from rag_monitor.statistics.reliability import ReliabilityBin
 
 _SIDE: Final = 200.0
 _LEFT: Final = 42.0
 _TOP: Final = 8.0
 
 
-def reliability(bins: Sequence[Bin], label: str, across: str, up: str) -> Markup:
+def reliability(bins: Sequence[ReliabilityBin], label: str, across: str, up: str) -> Markup:
     """One dot per bin with its interval; on the diagonal the judge's probabilities are honest."""
     parts = [
         Markup('<rect class="frame" x="{}" y="{}" width="{}" height="{}"/>').format(
@@ -28,14 +28,14 @@ def reliability(bins: Sequence[Bin], label: str, across: str, up: str) -> Markup
         parts.append(_ACROSS.format(_x(share), _TOP + _SIDE + 13, f"{share:g}"))
         parts.append(_UP.format(_LEFT - 5, _y(share) + 4, f"{share:g}"))
     for found in bins:
-        x = _x(found.claimed)
+        x = _x(found.stated)
         parts.append(_SPREAD.format(x, _y(found.lower), _y(found.upper)))
         parts.append(
             _POINT.format(
                 x,
-                _y(found.seen),
-                4 + min(5.0, found.count / 20),
-                f"{found.claimed:.2f} → {found.seen:.2f} (n={found.count})",
+                _y(found.observed),
+                4 + min(5.0, found.n / 20),
+                f"{found.stated:.2f} → {found.observed:.2f} (n = {found.n})",
             )
         )
     parts.append(_ACROSS.format(_x(0.5), _TOP + _SIDE + 27, across))

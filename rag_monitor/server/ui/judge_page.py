@@ -96,19 +96,19 @@ def _row(
     agreement: Sequence[MetricAgreement],
     spending: Sequence[JudgeSpending],
 ) -> Row:
-    with_bins = next((one for one in agreement if one.bins), None)
+    claimed = next((one.reliability for one in agreement if one.reliability), None)
     name = info.name.split("/")[0]
     return Row(
         info=info,
         apps=_apps(me, info, window),
         agreement=agreement,
         diagram=reliability(
-            with_bins.bins,
+            claimed.bins,
             me.translate("Reliability diagram"),
             me.translate("probability the judge gave"),
             me.translate("share people called good"),
         )
-        if with_bins
+        if claimed
         else "",
         spending=[day for day in spending if day.judge == name],
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Any, Final
 
@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.domain.stored import AppSummary
+from rag_monitor.domain.stored import AppSummary, ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.server.ports import EstimateSource
 from rag_monitor.server.quality import (
@@ -46,6 +46,8 @@ class Tile:
     level: str
     notes: tuple[str, ...]
     """Those that do not hold for every tile of the app."""
+    releases: tuple[Estimate, ...]
+    """Of the release before and of the newest one, where it appeared in the window."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,17 +111,19 @@ def _by_name(apps: Sequence[AppSummary]) -> list[AppSummary]:
 
 
 def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
-    """An hour where nothing is older, so that a new installation shows lines and not dots."""
+    """The shortest that leaves nothing out, so that a new installation shows lines, not dots."""
     if not 0 < len(apps) <= WHOLE_APPS:
         return "24h"
     now = me.services.clock.now()
-    day, hour = (Window.ending(now, timedelta(hours=hours)) for hours in (24, 1))
-    for app in apps:
-        of = me.services.estimates.traces
-        in_hour = sum(of(me.principal.project, app.app, hour).values())
-        if in_hour == 0 or in_hour < sum(of(me.principal.project, app.app, day).values()):
-            return "24h"
-    return "1h"
+
+    def count(app: AppSummary, minutes: int) -> int:
+        window = Window.ending(now, timedelta(minutes=minutes))
+        return sum(me.services.estimates.traces(me.principal.project, app.app, window).values())
+
+    for name, minutes in (("15m", 15), ("1h", 60)):
+        if all(0 < count(app, minutes) == count(app, 1440) for app in apps):
+            return name
+    return "24h"
 
 
 def _whole(
@@ -128,9 +132,15 @@ def _whole(
     source = me.services.estimates.once()
     quality = app_quality(source, me.principal.project, app.app, window)
     shared = _shared_notes(quality.metrics)
-    marks = release_marks(me, app.app, window)
+    starts = me.services.traces.release_starts(me.principal.project, app.app, window.start)
+    marks = release_marks(starts, window)
     charts = _Charts(
-        me=me, source=source, window=window, marks=marks, frame=LARGE if alone else SMALL
+        me=me,
+        source=source,
+        window=window,
+        marks=marks,
+        releases=turnover(starts, window),
+        frame=LARGE if alone else SMALL,
     )
     return {
         "app": app.app,
@@ -164,9 +174,8 @@ def _shared_notes(metrics: Sequence[Estimate]) -> tuple[str, ...]:
     return tuple(note for note in metrics[0].notes if note in common)
 
 
-def release_marks(me: Visitor, app: str, window: Window) -> list[ReleaseMark]:
+def release_marks(starts: Sequence[ReleaseStart], window: Window) -> list[ReleaseMark]:
     """The releases that appeared inside the window, oldest first."""
-    starts = me.services.traces.release_starts(me.principal.project, app, window.start)
     found = [
         ReleaseMark(at=start.first_seen, name=start.release)
         for start in starts
@@ -175,12 +184,27 @@ def release_marks(me: Visitor, app: str, window: Window) -> list[ReleaseMark]:
     return sorted(found, key=lambda mark: mark.at)
 
 
+def turnover(starts: Sequence[ReleaseStart], window: Window) -> tuple[str, ...]:
+    """The release before and the newest one, where both sent traces in the window; else nothing.
+
+    The mean over a window with a bad release in it says little; before and after say it all.
+    """
+    there = sorted(
+        (start for start in starts if start.last_seen >= window.start),
+        key=lambda start: start.first_seen,
+    )
+    if len(there) < 2 or there[-1].first_seen < window.start:
+        return ()
+    return there[-2].release, there[-1].release
+
+
 def _tile(estimate: Estimate, charts: _Charts, shared: Sequence[str]) -> Tile:
     return Tile(
         estimate=estimate,
         chart=charts.of(estimate.series),
         level=catalog.level(estimate.series.metric, estimate.value),
         notes=tuple(note for note in estimate.notes if note not in shared),
+        releases=charts.by_release(estimate.series),
     )
 
 
@@ -192,12 +216,23 @@ class _Charts:
     source: EstimateSource
     window: Window
     marks: Sequence[ReleaseMark]
+    releases: Sequence[str]
     frame: Frame
 
+    def by_release(self, series: Series) -> tuple[Estimate, ...]:
+        """The metric of each of the two releases, where both have a value."""
+        found = tuple(
+            self.source.estimate(replace(series, release=release), self.window)
+            for release in self.releases
+        )
+        return found if all(one.value is not None for one in found) else ()
+
     def of(self, series: Series) -> str:
-        """The chart of one metric."""
+        """The chart of one metric; empty before there is a course to show."""
         step = step_for(self.window, POINTS)
         points = self.source.series(series, on_grid(self.window, step), step)
+        if sum(point.value is not None for point in points) < 2:
+            return ""  # one dot says no more than the number above it
         name = self.me.translate(catalog.metric_label(series.metric))
         label = self.me.translate("{metric} over time", metric=name)
         return trend(points, self.marks, label, self.me.axis(self.window), self.frame)

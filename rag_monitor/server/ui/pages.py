@@ -11,6 +11,8 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
 from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
+from rag_monitor.domain.decision import SamplingDecision
+from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import KeyScope, TraceQuery
 from rag_monitor.domain.trace import TraceStatus
@@ -118,8 +120,15 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
                 me.translate("Where the time went"),
             ),
             "thanks": "thanks" in me.request.query_params,
+            "queue": "queue" in me.request.query_params,
+            "used": _used(stored.decisions),
         },
     )
+
+
+def _used(decisions: Sequence[SamplingDecision]) -> dict[str, JudgeUsage]:
+    """What judging the trace used, by the judge's configured name."""
+    return {one.judge: one.usage for one in decisions if one.usage is not None}
 
 
 def _by_judge(scores: Sequence[Score]) -> dict[str, list[Score]]:

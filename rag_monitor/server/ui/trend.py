@@ -158,8 +158,11 @@ class _Drawing:
 
     def _band(self, run: Sequence[int]) -> Markup:
         known = [n for n in run if self.points[n].lower is not None]
-        if len(known) < 2:
+        if not known:
             return Markup("")
+        if len(known) == 1:
+            at, point = self.middle(known[0]), self.points[known[0]]
+            return _WHISKER.format(at, self.y(point.lower or 0.0), self.y(point.upper or 0.0))
         there = [self._at(n, self.points[n].upper) for n in known]
         back = [self._at(n, self.points[n].lower) for n in reversed(known)]
         return Markup('<polygon class="band" points="{}"/>').format(" ".join(there + back))
@@ -183,6 +186,9 @@ class _Drawing:
 _LEVEL: Final = Markup(
     '<line class="level" x1="{0:.0f}" x2="{1:.0f}" y1="{2:.1f}" y2="{2:.1f}"/>'
     '<text x="{3:.0f}" y="{2:.1f}" dy="3">{4:.2f}</text>'
+)
+_WHISKER: Final = Markup(
+    '<line class="whisker" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}"/>'
 )
 _TICK: Final = Markup('<text x="{:.0f}" y="{:.0f}" text-anchor="{}">{}</text>')
 _RELEASE: Final = Markup(

@@ -28,7 +28,7 @@ from rag_monitor.server.ui.chinese import CHINESE
 
 LANGUAGE_COOKIE: Final = "rag_monitor_language"
 LANGUAGES: Final = ("en", "zh")
-WINDOWS: Final = ("1h", "6h", "24h", "7d", "30d")
+WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
 OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
 
 
@@ -62,7 +62,6 @@ def environment() -> Environment:
         SEVERITIES=catalog.SEVERITIES,
         SCOPES=catalog.SCOPES,
         AGREEMENT=catalog.AGREEMENT,
-        duration=charts.duration,
         WINDOWS=WINDOWS,
         version=__version__,
     )
@@ -133,6 +132,11 @@ class Visitor:
             lambda found: self.translate(catalog.metric_label(found[0])), text
         )
         return _SPACE_IN_CHINESE.sub("", spoken) if self.language == "zh" else spoken
+
+    def duration(self, seconds: float) -> str:
+        """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""
+        number, unit = charts.duration(seconds)
+        return self.translate(unit, n=f"{number:g}")
 
     def reason(self, word: str) -> str:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""

@@ -42,7 +42,7 @@ def test_a_drop_beyond_chance_and_large_enough_fires_with_all_its_numbers() -> N
     assert (found.judged, found.baseline_judged) == (212, 340)
     for part in ("0.93", "0.71", "−0.22", "212 judged", "340 in the baseline", "99.9% interval"):
         assert part in found.summary
-    for part in ("从 0.93 降到 0.71", "评判 212 条", "基线 340 条", "上一窗口"):
+    for part in ("从 0.93 降到 0.71", "评审 212 条", "基线 340 条", "上一窗口"):
         assert part in found.summary_zh
     assert found.worst_traces == ("a" * 32, "b" * 32)
 

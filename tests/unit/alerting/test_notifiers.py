@@ -330,7 +330,7 @@ def test_messages_speak_both_languages(language: Any, words: tuple[str, ...]) ->
 
 @pytest.mark.parametrize(
     ("language", "title"),
-    [("en", "5 alerts: FIRING 3, RESOLVED 2"), ("zh", "5 条告警:触发 3、已恢复 2")],
+    [("en", "5 alerts: FIRING 3, RESOLVED 2"), ("zh", "5 条告警：触发 3、已恢复 2")],
 )
 def test_a_group_says_how_many(language: Any, title: str) -> None:
     batch = [notification(event=event) for event in ["firing"] * 3 + ["resolved"] * 2]

@@ -232,6 +232,28 @@ def test_rules_that_cannot_work_are_named(
     assert "mine: a drop needs a metric" in capsys.readouterr().out
 
 
+def test_summaries_are_told_in_chinese(
+    monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rules = tmp_path / "rules.json"
+    rules.write_text('{"rules": [{"name": "mine", "kind": "drop"}]}', encoding="utf-8")
+    traffic = tmp_path / "traffic.jsonl"
+    traffic.write_text('{"question": "q"}\n', encoding="utf-8")
+    history = {"apps": {"desk": {"fired": 2, "looks": 288, "untold": 5}}}
+    monitor.answers["POST", "/api/v1/rules/check"] = (200, {"history": history})
+    monitor.answers["POST", "/api/v1/traces"] = (200, {"accepted": 1})
+
+    zh = ("--language", "zh", "--url", monitor.url)
+    assert run("rules", "check", str(rules), *zh) == 0
+    assert run("import", str(traffic), *zh) == 0
+
+    told = capsys.readouterr().out
+    assert "mine，desk：共检查 288 次，会触发 2 次（5 次无法判断）" in told
+    assert "1 条规则中 1 条可用" in told
+    assert "已接收        1" in told
+    assert "未识别的字段  无" in told
+
+
 def test_a_file_that_holds_no_rules_is_a_usage_error(
     monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -16,6 +16,7 @@ from rag_monitor.config import FOREIGN_VARIABLES, load_settings
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.server.run import server_options
+from tests.unit.deploy.compose_project import ComposeError, project
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
 FILES = ("compose.yaml", "compose.gpu.yaml")
@@ -157,6 +158,51 @@ def test_promtool_accepts_the_configuration() -> None:
     command = ["promtool", "check", "config", "--syntax-only", "prometheus.yml"]
     done = subprocess.run(command, cwd=DEPLOY / "compose", capture_output=True, text=True)
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("files", [FILES[:1], FILES], ids=["plain", "gpu"])
+def test_the_files_are_one_valid_project_without_an_engine(files: tuple[str, ...]) -> None:
+    found = project([DEPLOY / file for file in files], VALUES)["services"]
+
+    assert {"postgres", "migrate", "ingest", "api", "worker"} <= set(found)
+    if len(files) > 1:
+        worker = found["worker-packed"]
+        assert worker["environment"]["RAG_MONITOR_JUDGE"] == "packed"
+        assert worker["read_only"] is True
+        mounts = [volume.split(":")[1] for volume in worker["volumes"]]
+        assert sorted(mounts) == ["/etc/rag-monitor/rag_monitor.toml", "/models/judge"]
+
+
+@pytest.mark.parametrize("missing", sorted(set(VALUES)))
+def test_a_value_that_must_be_set_is_asked_for(missing: str) -> None:
+    values = {name: value for name, value in VALUES.items() if name != missing}
+    with pytest.raises(ComposeError, match=f"{missing}.* is missing: set {missing}"):
+        project([DEPLOY / file for file in FILES], values)
+
+
+@pytest.mark.parametrize(
+    ("broken", "says"),
+    [
+        ("image: a:1\n    dpends_on: [x]", "dpends_on"),
+        ("image: a:1\n    ports: {a: 1}", "ports"),
+        ("image: a:1\n    restart: 7", "restart"),
+        ("image: a:1\n    depends_on: [x]", "waits for x"),
+        ("image: a:1\n    volumes: [data:/data]", "volume data is not declared"),
+        ("image: a:1\n    secrets: [key]", "secrets"),
+        ("image: a:${TAG:?set TAG}", "TAG is missing"),
+        ("image: a:1\n    command: [sh, -c, 'echo $(date)']", "invalid interpolation"),
+        (
+            "image: a:1\n    ports: ['127.0.0.1:80:80']\n  b:\n    image: b:1\n"
+            "    ports: ['127.0.0.1:80:81']",
+            "both listen",
+        ),
+    ],
+)
+def test_what_compose_would_refuse_is_refused(tmp_path: Path, broken: str, says: str) -> None:
+    file = tmp_path / "compose.yaml"
+    file.write_text(f"services:\n  a:\n    {broken}\n")
+    with pytest.raises(ComposeError, match=says):
+        project([file], {})
 
 
 def _has_compose() -> bool:

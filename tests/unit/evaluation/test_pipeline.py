@@ -132,6 +132,30 @@ async def test_the_sampled_judge_sees_what_is_drawn_and_knows_the_cheap_scores()
     assert draws.cheap[0]["faithfulness"] == 0.4
 
 
+async def test_what_a_judge_used_goes_with_the_draw_it_was_for() -> None:
+    cheap = ScriptedJudge(dict.fromkeys(Aspect, 0.4), name="cheap")
+    dear = ScriptedJudge(dict.fromkeys(Aspect, 0.9), name="dear")
+    free = ScriptedJudge(
+        lambda request: Judgement(
+            identity=free.identity, missing=dict.fromkeys(request.aspects, "none")
+        ),
+        name="free",
+    )
+    item = WorkItem(trace=make_trace())
+
+    (both,) = await _pipeline(cheap, sampled=dear).evaluate([item])
+    (alone,) = await _pipeline(free).evaluate([item])
+    (failed,) = await _pipeline(
+        free, sampled=ScriptedJudge(lambda _: JudgeOutputInvalid())
+    ).evaluate([item])
+
+    assert {d.judge: d.usage and d.usage.input_tokens for d in both.decisions} == {
+        "cheap": 100,
+        "dear": 100,
+    }
+    assert [d.usage for d in (*alone.decisions, *failed.decisions)] == [None] * 3
+
+
 async def test_people_are_asked_only_about_what_the_last_judge_has_scored() -> None:
     draws = Draws(lambda trace: trace.question == "yes", ask=lambda _: True)
     items = [WorkItem(trace=make_trace(q, id=q)) for q in ("yes", "no")]

@@ -134,7 +134,7 @@ def test_the_chinese_page_speaks_chinese(report: Report) -> None:
     page = render_html(report, "zh")
 
     assert '<html lang="zh-CN">' in page
-    for word in ("评测报告", "忠实度", "混淆矩阵", "最差的行", "未达标", "评判器可信吗"):
+    for word in ("评测报告", "忠实度", "混淆矩阵", "最差的行", "未达标", "评审模型可信吗"):
         assert word in page
     assert "Worst rows" not in page
 

@@ -15,6 +15,7 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.domain.labelling import LabelReason, LabelTask
 from rag_monitor.domain.stored import (
     ApiKey,
     AppSummary,
@@ -214,6 +215,29 @@ class FakeFeedback:
         ]
 
 
+class FakeLabelQueue:
+    def __init__(self, stored: list[StoredTrace]) -> None:
+        self.tasks = [
+            LabelTask(trace=_summary(s), reason=reason, low=low, high=high)
+            for s, (reason, low, high) in zip(
+                stored,
+                [
+                    (LabelReason.DRAWN, None, None),
+                    (LabelReason.DISAGREE, 0.2, 0.9),
+                    (LabelReason.UNSURE, 0.48, 0.48),
+                ],
+                strict=False,
+            )
+        ]
+        self.asked: list[tuple[str, datetime, int, str | None]] = []
+
+    def waiting(
+        self, project: str, since: datetime, limit: int = 50, app: str | None = None
+    ) -> list[LabelTask]:
+        self.asked.append((project, since, limit, app))
+        return [task for task in self.tasks if app in {None, task.trace.app}][:limit]
+
+
 class FakeRules:
     def __init__(self) -> None:
         self.rules: dict[str, AlertRule] = {}
@@ -399,6 +423,7 @@ def make_services(
         receiver=FakeReceiver(),
         traces=FakeTraces(stored),
         feedback=FakeFeedback(empty),
+        label_queue=FakeLabelQueue([] if empty else stored),
         rules=rules,
         alerts=FakeAlerts([] if empty else story_alerts(clock.now(), worst)),
         silences=FakeSilences(),

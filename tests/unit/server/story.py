@@ -9,7 +9,7 @@ from rag_monitor.domain.alert import Alert, AlertState, Finding, Severity
 from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.hit import Hit, HitKind
-from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Verdict
+from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import StoredTrace
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace
@@ -78,7 +78,11 @@ def make_stored(
         feedback=feedback,
         decisions=(
             SamplingDecision(
-                judge="embedded", included=True, probability=1.0, reason=SamplingReason.ALWAYS
+                judge="embedded",
+                included=True,
+                probability=1.0,
+                reason=SamplingReason.ALWAYS,
+                usage=JudgeUsage(calls=2, input_tokens=1240, output_tokens=86, cost=0.00213),
             ),
         ),
     )

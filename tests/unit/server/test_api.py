@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import timedelta
 
 import httpx
 import pytest
@@ -243,6 +244,23 @@ async def test_a_body_that_is_not_json_is_a_bad_request(
     )
 
     assert answer.status_code == 400
+
+
+async def test_traces_that_wait_for_a_mark_say_why(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    answer = await client.get("/api/v1/labels/waiting?window=24h&limit=2")
+
+    items = answer.json()["items"]
+    assert [(item["reason"], item["low"], item["high"]) for item in items] == [
+        ("drawn", None, None),
+        ("judges_disagree", 0.2, 0.9),
+    ]
+    assert items[0]["trace"]["question"]
+    ((project, since, limit, app),) = services.label_queue.asked
+    assert (project, limit, app) == ("default", 2, None)
+    assert since == services.clock.now() - timedelta(hours=24)
+    assert (await client.get("/api/v1/labels/waiting?limit=0")).status_code == 422
 
 
 async def test_a_mark_may_overtake_its_trace(client: httpx.AsyncClient, services: Services) -> None:

@@ -32,7 +32,7 @@ def test_the_confusion_counts_good_against_good() -> None:
     assert (cells.tp, cells.fp, cells.tn, cells.fn) == (2, 1, 1, 1)
     assert found.kappa.value == pytest.approx((0.6 - 0.52) / 0.48)
     assert found.count == 5
-    assert found.bins == ()
+    assert found.reliability is None
 
 
 def test_people_who_are_unsure_confirm_and_refute_nothing() -> None:
@@ -65,11 +65,12 @@ def test_the_diagram_has_one_dot_per_bin_of_equal_size() -> None:
 
     (found,) = agreement_by_judge(rows)["packed/m"]
 
-    assert [one.count for one in found.bins] == [10, 10, 10, 10]
-    assert [one.claimed for one in found.bins] == pytest.approx([0.1125, 0.3625, 0.6125, 0.8625])
-    assert found.bins[0].seen == 0.0
-    assert all(one.lower <= one.seen <= one.upper for one in found.bins)
-    assert found.ece is not None
-    svg = reliability(found.bins, "<x>", "a", "b")
+    assert found.reliability is not None
+    bins = found.reliability.bins
+    assert [one.n for one in bins] == [10, 10, 10, 10]
+    assert [one.stated for one in bins] == pytest.approx([0.1125, 0.3625, 0.6125, 0.8625])
+    assert bins[0].observed == 0.0
+    assert all(one.lower <= one.observed <= one.upper for one in bins)
+    svg = reliability(bins, "<x>", "a", "b")
     assert svg.count("<circle") == 4
     assert 'aria-label="&lt;x&gt;"' in svg

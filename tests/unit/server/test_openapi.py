@@ -14,6 +14,7 @@ OPERATIONS = {
     ("get", "/api/v1/traces"),
     ("get", "/api/v1/traces/{trace_id}"),
     ("post", "/api/v1/feedback"),
+    ("get", "/api/v1/labels/waiting"),
     ("delete", "/api/v1/users/{user_id}"),
     ("get", "/api/v1/summary"),
     ("get", "/api/v1/series"),

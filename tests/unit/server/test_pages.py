@@ -17,6 +17,7 @@ from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.context import Services
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.chinese import CHINESE
+from rag_monitor.server.ui.label_page import REASONS
 from rag_monitor.server.ui.saved_views import SHIPPED
 from rag_monitor.testing import make_trace
 from tests.unit.server.conftest import open_client
@@ -128,6 +129,38 @@ async def test_a_mark_from_the_page_is_stored(
     assert answer.status_code == 303
     assert answer.headers["location"].startswith(f"/traces/{trace_id}")
     assert services.feedback.marks[0].value == 0.0
+
+
+async def test_marks_in_a_row_go_from_one_waiting_trace_to_the_next(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    listed = await browser.get("/labels")
+    first = services.label_queue.tasks[0].trace.trace_id
+    opened = await browser.get(f"/traces/{first}?queue=1")
+    form = {"token": token_of(opened.text), "trace_id": first, "value": "good", "queue": "1"}
+    del services.label_queue.tasks[0]
+    following = services.label_queue.tasks[0].trace.trace_id
+
+    answer = await browser.post("/ui/feedback", data=form)
+    services.label_queue.tasks.clear()
+    last = await browser.post("/ui/feedback", data=form)
+
+    for reason in ("drawn for people", "judges disagree", "judge unsure"):
+        assert f">{reason}</span>" in listed.text
+    assert f"/traces/{first}?queue=1" in listed.text
+    assert "0.20–0.90" in listed.text
+    assert 'name="queue" value="1"' in opened.text
+    assert answer.headers["location"] == f"/traces/{following}?queue=1&thanks=1"
+    assert last.headers["location"] == "/labels?thanks=1"
+
+
+async def test_what_judging_cost_stands_beside_the_judge(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    text = (await browser.get(f"/traces/{trace_id_of(services)}")).text
+
+    assert "1,240 → 86 tokens" in text
+    assert "0.00213" in text
 
 
 @pytest.mark.parametrize(
@@ -287,12 +320,28 @@ def test_everything_on_the_pages_is_translated() -> None:
         if word.isupper() and isinstance(names, dict) and word not in {"METRICS", "BAD_BELOW"}:
             texts |= set(names.values())
     texts |= {view.name for view in SHIPPED}
+    texts |= {text for pair in REASONS.values() for text in pair}
 
     assert texts - set(CHINESE) == set()
     assert all(
         set(re.findall(r"{\w+}", text)) == set(re.findall(r"{\w+}", chinese))
         for text, chinese in CHINESE.items()
     )
+
+
+async def test_the_interface_is_described_in_chinese_too(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+    told = [
+        text
+        for item in document["paths"].values()
+        for operation in item.values()
+        for text in (
+            operation["description"],
+            *(p.get("description", "") for p in operation.get("parameters", ())),
+        )
+    ]
+
+    assert {line for text in told for line in text.split("\n") if line} - set(CHINESE) == set()
 
 
 async def test_an_answer_that_is_not_there_is_said_to_be_not_there(services: Services) -> None:

@@ -1,0 +1,75 @@
+"""What commands say to people, in English and Chinese. JSON output keeps its English names."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import Annotated, Any, Final
+
+import typer
+
+
+class Language(StrEnum):
+    """What a summary is written in."""
+
+    EN = "en"
+    ZH = "zh"
+
+
+LanguageOption = Annotated[
+    Language,
+    typer.Option("--language", envvar="RAG_MONITOR_LANGUAGE", help="Language of the summary."),
+]
+
+_FIELDS: Final = {
+    "rows": "行数",
+    "accepted": "已接收",
+    "rejected": "被拒绝",
+    "retries": "重试次数",
+    "seconds": "用时（秒）",
+    "unknown_fields": "未识别的字段",
+    "problems": "问题",
+    "traces": "请求数",
+    "queued": "已排队",
+    "judge": "评审模型",
+    "tokens": "预计 token",
+    "cost": "预计费用",
+    "gpu_seconds": "预计 GPU 秒",
+    "measured_on": "依据的请求数",
+    "fits_budget": "预算是否足够",
+}
+_SENTENCES: Final = {
+    "{good} of {all} rules are in order": "{all} 条规则中 {good} 条可用",
+    "{name}: no application has sent traces yet": "{name}：还没有应用发送请求",
+    "{name}, {app}: would have fired {fired} times in {looks} looks ({untold} could not tell)": (
+        "{name}，{app}：共检查 {looks} 次，会触发 {fired} 次（{untold} 次无法判断）"
+    ),
+    "{name}: {reason}": "{name}：{reason}",
+    "this judge's cost was never measured here; try --limit 20 first": (
+        "还没有测得该评审模型的费用；请先用 --limit 20 试一次"
+    ),
+    "Judge these traces again?": "重新评审这些请求？",
+    "none": "无",
+    "yes": "是",
+    "no": "否",
+}
+
+
+def said(text: str, language: Language, **values: object) -> str:
+    """A sentence in the language, its `{names}` filled in."""
+    found = _SENTENCES[text] if language is Language.ZH else text
+    return found.format(**values)
+
+
+def fields_in(fields: dict[str, Any], language: Language) -> dict[str, Any]:
+    """A result with its names and plain values in the language."""
+    if language is Language.EN:
+        return fields
+    return {_FIELDS.get(name, name): _value(value) for name, value in fields.items()}
+
+
+def _value(value: Any) -> Any:
+    if isinstance(value, bool):
+        return _SENTENCES["yes" if value else "no"]
+    if value is None or value == []:
+        return _SENTENCES["none"]
+    return "、".join(map(str, value)) if isinstance(value, list) else value

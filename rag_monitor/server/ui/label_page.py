@@ -1,0 +1,47 @@
+"""The traces that wait for a person's mark."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Final
+
+from fastapi import APIRouter
+from starlette.responses import HTMLResponse
+
+from rag_monitor.domain.labelling import LabelTask
+from rag_monitor.server.ui.view import Viewer, Visitor, page
+
+router = APIRouter(include_in_schema=False)
+
+SHOWN: Final = 50
+WITHIN: Final = timedelta(days=7)
+REASONS: Final = {
+    "drawn": ("drawn for people", "Drawn by chance: only such marks may correct the estimates."),
+    "judges_disagree": ("judges disagree", "One judge flags this answer, another does not."),
+    "unsure": ("judge unsure", "The judge's probability is near one half."),
+}
+"""Badge and explanation of a `LabelReason`, in English; both are translated."""
+
+
+@router.get("/labels")
+def labels(me: Viewer) -> HTMLResponse:
+    """Traces that wait for a mark, the most telling first."""
+    app = me.request.query_params.get("app", "").strip()[:200]
+    return page(
+        me,
+        "labels.html",
+        {
+            "tasks": waiting(me, SHOWN, app or None),
+            "apps": me.services.traces.apps(me.principal.project),
+            "app": app,
+            "reasons": REASONS,
+            "days": WITHIN.days,
+            "thanks": "thanks" in me.request.query_params,
+        },
+    )
+
+
+def waiting(me: Visitor, limit: int, app: str | None = None) -> list[LabelTask]:
+    """What waits for a mark, of the last days."""
+    since = me.services.clock.now() - WITHIN
+    return list(me.services.label_queue.waiting(me.principal.project, since, limit, app))

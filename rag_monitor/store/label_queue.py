@@ -1,0 +1,152 @@
+"""Which traces a person should look at next. Reads the newest judged ones, however many there are.
+
+First those that were drawn for people: the draw is by chance, so that their marks may correct the
+estimates. Then those that tell a judge's calibration most: where judges contradict one another, and
+where the judge itself was unsure.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from sqlalchemy import ColumnElement, Connection, and_, exists, literal_column, select
+
+from rag_monitor.domain.decision import PEOPLE
+from rag_monitor.domain.labelling import LabelReason, LabelTask
+from rag_monitor.domain.stored import TraceSummary
+from rag_monitor.store import listing
+from rag_monitor.store.engine import Database
+from rag_monitor.store.tables import decisions, feedback, scores, traces
+
+LOOKED_AT: Final = 4000
+"""Newest scores among which the telling ones are found."""
+UNSURE: Final = (0.25, 0.75)
+"""A judge's probability between these is no clear word."""
+_METRIC: Final = "answer_supported"
+
+
+@dataclass(slots=True)
+class _Said:
+    """What judges said of one trace."""
+
+    trace_id: str
+    day: Any
+    values: list[float]
+    flags: set[bool]
+
+    @property
+    def reason(self) -> LabelReason | None:
+        if len(self.flags) > 1:
+            return LabelReason.DISAGREE
+        if any(UNSURE[0] < value < UNSURE[1] for value in self.values):
+            return LabelReason.UNSURE
+        return None
+
+    @property
+    def place(self) -> tuple[bool, float]:
+        """Contradictions before doubts, the greatest of either first."""
+        if self.reason is LabelReason.DISAGREE:
+            return False, min(self.values) - max(self.values)
+        return True, min(abs(value - 0.5) for value in self.values)
+
+
+class LabelQueue:
+    """Traces nobody has marked, the most telling first."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def waiting(
+        self, project: str, since: datetime, limit: int = 50, app: str | None = None
+    ) -> list[LabelTask]:
+        """Traces that wait for a mark.
+
+        Args:
+            project: Tenant.
+            since: Only traces that were drawn, or that happened, from then on.
+            limit: At most this many.
+            app: Of this app only; None: of all.
+        """
+        with self._database.read() as connection:
+            drawn = _drawn(connection, project, since, limit, app)
+            said = _said(connection, project, since, app)
+            known = {row.trace_id for row in drawn}
+            telling = sorted(
+                (one for one in said.values() if one.reason and one.trace_id not in known),
+                key=lambda one: one.place,
+            )[: limit - len(drawn)]
+            rows = [*drawn, *listing.rows_of(connection, project, telling)]
+            found = listing.summaries(connection, project, rows)
+        return [_task(summary, said.get(summary.trace_id), known) for summary in found]
+
+
+def _task(summary: TraceSummary, said: _Said | None, drawn: set[str]) -> LabelTask:
+    reason = said.reason if said and summary.trace_id not in drawn else None
+    return LabelTask(
+        trace=summary,
+        reason=reason or LabelReason.DRAWN,
+        low=min(said.values) if said else None,
+        high=max(said.values) if said else None,
+    )
+
+
+def _drawn(
+    connection: Connection, project: str, since: datetime, limit: int, app: str | None
+) -> Sequence[Any]:
+    """The newest draws for people that nobody has answered."""
+    same = [decisions.c[name] == traces.c[name] for name in ("project", "trace_id", "day")]
+    statement = (
+        select(*(traces.c[name] for name in listing.COLUMNS))
+        .select_from(decisions.join(traces, and_(*same)))
+        .where(
+            decisions.c.project == project,
+            # In the words of the partial index, without which SQLite does not see that it fits.
+            decisions.c.judge == literal_column(f"'{PEOPLE}'"),
+            decisions.c.decided_at >= since,
+            decisions.c.included.is_(True),
+            _unmarked(decisions.c),
+        )
+        .order_by(decisions.c.decided_at.desc(), decisions.c.trace_id)
+        .limit(limit)
+    )
+    if app is not None:
+        statement = statement.where(traces.c.app == app)
+    return connection.execute(statement).all()
+
+
+def _said(
+    connection: Connection, project: str, since: datetime, app: str | None
+) -> dict[str, _Said]:
+    """The newest scores of traces that nobody has marked, by trace."""
+    columns = [scores.c[name] for name in ("trace_id", "day", "value", "flagged")]
+    statement = (
+        select(*columns)
+        .where(
+            scores.c.project == project,
+            scores.c.metric == _METRIC,
+            scores.c.started_at >= since,
+            scores.c.superseded.is_(False),
+            scores.c.value.is_not(None),
+            _unmarked(scores.c),
+        )
+        .order_by(scores.c.started_at.desc())
+        .limit(LOOKED_AT)
+    )
+    if app is not None:
+        statement = statement.where(scores.c.app == app)
+    found: dict[str, _Said] = {}
+    for row in connection.execute(statement):
+        one = found.setdefault(row.trace_id, _Said(row.trace_id, row.day, [], set()))
+        one.values.append(row.value)
+        if row.flagged is not None:
+            one.flags.add(row.flagged)
+    return found
+
+
+def _unmarked(table: Any) -> ColumnElement[bool]:
+    return ~exists().where(
+        feedback.c.project == table.project, feedback.c.trace_id == table.trace_id
+    )
