@@ -45,7 +45,8 @@ def threshold(sight: Sight) -> Finding:
         ),
         summary_zh=(
             f"{sight.subject_zh} 的 {rule.metric} 为 {wording.share(estimate.value)}，"
-            f"{relation_zh} {wording.share(limit)}（{level} 区间 {bounds_zh}；{wording.span_zh(rule.window_s)}内 "
+            f"{relation_zh} {wording.share(limit)}（{level} 区间 {bounds_zh}；"
+            f"{wording.span_zh(rule.window_s)}内 "
             f"{estimate.traces} 条请求中评审了 {estimate.judged} 条）"
         ),
         worst_traces=sight.worst_traces() if active else (),
