@@ -1,10 +1,11 @@
 """Simulates what the statistics promise: coverage, label savings, false alarms, delays.
 
-    python benchmarks/statistics.py [--quick] [--seed N] [--only PART …]
+    python benchmarks/statistics.py [--quick] [--seed N] [--only PART …] [--glide-python PYTHON]
 
 Prints one JSON object and exits 1 when a bar does not hold. The rivals (normal and plain Wilson
 intervals, an unweighted detector, a rolling z-test, raw burn rates, one threshold per stream) run
-beside ours. Seeds are fixed.
+beside ours, glide-py's PPI++ where it has an environment (`pip install glide-py`, Python 3.12).
+Seeds are fixed.
 
 The full version holds the bars as they are written (a mean run may fall short of A by its one-sided
 95% error, as the bar says). `--quick` is a smoke test for CI: few runs, smaller A and a Monte Carlo
@@ -21,16 +22,17 @@ from pathlib import Path
 sys.path[0] = str(Path(__file__).resolve().parents[1])
 
 import argparse
-import importlib.util
 import json
 import math
 import random
+import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import accumulate
 from statistics import NormalDist, fmean, median, pvariance
 
+from benchmarks.populations import AUC, CELLS, QUICK_CELLS, SIZE, population, stream
 from rag_monitor.statistics.burn import TIERS, burn_gate
 from rag_monitor.statistics.design import sampling_probabilities
 from rag_monitor.statistics.detectors import Detector
@@ -51,6 +53,8 @@ class Size:
     """How much is simulated."""
 
     quick: bool
+    glide_python: str | None = None
+    """The Python of an environment with glide-py."""
 
     def of(self, full: int, quick: int) -> int:
         """The number of runs of this version."""
@@ -70,35 +74,16 @@ def row(bar: str, observed: float, limit: float, *, at_least: bool, noise: float
     }
 
 
-def population(rng: random.Random, n: int, bad: float, auc: float) -> tuple[list[int], list[float]]:
-    """Labels (1 = bad) and calibrated binormal scores."""
-    shift = math.sqrt(2.0) * NormalDist().inv_cdf(auc)
-    odds = math.log(bad / (1.0 - bad))
-    labels, scores = [], []
-    for _ in range(n):
-        label = int(rng.random() < bad)
-        x = rng.gauss(shift * label, 1.0)
-        labels.append(label)
-        scores.append(1.0 / (1.0 + math.exp(-(odds + shift * x - shift * shift / 2.0))))
-    return labels, scores
-
-
-COVERAGE = (
-    *((0.02, 50), (0.02, 100), (0.02, 200), (0.05, 50), (0.05, 100), (0.05, 200)),
-    *((0.15, 50), (0.15, 100), (0.4, 50), (0.4, 200)),
-)
-
-
 def coverage(size: Size, seed: int) -> Iterator[Row]:
     """Effective-count Wilson covers; normal intervals (rivals) do not. PPI++ is never wider."""
     runs = size.of(2000, 150)
-    cells = COVERAGE if not size.quick else ((0.05, 100), (0.15, 100))
-    for bad, labels in cells:
-        rng = random.Random(f"{seed}-coverage-{bad}-{labels}")
+    glide = _glide(size, runs, seed)
+    for bad, labels in CELLS if not size.quick else QUICK_CELLS:
+        rng = stream(seed, bad, labels)
         hits = dict.fromkeys(("ppi", "designed", "wilson", "ppi_normal"), 0)
         widths = {"ppi": 0.0, "wilson": 0.0}
         for _ in range(runs):
-            y, f = population(rng, 4000, bad, 0.85)
+            y, f = population(rng, SIZE, bad, AUC)
             found = _intervals(rng, y, f, labels)
             for name, interval in found.items():
                 hits[name] += bad in interval
@@ -106,12 +91,29 @@ def coverage(size: Size, seed: int) -> Iterator[Row]:
                 widths[name] += found[name].width
         noise = 1.645 * math.sqrt(0.93 * 0.07 / runs) if size.quick else 0.0
         name = f"bad {bad:.0%}, {labels} labels"
-        rivals = {rival: round(hits[rival] / runs, 4) for rival in ("wilson", "ppi_normal")}
+        rivals: Row = {rival: round(hits[rival] / runs, 4) for rival in ("wilson", "ppi_normal")}
+        if glide is not None:
+            rivals["glide-py PPI++"] = glide[f"{bad}/{labels}"]
         for ours in ("ppi", "designed"):
             bar = f"coverage of 95% effective Wilson, {ours}, {name}"
             yield row(bar, hits[ours] / runs, 0.93, at_least=True, noise=noise) | {"rivals": rivals}
         ratio = widths["ppi"] / widths["wilson"]
-        yield row(f"width against plain Wilson, {name}", ratio, 1.02, at_least=False)
+        yield row(f"width against plain Wilson, {name}", ratio, 1.02, at_least=False) | {
+            "width": round(widths["ppi"] / runs, 4)
+        }
+
+
+def _glide(size: Size, runs: int, seed: int) -> Row | None:
+    """What glide-py makes of the same draws; None without an environment of its own."""
+    if size.glide_python is None:
+        return None
+    script = Path(__file__).with_name("glide_rival.py")
+    command = [size.glide_python, str(script), str(runs), str(seed)]
+    done = subprocess.run(
+        [*command, "--quick"] if size.quick else command, check=True, capture_output=True
+    )
+    found: Row = json.loads(done.stdout)
+    return found
 
 
 def _intervals(
@@ -472,18 +474,19 @@ def main() -> int:
     parser.add_argument("--quick", action="store_true", help="a small version for CI")
     parser.add_argument("--seed", type=int, default=20261121)
     parser.add_argument("--only", nargs="*", choices=sorted(PARTS), default=sorted(PARTS))
+    parser.add_argument("--glide-python", help="of an environment with glide-py (Python 3.12)")
     given = parser.parse_args()
     started = time.perf_counter()
     found: dict[str, list[Row]] = {}
     for name in given.only:
         print(f"{name} …", file=sys.stderr)
-        found[name] = list(PARTS[name](Size(given.quick), given.seed))
+        found[name] = list(PARTS[name](Size(given.quick, given.glide_python), given.seed))
     holds = all(r.get("holds", True) for rows in found.values() for r in rows)
     report = {
         "quick": given.quick,
         "seed": given.seed,
         "holds": holds,
-        "glide_py": "installed" if importlib.util.find_spec("glide") else "not installed",
+        "glide_py": "beside ours" if given.glide_python else "not asked for (--glide-python)",
         "parts": found,
         "seconds": round(time.perf_counter() - started, 1),
     }
