@@ -222,16 +222,20 @@ class Pipeline:
         each = (time.perf_counter() - began) / len(items)
         for _ in items:
             telemetry.JUDGE_SECONDS.labels(judge=judge.identity.name).observe(each)
-        if self._own is not None:
-            failures = [result for result in results if isinstance(result, Exception)]
-            figures = {
-                "judge": judge.identity.name,
-                "traces": len(items),
-                "failed": len(failures),
-            }
-            error = failures[0] if len(failures) == len(items) else None
-            self._own.note(JUDGE, noted, figures, error)
+        self._note(noted, judge.identity.name, results)
         return results
+
+    def _note(self, began: int, judge: str, results: Sequence[Judgement | Exception]) -> None:
+        if self._own is None:
+            return
+        failures = [result for result in results if isinstance(result, Exception)]
+        every = failures[0] if len(failures) == len(results) else None
+        figures: dict[str, str | int | float] = {
+            "judge": judge,
+            "traces": len(results),
+            "failed": len(failures),
+        }
+        self._own.note(JUDGE, began, figures, every)
 
     def _score(self, judge: Judge, item: WorkItem, result: Judgement | Exception) -> Outcome:
         now = self._clock.now()

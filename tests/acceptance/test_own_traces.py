@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from rag_monitor import semconv
 from rag_monitor.own_traces import INGEST, JUDGE, RULES
 from tests.acceptance.running import Monitor, eventually, http
 from tests.security.databases import new_database
@@ -33,15 +34,16 @@ def otlp(number: int) -> dict[str, Any]:
         "input.value": f"How long is warranty {number}?",
         "output.value": "It lasts 24 months.",
     }
+    given: list[dict[str, Any]] = [
+        {"key": key, "value": {"stringValue": value}} for key, value in attributes.items()
+    ]
     span = {
         "traceId": f"{number + 1:032x}",
         "spanId": f"{number + 1:016x}",
         "name": "answer",
         "startTimeUnixNano": "1790000000000000000",
         "endTimeUnixNano": "1790000001000000000",
-        "attributes": [
-            {"key": key, "value": {"stringValue": value}} for key, value in attributes.items()
-        ],
+        "attributes": [*given, {"key": semconv.COMPLETE, "value": {"boolValue": True}}],
     }
     return {"resourceSpans": [{"resource": {}, "scopeSpans": [{"spans": [span]}]}]}
 
