@@ -95,9 +95,9 @@ MAKERS: dict[str, tuple[Maker, str]] = {
 }
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def on_ray() -> Iterator[Judge]:
-    """Made once: actors take seconds to begin."""
+    """Made once: actors take seconds to begin. Gone before other tests kill nodes."""
     if not HAS_RAY:
         pytest.skip(WHY_NOT)
     from rag_monitor.judges.configured import make_judge
