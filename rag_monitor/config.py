@@ -24,6 +24,7 @@ from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.plan import EvaluationOptions
 from rag_monitor.exposition.export_options import ExportOptions
+from rag_monitor.exposition.own_spans import OwnTracesOptions
 from rag_monitor.ingest.limits import IngestOptions
 from rag_monitor.sampling.policy import SamplingOptions
 from rag_monitor.store.options import StoreOptions
@@ -162,6 +163,7 @@ class Settings:
     worker: WorkerOptions = field(default_factory=WorkerOptions)
     alerts: AlertOptions = field(default_factory=AlertOptions)
     export: ExportOptions = field(default_factory=ExportOptions)
+    own_traces: OwnTracesOptions = field(default_factory=OwnTracesOptions)
     retention: RetentionPolicy = field(default_factory=RetentionPolicy)
     judges: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     """Per judge name, the options of that judge: `[judges.openai_compatible]`."""
@@ -275,7 +277,7 @@ def _value(name: str, hint: Any, value: Any) -> Any:
         problem = error.errors(include_url=False, include_input=False)[0]["msg"]
         shown = (
             "(hidden)"
-            if "key" in name or "secret" in name or "notifiers" in name or name == "export.headers"
+            if "key" in name or "secret" in name or "notifiers" in name or name.endswith(".headers")
             else repr(value)
         )
         raise ConfigurationError(f"`{name}` = {shown}: {problem[0].lower()}{problem[1:]}") from None

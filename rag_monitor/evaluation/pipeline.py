@@ -12,7 +12,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from rag_monitor import telemetry
+from rag_monitor import semconv, telemetry
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Judgement, JudgeRequest
@@ -23,6 +23,7 @@ from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.rag import failed_scores, score_trace
+from rag_monitor.own_traces import JUDGE, OwnTraces
 from rag_monitor.sampling.sampler import Sampler
 
 _log = logging.getLogger(__name__)
@@ -52,10 +53,20 @@ class Outcome:
 
 
 class Pipeline:
-    """Evaluates traces by a plan. Stateless but for which variant of the cheap judge is on."""
+    """Evaluates traces by a plan. Stateless but for which variant of the cheap judge is on.
 
-    def __init__(self, plan: EvaluationPlan, sampler: Sampler, clock: Clock) -> None:
+    Args:
+        plan: Which judges see which traces.
+        sampler: Draws what the sampled judge sees.
+        clock: Tells when a score was made.
+        own: Takes note of the batches; None: nobody does.
+    """
+
+    def __init__(
+        self, plan: EvaluationPlan, sampler: Sampler, clock: Clock, own: OwnTraces | None = None
+    ) -> None:
         self.plan = plan
+        self._own = own
         self._sampler = sampler
         self._clock = clock
         self._behind = False
@@ -85,13 +96,17 @@ class Pipeline:
         return self.plan.every
 
     async def evaluate(self, items: Sequence[WorkItem]) -> list[Outcome]:
-        """Judge and score `items`; one outcome each, in order."""
-        open_to_all = [item for item in items if item.judge is None]
+        """Judge and score `items`; one outcome each, in order.
+
+        A monitor's own work is never judged, whoever asks for it.
+        """
+        judged = [item for item in items if item.trace.convention != semconv.OWN_SCOPE]
+        open_to_all = [item for item in judged if item.judge is None]
         outcomes = dict(zip(map(id, open_to_all), await self._by_all(open_to_all), strict=True))
-        for name in dict.fromkeys(item.judge for item in items if item.judge is not None):
-            asked = [item for item in items if item.judge == name]
+        for name in dict.fromkeys(item.judge for item in judged if item.judge is not None):
+            asked = [item for item in judged if item.judge == name]
             outcomes |= zip(map(id, asked), await self._by_one(name, asked), strict=True)
-        return [outcomes[id(item)] for item in items]
+        return [outcomes.get(id(item), Outcome()) for item in items]
 
     async def _by_one(self, name: str, items: Sequence[WorkItem]) -> list[Outcome]:
         """The judge a person asked for, and no other."""
@@ -198,6 +213,7 @@ class Pipeline:
             build_request(item.trace, self.plan.aspects) for item in items
         ]
         began = time.perf_counter()
+        noted = self._own.begin() if self._own is not None else 0
         try:
             results = await judge.judge_many(requests)
         except JudgeError as error:
@@ -208,7 +224,20 @@ class Pipeline:
         each = (time.perf_counter() - began) / len(items)
         for _ in items:
             telemetry.JUDGE_SECONDS.labels(judge=judge.identity.name).observe(each)
+        self._note(noted, judge.identity.name, results)
         return results
+
+    def _note(self, began: int, judge: str, results: Sequence[Judgement | Exception]) -> None:
+        if self._own is None:
+            return
+        failures = [result for result in results if isinstance(result, Exception)]
+        every = failures[0] if len(failures) == len(results) else None
+        figures: dict[str, str | int | float] = {
+            "judge": judge,
+            "traces": len(results),
+            "failed": len(failures),
+        }
+        self._own.note(JUDGE, began, figures, every)
 
     def _score(self, judge: Judge, item: WorkItem, result: Judgement | Exception) -> Outcome:
         now = self._clock.now()

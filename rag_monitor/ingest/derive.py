@@ -12,7 +12,7 @@ from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.ingest.assembly import assemble
-from rag_monitor.ingest.conventions import ours
+from rag_monitor.ingest.conventions import ours, own
 from rag_monitor.ingest.finish import finish
 from rag_monitor.ingest.foreign import read_trace
 from rag_monitor.ingest.limits import DeriveOptions
@@ -56,6 +56,9 @@ def derive(
 
 
 def _read(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
+    work = own.find_own(spans)
+    if work is not None:
+        return own.read_own(project, work, received_at)
     root = ours.find_root(spans)
     if root is None:
         return read_trace(project, assemble(spans), received_at)

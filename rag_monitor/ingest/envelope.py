@@ -25,6 +25,7 @@ from rag_monitor.ingest.values import members, whole
 _REMOTE_PARENT: Final = 0x200
 _DROPPED: Final = semconv.DROPPED.encode()
 _SCORES: Final = semconv.EVALUATION_SCOPE.encode()
+_OWN: Final = semconv.OWN_SCOPE.encode()
 _REASON: Final = re.compile(r"queue_full|exit|encode_failed|rejected|too_large|http_[1-5]\d\d")
 _MAX_LOST: Final = 10**9
 _ZERO_TRACE: Final = bytes(16)
@@ -78,6 +79,8 @@ class Decoded:
 
     blobs: list[SpanBlob] = field(default_factory=list)
     spans: int = 0
+    own: int = 0
+    """Spans about a monitor's own work."""
     rejected: int = 0
     reasons: dict[str, int] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
@@ -128,6 +131,8 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
             _check(ScopeMessage, scope.scope, "scope")
             if _SCORES in scope.scope:
                 continue  # our own scores, come back through a collector: no part of the question
+            if _OWN in scope.scope:
+                decoded.own += len(scope.spans)
             for trace_id, part in _of_scope(resource, scope, groups, decoded):
                 groups[trace_id].parts.append(part)
     decoded.blobs = [

@@ -43,6 +43,7 @@ from rag_monitor.ingest.replies import (
 )
 from rag_monitor.ingest.rows import decode_rows
 from rag_monitor.ingest.strict_json import parse
+from rag_monitor.own_traces import INGEST, OwnTraces
 
 _log: Final = logging.getLogger(__name__)
 
@@ -60,6 +61,7 @@ class Receiver:
         options: Limits.
         clock: Tells when a request arrived.
         evaluations: Where evaluation results of other tools go; None: they are only counted.
+        own: Takes note of some requests; None: nobody does.
     """
 
     def __init__(
@@ -68,11 +70,13 @@ class Receiver:
         options: IngestOptions | None = None,
         clock: Clock | None = None,
         evaluations: EvaluationSink | None = None,
+        own: OwnTraces | None = None,
     ) -> None:
         self._sink = sink
         self._options = options or IngestOptions()
         self._clock = clock or SystemClock()
         self._evaluations = evaluations
+        self._own = own
         self._in_flight = 0
         self._workers = asyncio.Semaphore(self._options.decode_workers)
 
@@ -81,6 +85,8 @@ class Receiver:
     ) -> OtlpReply:
         """An OTLP trace request in either encoding. Never raises, whatever was sent."""
         encoding = encoding_of(content_type)
+        began = self._own.begin() if self._own is not None else 0
+        decoded = None
         try:
             with self._admitted(len(body)):
                 decoded = await self._off_loop(
@@ -89,7 +95,9 @@ class Receiver:
                 if decoded.blobs:
                     await self._write(project, decoded.blobs)
         except Exception as error:  # noqa: BLE001 - counted and logged by _refuse; never a 500
+            self._note(began, len(body), decoded, error)
             return self._refuse(error, encoding)
+        self._note(began, len(body), decoded, None)
         word = "json" if encoding == JSON else "protobuf"
         telemetry.INGESTED_SPANS.labels(encoding=word).inc(decoded.spans - decoded.rejected)
         if decoded.rejected:
@@ -201,6 +209,18 @@ class Receiver:
                 f"the content type is not one this endpoint reads; send {PROTOBUF} or {JSON}"
             )
         return inflate(body, content_encoding, self._options.max_bytes)
+
+    def _note(
+        self, began: int, size: int, decoded: Decoded | None, error: Exception | None
+    ) -> None:
+        """Note the request, unless all it holds is such notes, or nobody knows what it holds.
+
+        Either could be what the note of a request before has brought.
+        """
+        if self._own is None or decoded is None or decoded.own >= decoded.spans:
+            return
+        if self._own.draws_ingest():
+            self._own.note(INGEST, began, {"bytes": size, "spans": decoded.spans}, error)
 
     def _refuse(self, error: Exception, encoding: str | None) -> OtlpReply:
         if not isinstance(error, (IngestError, StoreUnavailable)):

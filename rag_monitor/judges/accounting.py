@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Final
 
-from rag_monitor.domain.judgement import JudgeRequest, JudgeUsage
+from rag_monitor.domain.judgement import Judgement, JudgeRequest, JudgeUsage
 from rag_monitor.domain.ports import BudgetLedger
 from rag_monitor.errors import BudgetExhausted
 
@@ -59,3 +59,42 @@ class Account:
         """Replace the reservation by what was used, also after a failure."""
         if self._ledger is not None:
             await asyncio.to_thread(self._ledger.settle, project, self._judge, estimate, actual)
+
+    async def judge_many(
+        self,
+        requests: Sequence[JudgeRequest],
+        ask: Callable[[Sequence[JudgeRequest]], Awaitable[Sequence[Judgement | Exception]]],
+    ) -> list[Judgement | Exception]:
+        """Have `ask` judge what the budget allows, for judges that cost no money.
+
+        Each request is reserved for by itself, and settled by what its judgement says it used.
+        """
+        if self._ledger is None:
+            return list(await ask(requests))
+        estimates = [estimate_usage(request, _free) for request in requests]
+        allowed = [
+            await self._allowed(request, estimate)
+            for request, estimate in zip(requests, estimates, strict=True)
+        ]
+        asked = [request for request, yes in zip(requests, allowed, strict=True) if yes]
+        found = iter(await ask(asked) if asked else ())
+        results = [next(found) if yes else BudgetExhausted() for yes in allowed]
+        for request, estimate, yes, result in zip(
+            requests, estimates, allowed, results, strict=True
+        ):
+            if yes:
+                used = result.usage if isinstance(result, Judgement) else JudgeUsage()
+                await self.settle(request.project, estimate, used)
+        return results
+
+    async def _allowed(self, request: JudgeRequest, estimate: JudgeUsage) -> bool:
+        try:
+            await self.reserve(request.project, estimate)
+        except BudgetExhausted:
+            return False
+        return True
+
+
+def _free(input_tokens: int, output_tokens: int) -> float:
+    del input_tokens, output_tokens
+    return 0.0

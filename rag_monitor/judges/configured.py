@@ -1,20 +1,22 @@
 """Judges as the settings describe them: one table per judge, `[judges.<name>]`.
 
 Three settings belong to no judge in particular. `kind` says which judge a table is for when its
-name does not; `calibration` is a file `rag-monitor calibrate` wrote for exactly this judge; and a
-table of kind `ensemble` lists the names of its `members`.
+name does not; `calibration` is a file `rag-monitor calibrate` wrote for exactly this judge; a table
+of kind `ensemble` lists the names of its `members`, and one of kind `ray` names the `judge` that
+the actors of a Ray cluster run.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.domain.ports import BudgetLedger, ReplyCache
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges import ensemble, registry
+from rag_monitor.judges import ensemble, ray, registry
 from rag_monitor.judges.calibrated import CalibratedJudge, Calibration
 from rag_monitor.judges.calibration import read_calibration
 from rag_monitor.judges.judge import Judge
@@ -50,9 +52,24 @@ def make_judge(
     path = "" if kind in _CALIBRATE_THEMSELVES else table.pop("calibration", "")
     if kind == ensemble.NAME:
         judge = _ensemble(name, table, tables, ledger, cache)
+    elif kind == ray.NAME:
+        judge = _on_ray(name, table, tables, ledger)
     else:
         judge = registry.create(kind, table, ledger=ledger, cache=cache)
     return calibrated(judge, Path(path)) if path else judge
+
+
+def kind_of(name: str, tables: Tables) -> str:
+    """The name in the identity of the judge that the settings call `name`, without making it.
+
+    Where a judge runs is no part of that: one of kind `ray` is the judge its actors run.
+    """
+    table = tables.get(name, {})
+    kind = str(table.get("kind", name))
+    wrapped = table.get("judge")
+    if kind != ray.NAME or not isinstance(wrapped, str) or wrapped == name:
+        return kind
+    return str(tables.get(wrapped, {}).get("kind", wrapped))
 
 
 def calibrated(judge: Judge, path: Path) -> Judge:
@@ -91,3 +108,29 @@ def _ensemble(
     return ensemble.EnsembleJudge(
         [make_judge(member, tables, ledger=ledger, cache=cache) for member in members]
     )
+
+
+def _on_ray(
+    name: str, table: Mapping[str, Any], tables: Tables, ledger: BudgetLedger | None
+) -> Judge:
+    options = ray.read_options(name, table)
+    wrapped = dict(tables.get(options.judge, {}))
+    kind = wrapped.get("kind", options.judge)
+    if kind in (ray.NAME, ensemble.NAME):
+        raise ConfigurationError(
+            f"[judges.{name}]: {options.judge!r} is itself made of other judges; name one of them"
+        )
+    services = registry.services_of(kind)
+    if "cache" in services:
+        raise ConfigurationError(
+            f"[judges.{name}]: {options.judge!r} asks a server; actors would only wait for it. "
+            "Give the server more machines (vLLM, Ray Serve) and raise `limits.concurrency`"
+        )
+    # Its file is read here: the actors need only what the judge itself is made of.
+    path = "" if kind in _CALIBRATE_THEMSELVES else wrapped.pop("calibration", "")
+    judge = ray.create(
+        partial(make_judge, options.judge, {options.judge: wrapped}),
+        options,
+        ledger if "ledger" in services else None,
+    )
+    return calibrated(judge, Path(path)) if path else judge

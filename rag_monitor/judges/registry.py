@@ -46,6 +46,12 @@ def names() -> tuple[str, ...]:
     return (*BUILT_IN, *(name for name in found if name not in BUILT_IN))
 
 
+def services_of(name: str) -> frozenset[str]:
+    """Which services a built-in judge takes; judges of other packages take none."""
+    built_in = BUILT_IN.get(name)
+    return frozenset() if built_in is None else built_in.services
+
+
 def create(
     name: str,
     options: Mapping[str, Any] | None = None,

@@ -17,6 +17,8 @@ from fastapi import FastAPI
 from rag_monitor.config import Settings
 from rag_monitor.domain.clock import Clock, SharedClock
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.exposition.own_spans import own_traces
+from rag_monitor.own_traces import OwnTraces
 from rag_monitor.server import logs
 from rag_monitor.server.app import create_app
 from rag_monitor.server.context import ServerOptions
@@ -80,17 +82,25 @@ class _Process:
         options = server_options(settings)
         clock = SharedClock()
         store = await asyncio.to_thread(Store.open, settings.store_options, clock)
+        own = own_traces(settings.own_traces)
         try:
-            workshop = await asyncio.to_thread(wire_workshop, settings, store, clock, _owner())
-            app = self._application(store, workshop, options, clock)
+            workshop = await asyncio.to_thread(wire_workshop, settings, store, clock, _owner(), own)
+            app = self._application(store, workshop, options, clock, own)
             await _listen(app, settings)
         finally:
+            if own is not None:
+                await asyncio.to_thread(own.close)
             await asyncio.to_thread(store.close)
 
     def _application(
-        self, store: Store, workshop: Workshop, options: ServerOptions, clock: Clock
+        self,
+        store: Store,
+        workshop: Workshop,
+        options: ServerOptions,
+        clock: Clock,
+        own: OwnTraces | None,
     ) -> FastAPI:
-        app = create_app(wire_services(self.settings, store, workshop, options, clock))
+        app = create_app(wire_services(self.settings, store, workshop, options, clock, own))
         app.router.lifespan_context = self._lifespan(store, workshop)
         return app
 

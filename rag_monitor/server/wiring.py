@@ -13,6 +13,8 @@ from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.errors import StoreError
 from rag_monitor.exposition.collector import MonitorCollector, render
 from rag_monitor.ingest.receiver import Receiver
+from rag_monitor.judges.configured import kind_of
+from rag_monitor.own_traces import OwnTraces
 from rag_monitor.server.backfill import StoredBackfill
 from rag_monitor.server.context import ServerOptions, Services
 from rag_monitor.server.ports import HealthReport, JudgeInfo
@@ -30,9 +32,14 @@ logger = logging.getLogger(__name__)
 
 
 def wire_services(
-    settings: Settings, store: Store, workshop: Workshop, options: ServerOptions, clock: Clock
+    settings: Settings,
+    store: Store,
+    workshop: Workshop,
+    options: ServerOptions,
+    clock: Clock,
+    own: OwnTraces | None = None,
 ) -> Services:
-    """Everything `create_app` needs."""
+    """Everything `create_app` needs; `own` takes note of requests."""
     estimates = workshop.estimates
     snapshots = Snapshots(
         estimates,
@@ -49,7 +56,7 @@ def wire_services(
         return render(MonitorCollector(lambda: snapshots.latest().of(project)), open_metrics)
 
     return Services(
-        receiver=Receiver(store.writer, settings.ingest, clock),
+        receiver=Receiver(store.writer, settings.ingest, clock, own=own),
         traces=store.traces,
         feedback=store.feedback,
         label_queue=store.label_queue,
@@ -127,8 +134,7 @@ def _asked_judges(settings: Settings, workshop: Workshop) -> list[str]:
     running = [info.name for info in _judges(workshop)() if info.role != "fallback"]
     if running:
         return running
-    kind = str(settings.judges.get(settings.judge, {}).get("kind", settings.judge))
-    return list(dict.fromkeys([kind, "embedded"]))
+    return list(dict.fromkeys([kind_of(settings.judge, settings.judges), "embedded"]))
 
 
 def _health(store: Store, clock: Clock) -> HealthReport:

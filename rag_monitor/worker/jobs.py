@@ -27,6 +27,7 @@ from rag_monitor.domain.trace import DEFAULT_PROJECT, Trace
 from rag_monitor.errors import IngestError, LeaseLost, StoreUnavailable
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
 from rag_monitor.ingest.derive import derive
+from rag_monitor.own_traces import RULES, OwnTraces
 from rag_monitor.store.completion import Completion
 from rag_monitor.store.store import Store
 from rag_monitor.worker.sampling_windows import SamplingWindows
@@ -47,6 +48,7 @@ class Jobs:
     Args:
         memory: What the alert engine remembers of rollups; told when minutes change.
         sampling: Teaches the sampler at each full hour; None: nothing is sampled.
+        own: Takes note of runs of the rules; None: nobody does.
     """
 
     def __init__(
@@ -62,6 +64,7 @@ class Jobs:
         retention: RetentionPolicy,
         memory: RollupMemory | None = None,
         sampling: SamplingWindows | None = None,
+        own: OwnTraces | None = None,
     ) -> None:
         self._store = store
         self._pipeline = pipeline
@@ -74,6 +77,7 @@ class Jobs:
         self._shipped: set[str] = set()
         self._memory = memory
         self._sampling = sampling
+        self._own = own
         self._counted_at: float | None = None
         self._rested_at = 0.0
 
@@ -261,7 +265,11 @@ class Jobs:
 
     async def check_rules(self) -> int:
         """Evaluate the alert rules; the count is of state changes."""
-        return await asyncio.to_thread(self._check_rules)
+        began = self._own.begin() if self._own is not None else 0
+        changes = await asyncio.to_thread(self._check_rules)
+        if self._own is not None:
+            self._own.note(RULES, began, {"changes": changes})
+        return changes
 
     def _check_rules(self) -> int:
         self.ship_rules()

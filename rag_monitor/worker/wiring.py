@@ -22,6 +22,8 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
+from rag_monitor.judges.configured import kind_of
+from rag_monitor.own_traces import OwnTraces
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.store import Store
 from rag_monitor.worker.exporting import ScoreExport
@@ -78,9 +80,10 @@ class Workshop:
 
 
 def _budget(settings: Settings, store: Store) -> Callable[[str], BudgetState] | None:
-    if settings.judge in (EMBEDDED, LEXICAL):
+    kind = kind_of(settings.judge, settings.judges)
+    if kind in (EMBEDDED, LEXICAL):
         return None  # they cost nothing that a budget limits
-    return lambda project: store.budgets.state(project, settings.judge)
+    return lambda project: store.budgets.state(project, kind)
 
 
 def _export(settings: Settings, store: Store, clock: Clock) -> ScoreExport | None:
@@ -89,8 +92,10 @@ def _export(settings: Settings, store: Store, clock: Clock) -> ScoreExport | Non
     return ScoreExport(store.fresh_scores, Roots(store.spans), clock, settings.export)
 
 
-def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) -> Workshop:
-    """Everything the role of this process works with.
+def wire_workshop(
+    settings: Settings, store: Store, clock: Clock, owner: str, own: OwnTraces | None = None
+) -> Workshop:
+    """Everything the role of this process works with; `own` takes note of what it does.
 
     Raises:
         UnknownJudge: There is no judge of the configured name.
@@ -121,7 +126,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
     sampling = SamplingWindows(sampler, store.rollups, store.traces, clock, budget)
     jobs = Jobs(
         store,
-        Pipeline(plan, sampler, clock),
+        Pipeline(plan, sampler, clock, own),
         engine,
         dispatcher,
         clock,
@@ -130,6 +135,7 @@ def wire_workshop(settings: Settings, store: Store, clock: Clock, owner: str) ->
         retention=settings.retention,
         memory=memory,
         sampling=sampling if plan.sampled is not None else None,
+        own=own,
     )
     return Workshop(
         estimates=estimates,

@@ -62,7 +62,14 @@ def test_the_environment_is_read_behind_two_doors_only() -> None:
 
 def _reads_environment(path: Path) -> bool:
     tree = ast.parse(path.read_text(encoding="utf-8"))
+    written = {  # `os.environ[…] = …` tells a library something, and reads nothing
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Subscript) and isinstance(node.ctx, ast.Store)
+    }
     for node in ast.walk(tree):
+        if id(node) in written:
+            continue
         if isinstance(node, ast.Attribute) and node.attr in ("environ", "environb", "getenv"):
             return True
         imported = node.names if isinstance(node, ast.ImportFrom) and node.module == "os" else []

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.util import find_spec
 
@@ -24,6 +25,7 @@ from rag_monitor.judges.ensemble import EnsembleJudge
 from rag_monitor.judges.judge import Judge
 from rag_monitor.statistics.calibration import Platt
 from rag_monitor.testing import ScriptedJudge
+from tests.ray_cluster import HAS_RAY, NODE, WHY_NOT, cluster
 from tests.unit.judges.requests import loan, warranty
 
 Maker = Callable[[], AbstractAsyncContextManager[Judge]]
@@ -93,8 +95,28 @@ MAKERS: dict[str, tuple[Maker, str]] = {
 }
 
 
-@pytest.fixture(params=MAKERS)
+@pytest.fixture(scope="module")
+def on_ray() -> Iterator[Judge]:
+    """Made once: actors take seconds to begin. Gone before other tests kill nodes."""
+    if not HAS_RAY:
+        pytest.skip(WHY_NOT)
+    from rag_monitor.judges.configured import make_judge
+
+    node = cluster().add_node(**NODE)
+    judge = make_judge("spread", {"spread": {"kind": "ray", "judge": "embedded"}})
+    yield judge
+    asyncio.run(judge.close())
+    cluster().remove_node(node)
+
+
+ON_RAY = pytest.param("ray", marks=[pytest.mark.filterwarnings("ignore"), pytest.mark.timeout(400)])
+
+
+@pytest.fixture(params=[*MAKERS, ON_RAY])
 async def judge(request: pytest.FixtureRequest) -> AsyncIterator[Judge]:
+    if request.param == "ray":
+        yield request.getfixturevalue("on_ray")
+        return
     maker, needs = MAKERS[request.param]
     if find_spec(needs) is None:
         pytest.skip(f"{needs} is not installed")

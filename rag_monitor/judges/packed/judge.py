@@ -21,8 +21,8 @@ from rag_monitor.domain.judgement import (
     Verdict,
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder
-from rag_monitor.errors import BudgetExhausted, JudgeError, JudgeOutputInvalid
-from rag_monitor.judges.accounting import Account, estimate_usage
+from rag_monitor.errors import JudgeError, JudgeOutputInvalid
+from rag_monitor.judges.accounting import Account
 from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, verdict_of
@@ -128,35 +128,17 @@ class PackedJudge:
         """Judge several traces in as few forward passes as they fit into."""
         if not requests:
             return []
-        estimates = [estimate_usage(request, _free) for request in requests]
-        allowed = [
-            await self._allowed(request, estimate)
-            for request, estimate in zip(requests, estimates, strict=True)
-        ]
-        asked = [request for request, yes in zip(requests, allowed, strict=True) if yes]
-        loop = asyncio.get_running_loop()
-        found = iter(await loop.run_in_executor(self._thread, self._judge_all, asked))
-        results: list[Judgement | Exception] = [
-            next(found) if yes else BudgetExhausted() for yes in allowed
-        ]
-        for request, estimate, yes, result in zip(
-            requests, estimates, allowed, results, strict=True
-        ):
-            if yes:
-                used = result.usage if isinstance(result, Judgement) else JudgeUsage()
-                await self._account.settle(request.project, estimate, used)
-        return results
+        return await self._account.judge_many(requests, self._on_the_thread)
 
     async def close(self) -> None:
         """Stop the thread; the model's memory goes with the last reference to the judge."""
         self._thread.shutdown(wait=True)
 
-    async def _allowed(self, request: JudgeRequest, estimate: JudgeUsage) -> bool:
-        try:
-            await self._account.reserve(request.project, estimate)
-        except BudgetExhausted:
-            return False
-        return True
+    async def _on_the_thread(
+        self, requests: Sequence[JudgeRequest]
+    ) -> Sequence[Judgement | Exception]:
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._thread, self._judge_all, requests)
 
     def _judge_all(self, requests: Sequence[JudgeRequest]) -> list[Judgement | Exception]:
         began = time.perf_counter()
@@ -327,10 +309,6 @@ class PackedJudge:
             else outcome
             for outcome, own in zip(done, tokens, strict=True)
         ]
-
-
-def _free(_input_tokens: int, _output_tokens: int) -> float:
-    return 0.0
 
 
 def _take_statements(case: _Case, texts: list[str] | None) -> None:

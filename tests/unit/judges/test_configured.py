@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
 
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.errors import ConfigurationError, UnknownJudge
+from rag_monitor.judges import ray as on_ray
 from rag_monitor.judges import registry
 from rag_monitor.judges.calibration import Calibration
-from rag_monitor.judges.configured import make_judge
+from rag_monitor.judges.configured import kind_of, make_judge
 from rag_monitor.judges.judge import Judge
 from rag_monitor.statistics.calibration import Platt
 from rag_monitor.testing import ScriptedJudge
@@ -106,6 +108,58 @@ async def test_an_ensemble_can_be_calibrated_like_any_judge(tmp_path: Path) -> N
 def test_an_ensemble_that_cannot_be_is_refused_with_its_name(table: dict[str, object]) -> None:
     with pytest.raises(ConfigurationError, match=r"judges\.ensemble"):
         make_judge("ensemble", {"ensemble": table})
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        ({}, "must name the judge"),
+        ({"judge": "embedded", "actor": 3}, "no setting 'actor'"),
+        ({"judge": "embedded", "actors": 0}, "at least 1"),
+        ({"judge": "embedded", "actors": "many"}, "actors: "),
+        ({"judge": "embedded", "start_s": 0}, "must be positive"),
+        ({"judge": "openai_compatible"}, "asks a server"),
+        ({"judge": "panel"}, "made of other judges"),
+        ({"judge": "cluster"}, "made of other judges"),
+    ],
+)
+def test_a_judge_on_ray_that_cannot_be_is_refused_with_its_name(
+    table: dict[str, object], words: str
+) -> None:
+    tables = {"cluster": {"kind": "ray", **table}, "panel": {"kind": "ensemble", "members": []}}
+
+    with pytest.raises(ConfigurationError, match=rf"\[judges\.cluster\].*{words}"):
+        make_judge("cluster", tables)
+
+
+def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    monkeypatch.delitem(sys.modules, "rag_monitor.judges.ray.cluster", raising=False)
+    monkeypatch.delattr(on_ray, "cluster", raising=False)
+
+    with pytest.raises(ConfigurationError, match=r"pip install 'rag-monitor\[ray\]'"):
+        make_judge("cluster", {"cluster": {"kind": "ray", "judge": "embedded"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("embedded", "embedded"),
+        ("strict", "embedded"),
+        ("cluster", "packed"),
+        ("local", "embedded"),
+        ("selfish", "ray"),
+    ],
+)
+def test_where_a_judge_runs_is_no_part_of_its_name(name: str, kind: str) -> None:
+    tables = {
+        "strict": {"kind": "embedded"},
+        "cluster": {"kind": "ray", "judge": "packed"},
+        "local": {"kind": "ray", "judge": "strict"},
+        "selfish": {"kind": "ray", "judge": "selfish"},
+    }
+
+    assert kind_of(name, tables) == kind
 
 
 def test_a_name_nobody_knows_lists_the_known_ones() -> None:
