@@ -93,7 +93,10 @@ def fill(store: Store, count: int, apps: int) -> None:
             for number in range(start, min(start + BATCH, count))
         ]
         _write(store, batch, now)
-        tasks = store.tasks.claim("benchmark", BATCH, 600, now)
+        # They are due from the moment they were derived, which is later than `now`.
+        tasks = store.tasks.claim("benchmark", BATCH, 600, SystemClock().now())
+        if len(tasks) != len(batch):
+            raise SystemExit(f"{len(tasks)} of {len(batch)} traces wait to be judged")
         store.tasks.complete_many([Completion(task, _scores(chance, now), ()) for task in tasks])
         for trace in batch[::100]:
             store.feedback.add(
