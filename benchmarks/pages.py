@@ -40,7 +40,6 @@ from rag_monitor.domain.ports import BlobFormat, IngestBatch, SpanBlob
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Timings, Trace
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.store.completion import Completion
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import make_trace
@@ -97,7 +96,7 @@ def fill(store: Store, count: int, apps: int) -> None:
         tasks = store.tasks.claim("benchmark", BATCH, 600, SystemClock().now())
         if len(tasks) != len(batch):
             raise SystemExit(f"{len(tasks)} of {len(batch)} traces wait to be judged")
-        store.tasks.complete_many([Completion(task, _scores(chance, now), ()) for task in tasks])
+        store.tasks.complete_many([(task, _scores(chance, now), ()) for task in tasks])
         for trace in batch[::100]:
             store.feedback.add(
                 Feedback(
