@@ -108,7 +108,7 @@ def fill(store: Store, count: int, apps: int) -> None:
                     created_at=now,
                 )
             )
-    _roll_up(store, now)
+    _roll_up(store, SystemClock().now() + timedelta(hours=1))
 
 
 def _write(store: Store, batch: list[Trace], now: datetime) -> None:
@@ -146,10 +146,11 @@ def _scores(chance: random.Random, now: datetime) -> tuple[Score, ...]:
     )
 
 
-def _roll_up(store: Store, now: datetime) -> None:
+def _roll_up(store: Store, quiet: datetime) -> None:
+    """Rollups and their blocks, as they are once nothing has changed for a while."""
     while dirty := store.rollups.dirty(100):
         store.rollups.replace(dirty, summarise(store.rollups.facts(dirty)))
-    while stale := store.rollups.stale(now, 200):
+    while stale := store.rollups.stale(quiet, 200):
         for _, alike in groupby(stale, key=lambda block: block.minutes):
             store.rollups.put_blocks(
                 [(block, merged(store.rollups.parts(block), block.minute)) for block in alike]
@@ -196,6 +197,16 @@ def cpu_seconds(pid: int) -> float:
     """What a process has used so far, on Linux."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def settle(pid: int, longest_s: float = 60.0) -> None:
+    """Wait until a server that has just begun is idle: it evaluates its rules for the first time."""
+    deadline = time.monotonic() + longest_s
+    while time.monotonic() < deadline:
+        before = cpu_seconds(pid)
+        time.sleep(2.0)
+        if cpu_seconds(pid) - before < 0.2:
+            return
 
 
 def measure(url: str, pid: int, rounds: int) -> list[dict[str, Any]]:
@@ -263,6 +274,7 @@ def main() -> None:
             store.close()
         filled = time.perf_counter() - start
         with server(folder, database) as (url, pid):
+            settle(pid)
             pages = measure(url, pid, given.rounds)
     print(
         json.dumps(
