@@ -200,7 +200,7 @@ def cpu_seconds(pid: int) -> float:
 
 
 def settle(pid: int, longest_s: float = 60.0) -> None:
-    """Wait until a server that has just begun is idle: it evaluates its rules for the first time."""
+    """Wait until a server that has just begun is idle: its first look at the rules takes long."""
     deadline = time.monotonic() + longest_s
     while time.monotonic() < deadline:
         before = cpu_seconds(pid)
