@@ -174,7 +174,7 @@ class TraceStore(Protocol):
     def release_starts(
         self, project: str, app: str, since: datetime | None = None, /
     ) -> Sequence[ReleaseStart]:
-        """When each release appeared; `since` leaves out those of which nothing arrived since."""
+        """When each release appeared; `since` leaves out those not seen since."""
         ...
 
     def worst(

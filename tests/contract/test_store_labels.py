@@ -84,7 +84,7 @@ def test_releases_know_when_they_were_first_and_last_seen(store: Store) -> None:
     assert store.traces.releases("default", "desk") == ["1.0", "1.1"]
 
 
-def test_releases_of_which_nothing_arrived_lately_can_be_left_out(store: Store) -> None:
+def test_releases_that_were_not_seen_lately_can_be_left_out(store: Store) -> None:
     old = make_trace(app="desk", id="0", release="1.0")
     both = make_trace(app="desk", id="1", release="1.1")
     ingest(store, old, both, at=EPOCH)

@@ -9,7 +9,7 @@ import pytest
 
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.stored import AuditEvent, KeyScope
-from rag_monitor.errors import NotFound
+from rag_monitor.errors import NotFound, StoreError
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock
@@ -89,3 +89,36 @@ def test_one_inside_another_is_part_of_it(store: Store) -> None:
         store.together(outer)
 
     assert store.audit.list("p") == []
+
+
+def test_what_is_read_within_reading_goes_over_one_connection(store: Store) -> None:
+    store.audit.add(event("a"))
+    seen: list[object] = []
+
+    with store.reading():
+        for _ in range(3):
+            with store._database.read() as connection:
+                seen.append(connection)
+            assert len(store.audit.list("p")) == 1
+        with store.reading(), store._database.read() as connection:
+            seen.append(connection)
+
+    assert len(set(map(id, seen))) == 1
+    with store._database.read() as connection:
+        assert connection is not seen[0]
+
+
+def test_what_fails_within_reading_fails_as_ever_and_leaves_nothing_behind(store: Store) -> None:
+    with pytest.raises(StoreError), store.reading(), store._database.read() as connection:
+        connection.exec_driver_sql("SELECT no_such_column")
+
+    assert store.audit.list("p") == []
+
+
+def test_writing_within_reading_is_a_transaction_of_its_own(store: Store) -> None:
+    with store.reading():
+        store.audit.add(event("a"))
+        with pytest.raises(NotFound):
+            store.keys.revoke("p", "nobody")
+
+    assert len(store.audit.list("p")) == 1
