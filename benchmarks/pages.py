@@ -223,6 +223,7 @@ def measure(url: str, pid: int, rounds: int) -> list[dict[str, Any]]:
             "trace": f"/traces/{newest}",
             "alerts": "/alerts",
             "judges": "/judges",
+            "labels": "/labels",
             "compare": "/compare?app=app-0",
             "settings": "/settings",
             "docs": "/docs",

@@ -122,8 +122,8 @@ class Visitor:
         return self.translate("just now")
 
     def axis(self, window: Window) -> Callable[[datetime], str]:
-        """How a time axis over this window names a moment."""
-        style = "%H:%M" if window.length <= timedelta(days=1) else "%m-%d"
+        """How a time axis over this window names a moment; a day may begin an hour early."""
+        style = "%H:%M" if window.length <= timedelta(hours=25) else "%m-%d"
         return lambda moment: self.local(moment, style)
 
     def spoken(self, text: str) -> str:
