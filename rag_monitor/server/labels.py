@@ -18,8 +18,8 @@ from rag_monitor.statistics.agreement import (
 )
 from rag_monitor.statistics.reliability import Reliability, ReliabilityTally
 
-MIN_FOR_DIAGRAM: Final = 20
-"""Fewer labelled traces than this tell nothing about calibration."""
+ENOUGH: Final = 20
+"""Fewer labelled traces than this tell nothing about a judge: a single mark would make κ 1."""
 PROBABILITY: Final = "answer_supported"
 """The score that claims to be a probability, so that it has a calibration."""
 
@@ -41,6 +41,11 @@ class MetricAgreement:
         """Labelled traces."""
         return self.cells.tp + self.cells.fp + self.cells.tn + self.cells.fn
 
+    @property
+    def telling(self) -> bool:
+        """Whether so many labels say anything about the judge."""
+        return self.count >= ENOUGH
+
 
 def agreement_by_judge(rows: Iterable[LabelledScore]) -> dict[str, list[MetricAgreement]]:
     """Per judge, its metrics that people marked, most labelled first."""
@@ -61,7 +66,7 @@ def _agreement(metric: str, rows: Sequence[LabelledScore]) -> MetricAgreement:
     said = [row.label > 0.5 for row in rows]
     judged = [_good(row) for row in rows]
     values = [row.value for row in rows]
-    claims = metric == PROBABILITY and len(rows) >= MIN_FOR_DIAGRAM
+    claims = metric == PROBABILITY and len(rows) >= ENOUGH
     return MetricAgreement(
         metric=metric,
         cells=binary_agreement(judged, said),

@@ -152,6 +152,18 @@ async def test_judges_of_other_processes_are_known_by_their_scores(services: Ser
     assert '<svg class="reliability"' in text
 
 
+async def test_a_few_marks_do_not_make_a_judge_look_proven(services: Services) -> None:
+    rows = services.feedback.against_scores("default", EPOCH, EPOCH)[:8]
+    services.feedback.against_scores = lambda *_: rows
+    async with open_client(replace(services, judges=tuple), headers=HTML) as client:
+        text = (await client.get("/judges")).text
+
+    assert "4 marked by people" in text
+    assert "Too few to say how well they agree" in text
+    assert "Cohen" not in text
+    assert ">unverified</span>" in text
+
+
 @pytest.mark.parametrize("path", ["/", "/traces", "/alerts", "/judges", "/settings", "/compare"])
 async def test_no_two_parts_of_a_page_share_an_id(services: Services, path: str) -> None:
     async with open_client(trying(services), headers=HTML) as client:

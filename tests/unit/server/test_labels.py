@@ -33,6 +33,7 @@ def test_the_confusion_counts_good_against_good() -> None:
     assert found.kappa.value == pytest.approx((0.6 - 0.52) / 0.48)
     assert found.count == 5
     assert found.reliability is None
+    assert not found.telling
 
 
 def test_people_who_are_unsure_confirm_and_refute_nothing() -> None:
@@ -65,6 +66,7 @@ def test_the_diagram_has_one_dot_per_bin_of_equal_size() -> None:
 
     (found,) = agreement_by_judge(rows)["packed/m"]
 
+    assert found.telling
     assert found.reliability is not None
     bins = found.reliability.bins
     assert [one.n for one in bins] == [10, 10, 10, 10]
