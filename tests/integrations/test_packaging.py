@@ -82,7 +82,8 @@ def test_a_missing_framework_gives_one_error_with_the_command(name: str) -> None
 
 def test_the_example_of_an_own_integration_records_a_trace(captured: Captured) -> None:
     text = (ROOT / "docs" / "integrations.md").read_text(encoding="utf-8")
-    example = text.partition("```python\n")[2].partition("```")[0]
+    section = text.partition("\n## Your own\n")[2]
+    example = section.partition("```python\n")[2].partition("```")[0]
     exec(compile(example, "docs/integrations.md", "exec"), {})  # noqa: S102 - our own text
 
     trace = captured.trace
