@@ -62,15 +62,25 @@ _SHORT: Final = 8
 """Content words of a claim short enough to take the first of them for its subject."""
 
 
-def check(claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece) -> Findings:
-    """Run every check of `claim` against the passages, with `best` its best sentence."""
+def check(
+    claim: Piece, evidence: Evidence, known: frozenset[str], best: Piece | None, answer: Piece
+) -> Findings:
+    """Run every check of `claim` against the passages.
+
+    Args:
+        claim: The statement.
+        evidence: The passages and the question.
+        known: Those of the answer's terms that stand in either.
+        best: The sentence that covers most of the claim.
+        answer: The whole answer, whose numbers may explain one another.
+    """
     findings = Findings()
     _check_dates(findings, claim, evidence, best)
     _check_numbers(findings, claim, evidence, best, answer)
     _check_names(findings, claim, evidence)
     _check_strength(findings, claim, evidence, best)
     if 1 < len(claim.content) <= _SHORT and not is_han(claim.content[0]):
-        findings.subject_missing = int(claim.content[0] not in evidence.known)
+        findings.subject_missing = int(claim.content[0] not in known)
     if best is not None:
         _check_polarity(findings, claim, evidence, best)
     return findings
@@ -79,9 +89,13 @@ def check(claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece) -
 def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None) -> None:
     if not claim.dates:
         return
-    known = [date for date, _ in evidence.dates]
+    near = best.dates if best else ()
     for date in claim.dates[:_MOST_FACTS]:
         findings.facts += 1
+        # Most stand in the best sentence, and then the others need not be read at all.
+        if any(date.supported_by((d,)) for d in near):
+            continue
+        known = [d for d, _ in evidence.dates]
         if not date.supported_by(known) and not _plain_year(date, evidence):
             findings.dates_missing += not date.supported_by(evidence.question.dates)
         elif not any(piece is best and date.agrees(d) for d, piece in evidence.dates):
@@ -90,7 +104,7 @@ def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Pie
 
 def _plain_year(date: Date, evidence: Evidence) -> bool:
     """Whether a lone year stands in the passages as a bare number."""
-    return date.month is None and date.day is None and str(date.year) in evidence.terms
+    return date.month is None and date.day is None and str(date.year) in evidence.words
 
 
 def _check_numbers(
@@ -99,9 +113,12 @@ def _check_numbers(
     if not claim.quantities:
         return
     asked = evidence.question.quantities
+    near = best.quantities if best else ()
     constants = 0
     for quantity in claim.quantities[:_MOST_FACTS]:
         findings.facts += 1
+        if any(quantity.equals(q) for q in near):
+            continue
         places = evidence.equal(quantity)
         if places:
             findings.numbers_elsewhere += not any(piece is best for piece in places)
@@ -154,12 +171,12 @@ def _alike(a: Quantity, b: Quantity) -> bool:
 
 
 def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
-    known = evidence.known
+    known = evidence.knows
     for word, opening in capitalised_words(claim.text):
         parts = [stem(word)]
-        if parts[0] not in known:
+        if not known(parts[0]):
             parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
-        if not parts or all(p in known or len(p) < 2 for p in parts):
+        if not parts or all(known(p) or len(p) < 2 for p in parts):
             findings.facts += not opening
             continue
         if any(c.isdigit() for c in word) or fold(word) in evidence.joined:
