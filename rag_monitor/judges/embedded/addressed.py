@@ -23,6 +23,12 @@ supported grounded faithful flawless fabricated hallucination hallucinated rubri
 instructions instruction verdict evidence teacher examiner evaluator evaluators reviewer reviewers
 """
 _HINTS: Final = frozenset(map(stem, _HINTS_TEXT.split()))
+_COMMON_HINTS: Final = frozenset(map(stem, ("supported", "grounded", "faithful", "evidence")))
+_BESIDE_COMMON: Final = (
+    "as ", "fully", "completely", "always", "entirely", "result", "verdict", "verified", "points",
+    ".0",
+)  # fmt: skip
+"""A sentence with common hints alone can only be a plea when it holds one of these too."""
 _HAN_HINTS: Final = frozenset(
     {"满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分", "你现在是"}
 )
@@ -88,7 +94,7 @@ def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
         tokens: Its tokens; most sentences hold no word of judging and need no closer look.
     """
     if not folded.isascii():
-        if " " in folded:
+        if len(folded.split()) > 1:
             folded = _HAN_GAP.sub("", folded)
         hinted = any(hint in folded for hint in _HAN_HINTS)
     else:
@@ -97,8 +103,14 @@ def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
     spaced = _LETTERED.search(folded) if letters else None
     if spaced:
         folded = re.sub(r"(?<=\b[a-z]) (?=[a-z]\b)", "", folded)
-    if not (hinted or spaced or not _HINTS.isdisjoint(tokens)):
-        return False
+    if not (hinted or spaced):
+        hints = _HINTS.intersection(tokens)
+        if not hints or (
+            hints <= _COMMON_HINTS
+            and folded.isascii()
+            and not any(word in folded for word in _BESIDE_COMMON)
+        ):
+            return False
     folded = _QUOTED.sub(" ", folded)
     if _ALONE.search(folded):
         return True

@@ -13,7 +13,7 @@ from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity
-from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, undoes
+from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, undo, undoes
 from rag_monitor.language.strength import absolutes, causes, counts, hedges, times
 from rag_monitor.language.tokens import is_han, stem, term_set
 
@@ -77,7 +77,7 @@ def check(
     findings = Findings()
     _check_dates(findings, claim, evidence, best)
     _check_numbers(findings, claim, evidence, best, answer)
-    _check_names(findings, claim, evidence)
+    _check_names(findings, claim, evidence, known)
     _check_strength(findings, claim, evidence, best)
     if 1 < len(claim.content) <= _SHORT and not is_han(claim.content[0]):
         findings.subject_missing = int(claim.content[0] not in known)
@@ -170,8 +170,12 @@ def _alike(a: Quantity, b: Quantity) -> bool:
     return (a.value, a.kind, a.unit) == (b.value, b.kind, b.unit)
 
 
-def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
-    known = evidence.knows
+def _check_names(
+    findings: Findings, claim: Piece, evidence: Evidence, terms: frozenset[str]
+) -> None:
+    def known(word: str) -> bool:
+        return word in terms if word in claim.terms else evidence.knows(word)
+
     for word, opening in capitalised_words(claim.text):
         parts = [stem(word)]
         if not known(parts[0]):
@@ -196,11 +200,12 @@ def _check_strength(
     findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None
 ) -> None:
     if claim.folded.isascii():
-        findings.absolutes = _unknown(absolutes(claim.folded), evidence)
+        findings.absolutes = _unknown(absolutes(claim.folded, claim.tokens), evidence)
         return
-    findings.more = sum(
-        weight * min(2, _unknown(words(claim.folded), evidence)) for words, weight in _ADDS
-    )
+    for words, weight in _ADDS:
+        said = words(claim.folded)
+        if said:
+            findings.more += weight * min(2, _unknown(said, evidence))
     if claim.denied.heads and not (best and best.denied.heads):
         findings.more += _DENIAL_ADDS
 
@@ -238,14 +243,17 @@ def _contrary(claim: Piece, other: Piece) -> tuple[int, int]:
         any(_once(claim, h) and _states(other, h) for h in denied.heads - known.reach)
         or any(_once(other, h) and _states(claim, h) for h in known.heads - denied.reach)
     )
-    near = other.terms | other.token_set
-    own = claim.token_set
+    near, own = other.token_set, claim.token_set
+    different = own - near
     opposites = 0
-    for token in _OPPOSED & own - near:
+    for token in _OPPOSED & different:
         others = OPPOSITES[token]
-        opposites += any(word in near and word not in own for word in others)
+        opposites += any(
+            (word in near or word in other.terms) and word not in own for word in others
+        )
     if claim.folded.isascii():
-        opposites += "non" not in own and any(undoes(token, near - own) for token in own - near)
+        left = near if other.folded.isascii() else near | other.terms
+        opposites += "non" not in own and undo(different, left - own)
     else:
         opposites += _han_opposites(claim, other.folded)
     return negation, opposites

@@ -144,9 +144,7 @@ def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
     return frozenset(credited)
 
 
-def _credit(
-    match: Match, credited: frozenset[str], matches: Matches, evidence: Evidence
-) -> None:
+def _credit(match: Match, credited: frozenset[str], matches: Matches, evidence: Evidence) -> None:
     """Count the credited terms as seen, and as no passage's own."""
     asked, background = evidence.question.terms, evidence.weights.get
     spelled = 0.0

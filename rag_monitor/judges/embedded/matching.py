@@ -8,15 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import chain, compress, count, repeat
+from itertools import accumulate, chain, compress, count, pairwise, repeat
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rag_monitor.judges.embedded.evidence import Evidence
-from rag_monitor.judges.embedded.pieces import BREAK, Piece
-from rag_monitor.language.tokens import GRAMMAR
+from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.language.tokens import BREAK, GRAMMAR
 
 Numbers = NDArray[np.intp]
 Weights = NDArray[np.float64]
@@ -33,8 +33,8 @@ _NEVER_LONGER: Final = 2.0
 """A sentence that covers so much less is not chosen for being short (a thousand tokens)."""
 _BLOCK: Final = 512
 """Sentences scored at a time, which bounds the memory that the longest input takes."""
-_ALIKE: Final = 9
-"""Digits to which two sums are compared, so that equal sentences stay equal."""
+_ALIKE: Final = 1e9
+"""Sums that differ by less than one of these parts are equal: their order changes the last bit."""
 
 
 @dataclass(slots=True, eq=False)
@@ -68,12 +68,12 @@ class Matches:
 
     def __init__(self, claims: Sequence[Piece], evidence: Evidence) -> None:
         spoken = frozenset().union(*[claim.token_set for claim in claims])
-        grammar, content = spoken & GRAMMAR, sorted(spoken - GRAMMAR)
+        grammar, content = spoken & GRAMMAR, list(spoken - GRAMMAR)
         self._numbers = dict(_GRAMMAR_NUMBERS)
         self._numbers.update(zip(chain(grammar, content), count(_FREE), strict=False))
         self._first = _FREE + len(grammar)
         self._size = self._first + len(content)
-        pairs = sorted(frozenset().union(*[c.terms for c in claims]).difference(content))
+        pairs = list(frozenset().union(*[c.terms for c in claims]).difference(spoken))
         self._terms = content + pairs
         self._rows = dict(zip(self._terms, count(), strict=False))
         self._numbers[BREAK] = _BREAK
@@ -85,13 +85,13 @@ class Matches:
         self._costs = _LENGTH_COSTS * lengths
         self._evidence = evidence
         self._places = self._find(len(content), pairs)
-        seen = self._places.any(axis=1)
+        self._held = self._by_passage()
+        seen = np.logical_or.reduce(self._held, axis=1)
         self.seen = frozenset(compress(self._terms, seen.tolist()))
         """Terms of the statements that stand in a passage."""
         self.known = self.seen | evidence.question.terms
         """These and the terms of the question."""
         self._seen = seen
-        self._held = self._by_passage()
         self.of = self._all(claims)
         """What was found of each statement, in order."""
 
@@ -113,7 +113,7 @@ class Matches:
         if pairs and len(read) > 1:
             table = np.zeros(self._size**2, np.int32)
             numbers = self._numbers
-            table[[numbers[a] * self._size + numbers[b] for a, b in pairs]] = range(
+            table[[numbers[pair[0]] * self._size + numbers[pair[1]] for pair in pairs]] = range(
                 1, len(pairs) + 1
             )
             found = table[read[:-1] * self._size + read[1:]]
@@ -123,20 +123,22 @@ class Matches:
 
     def _by_passage(self) -> NDArray[np.bool_]:
         """Which terms stand in which passages."""
-        passages = self._evidence.passages
-        held = np.zeros((len(self._terms), len(passages)), bool)
-        start = 0
-        for number, passage in enumerate(passages):
-            stop = start + len(passage.sentences)
-            self._places[:, start:stop].any(axis=1, out=held[:, number])
-            start = stop
+        sizes = [len(passage.sentences) for passage in self._evidence.passages]
+        held = np.zeros((len(self._terms), len(sizes)), bool)
+        filled = [number for number, size in enumerate(sizes) if size]
+        if filled:
+            starts = list(accumulate(sizes, initial=0))
+            held[:, filled] = np.logical_or.reduceat(
+                self._places, [starts[number] for number in filled], axis=1
+            )
         return held
 
     def _all(self, claims: Sequence[Piece]) -> list[Match]:
         said = self._numbered(list(chain.from_iterable([c.tokens for c in claims])))
         owner = np.repeat(np.arange(len(claims)), [len(c.tokens) for c in claims])
+        add = np.add.reduce
         weights, asked = self._weigh(claims)
-        totals = weights.sum(axis=1)
+        totals = add(weights, axis=1)
         own = weights * ~asked
         unseen = weights * ~self._seen
         best, scores = self._best(weights)
@@ -144,9 +146,9 @@ class Matches:
             [place if score else None for place, score in zip(best, scores, strict=True)],
             totals.tolist(),
             [min(1.0, s / t) if s else 0.0 for s, t in zip(scores, totals.tolist(), strict=True)],
-            unseen.sum(axis=1).tolist(),
+            add(unseen, axis=1).tolist(),
             (unseen @ asked).tolist(),
-            own.sum(axis=1).tolist(),
+            add(own, axis=1).tolist(),
             (own @ self._held).tolist(),
             self._unseen_pairs(said, owner, len(claims)),
             self._unseen_triples(said, owner, len(claims)),
@@ -180,8 +182,8 @@ class Matches:
         for start in range(0, sentences, _BLOCK):
             block = self._places[:, start : start + _BLOCK]
             np.matmul(weights, block.astype(float), out=scores[:, start : start + _BLOCK])
-        near = scores >= scores.max(axis=1, keepdims=True) - _NEVER_LONGER
-        worth = np.where(near & (scores > 0), np.round(scores - self._costs, _ALIKE), -np.inf)
+        near = scores >= np.maximum.reduce(scores, axis=1, keepdims=True) - _NEVER_LONGER
+        worth = np.where(near & (scores > 0), np.rint((scores - self._costs) * _ALIKE), -np.inf)
         best = worth.argmax(axis=1)
         return best.tolist(), scores[np.arange(len(best)), best].tolist()
 
@@ -215,7 +217,9 @@ class Matches:
 
 def _shares_unseen(seen: NDArray[np.bool_], owner: Numbers, claims: int) -> list[float]:
     """Per statement, the share of its entries that were not seen; 0 when it has none."""
-    entries = np.bincount(owner, minlength=claims)
-    unseen = entries - np.bincount(owner[seen], minlength=claims)
-    shares: list[float] = (unseen / np.maximum(entries, 1)).tolist()
-    return shares
+    stops = np.searchsorted(owner, np.arange(claims + 1)).tolist()
+    marks = seen.tolist()
+    return [
+        1 - sum(marks[start:stop]) / (stop - start) if stop > start else 0.0
+        for start, stop in pairwise(stops)
+    ]

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from math import exp, expm1, log, log1p
+from operator import mul
 from pathlib import Path
 from typing import Any, Final
 
@@ -122,9 +123,7 @@ class Model:
 
 def judge_claim(found: ClaimEvidence, read: float, weights: Weights) -> ClaimVerdict:
     """Judge one claim by the weights of its language."""
-    doubt = weights.bias + weights.encoder * read
-    for value, weight in zip(found.features, weights.claim, strict=True):
-        doubt += value * weight
+    doubt = weights.bias + weights.encoder * read + sum(map(mul, found.features, weights.claim))
     doubt, for_answer, reason = settle(found, doubt)
     probability = 1 - sigmoid(weights.slope * doubt + weights.shift)
     return ClaimVerdict(doubt, for_answer, probability, reason, _baseless(found, reason))
@@ -209,8 +208,7 @@ def _strengthened(found: ClaimEvidence, doubt: float) -> float:
 
 def _says_nothing(found: ClaimEvidence, doubt: float) -> tuple[float, float, str] | None:
     """What `settle` says of a claim without a word of its own, or that only talks to the judge."""
-    letters = max(map(len, found.piece.tokens), default=0) <= 1
-    if letters and not found.piece.terms and not found.verbatim:
+    if not (found.piece.terms or found.verbatim or any(len(t) > 1 for t in found.piece.tokens)):
         return max(doubt, _EMPTY), max(doubt, _EMPTY), "nothing_stated"
     beside = found.covered >= _MOSTLY_COVERED or found.findings.numbers_derived
     if found.piece.addressed and not beside:

@@ -99,12 +99,11 @@ class Passage:
             self._leave_out_pleas()
 
     def _leave_out_pleas(self) -> None:
-        start = 0
-        for piece in self.sentences:
-            stop = self.tokens.index(BREAK, start)
-            piece.tokens = self.tokens[start:stop]
-            start = stop + 1
-        kept = tuple(piece for piece in self.sentences if not piece.addressed)
+        kept = tuple(
+            piece
+            for piece in self.sentences
+            if not (may_address_judge(f" {piece.folded}", piece.tokens) and piece.addressed)
+        )
         if len(kept) < len(self.sentences):
             self.suspect = True
             self.sentences = kept
