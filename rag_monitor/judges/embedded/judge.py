@@ -53,7 +53,7 @@ ASPECTS: Final = frozenset(
 """What the embedded judge answers; it regenerates no questions and writes no text."""
 
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "3"
+FEATURES_VERSION: Final = "4"
 """Grows when the same text and weights score otherwise than before."""
 
 
@@ -291,7 +291,7 @@ class EmbeddedJudge:
             return
         empty = not any(passage.sentences for passage in case.evidence.passages)
         case.settled = [
-            ClaimVerdict(_HOPELESS, _HOPELESS, 0.0, "no_contexts")
+            ClaimVerdict(_HOPELESS, _HOPELESS, 0.0, "no_contexts", hopeless=1.0)
             if empty
             else self._model.claim(claim, case.read.get(number, 0.0))
             for number, claim in enumerate(case.claims)
