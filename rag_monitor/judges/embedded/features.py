@@ -12,6 +12,7 @@ from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
 from rag_monitor.judges.embedded.checks import Findings, check
 from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
 from rag_monitor.judges.embedded.lazily import lazily
+from rag_monitor.judges.embedded.lexicon import weight
 from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language import answers
@@ -65,17 +66,15 @@ class ClaimEvidence:
     covered: float
     """Share of the claim's weight that its best sentence holds, 0 to 1."""
     verbatim: bool
-    evidence: Evidence
-    """What it was looked up in."""
-    derived: frozenset[str]
-    """Terms that count as covered though no passage spells them."""
+    asked: bool
+    """Whether the answer answers a question."""
+    own_terms: frozenset[str]
+    """Terms that the question did not give; derived numbers left out."""
 
     @lazily
     def own(self) -> dict[str, float]:
-        """Weight of each term that the question did not give; derived numbers left out."""
-        background = self.evidence.weights.get
-        left = self.piece.terms - self.evidence.question.terms - self.derived
-        return {term: background(term, 1.0) for term in left}
+        """Weight of each of its own terms."""
+        return {term: weight(term) for term in self.own_terms}
 
 
 def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[ClaimEvidence]:
@@ -126,8 +125,8 @@ def _look_up(
         None if match.best is None else _rests_on(evidence.owners[match.best], gains),
         match.covered,
         _verbatim(piece, evidence),
-        evidence,
-        credited - matches.seen,
+        bool(evidence.question.tokens),
+        piece.terms - evidence.question.terms - (credited - matches.seen),
     )
 
 
@@ -149,15 +148,15 @@ def _credit(match: Match, credited: frozenset[str], matches: Matches, evidence: 
     asked, background = evidence.question.terms, evidence.weights.get
     spelled = 0.0
     for term in credited:
-        weight = background(term, 1.0)
+        worth = background(term, 1.0)
         given = term in asked
         if term not in matches.seen:
-            spelled += weight * GIVEN if given else weight
-            match.given -= weight * GIVEN if given else 0.0
+            spelled += worth * GIVEN if given else worth
+            match.given -= worth * GIVEN if given else 0.0
         if not given:
-            match.own -= weight
+            match.own -= worth
             match.gains = [
-                gain - weight * held
+                gain - worth * held
                 for gain, held in zip(match.gains, matches.held(term), strict=True)
             ]
     match.missing -= spelled
@@ -170,7 +169,8 @@ def _rests_on(first: int, gains: Sequence[float]) -> int:
     """The passage of the best sentence, unless another holds clearly more of the claim."""
     if not gains:
         return first
-    strongest = max(range(len(gains)), key=gains.__getitem__)
+    # Rounded, for the same words in another passage must not win by the last bit of a sum.
+    strongest = max(range(len(gains)), key=lambda index: round(gains[index], 9))
     return strongest if gains[strongest] > gains[first] + _CLEARLY_MORE else first
 
 

@@ -257,7 +257,7 @@ def _hopeless(found: ClaimEvidence, doubt: float, for_answer: float, reason: str
     nowhere = found.features[0] - 0.3
     if found.piece.folded.isascii() or not has_han(found.span.text):
         return _share((doubt - 2) / 3) * _share(nowhere / 0.2)
-    if found.evidence.question.tokens:
+    if found.asked:
         return _share(nowhere / 0.3)
     return _share((for_answer - 1.5) / 2)
 
