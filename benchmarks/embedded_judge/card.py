@@ -1,9 +1,10 @@
 """Write measured figures into the model card, so that no table there is typed by hand.
 
 Usage: `python -m benchmarks.embedded_judge.card FIGURES.json ...`
-Takes what `evaluate`, `injection` and `encoder` printed, told apart by their content, and replaces
-the tables between `<!-- figures: NAME -->` and `<!-- end -->` in `docs/model-card.md`. Tables whose
-figures are not given stay as they are; an unknown file or a missing place is an error.
+Takes what `evaluate`, `injection`, `encoder` and `encoder_relevance` printed, told apart by their
+content, and replaces the tables between `<!-- figures: NAME -->` and `<!-- end -->` in
+`docs/model-card.md`. Tables whose figures are not given stay as they are; an unknown file or a
+missing place is an error.
 """
 
 from __future__ import annotations
@@ -139,6 +140,25 @@ def encoder(found: dict[str, Any]) -> dict[str, str]:
     }
 
 
+def encoder_relevance(found: dict[str, Any]) -> dict[str, str]:
+    """The table of `encoder_relevance`."""
+    sets = {name: s for name, s in found.items() if isinstance(s, dict)}
+    first = next(iter(sets.values()))
+    weights = [name.removeprefix("with_") for name in first if "with_" in name]
+    table = head(
+        "data", "questions", "passages", "lexical", "encoder alone",
+        *(f"w = {w} (gain)" for w in weights), "processor time a passage",
+    )  # fmt: skip
+    for name, s in sets.items():
+        mixed = [f"{s[f'with_{w}']:.3f} {between(s[f'gain_{w}'])}" for w in weights]
+        alone = (f"{s['lexical']:.3f}", f"{s['encoder_alone']:.3f}")
+        table.append(
+            row(name, s["questions"], s["passages"], *alone, *mixed, f"{s['cpu_ms_a_passage']} ms")
+        )
+    said = f"\n\nEncoder {found['encoder_of_relevance']}, load {found['load_average']}."
+    return {"encoder relevance": "\n".join(table) + said}
+
+
 def sections(found: dict[str, Any]) -> dict[str, str]:
     """Name of a place to the text that belongs there."""
     made: dict[str, str] = {}
@@ -148,6 +168,8 @@ def sections(found: dict[str, Any]) -> dict[str, str]:
         made |= relevance(found)
     if "shift" in found:
         made |= injection(found)
+    if "encoder_of_relevance" in found:
+        made |= encoder_relevance(found)
     if "encoder" in found:
         made |= encoder(found)
     return made

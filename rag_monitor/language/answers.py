@@ -7,6 +7,7 @@ about itself.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 _REFUSAL: Final = re.compile(
@@ -93,12 +94,22 @@ _APOLOGY: Final = re.compile(
 
 def is_refusal(folded: str) -> bool:
     """Whether a folded sentence declines to answer or says that the sources are silent."""
+    if not _holds(folded, _REFUSAL_HINTS):
+        return False
     folded = _APOLOGY.sub("", folded.lstrip())
-    if not any(hint in folded for hint in _REFUSAL_HINTS) or _REFUSAL.search(folded) is None:
+    if _REFUSAL.search(folded) is None:
         return False
     if _SOURCE_TALK.search(folded) is not None:
         return True
     return _DECLINES.search(folded) is not None
+
+
+def _holds(folded: str, hints: Iterable[str]) -> bool:
+    """Whether any of `hints` stands in a text; a loop, for it is asked of every sentence."""
+    for hint in hints:  # noqa: SIM110 - a generator takes twice as long
+        if hint in folded:
+            return True
+    return False
 
 
 def is_courtesy(folded: str) -> bool:
@@ -113,12 +124,12 @@ def is_courtesy(folded: str) -> bool:
 
 def is_question(text: str) -> bool:
     """Whether a sentence asks."""
-    return _QUESTION.search(text.rstrip()) is not None
+    return ("?" in text or "？" in text) and _QUESTION.search(text.rstrip()) is not None
 
 
 def is_lead_in(text: str) -> bool:
     """Whether a sentence only announces what follows ("Here are the steps:")."""
-    return _LEAD_IN.search(text) is not None
+    return (":" in text or "：" in text) and _LEAD_IN.search(text) is not None
 
 
 def is_hedged(folded: str) -> bool:
@@ -134,6 +145,6 @@ def is_citation(folded: str) -> bool:
 
 def strip_source_phrases(folded: str) -> str:
     """A folded sentence without citations and "according to passage 2"."""
-    if not any(hint in folded for hint in _SOURCE_HINTS):
+    if not _holds(folded, _SOURCE_HINTS):
         return folded
     return _SOURCE_PHRASE.sub(" ", folded)

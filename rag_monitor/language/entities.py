@@ -10,6 +10,7 @@ _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9'’&-]*")
 _TITLED: Final = re.compile(
     r"《([^《》]{1,60})》|「([^「」]{2,30})」|“([^“”]{2,60})”|\"([^\"]{2,60})\""
 )
+_OPENING: Final = tuple('《「“"')
 _COMMON_TEXT: Final = """
 a an the this that these those it its he she they we you i his her their our your my there
 here in on at by for from to of with as if when while after before since during under over
@@ -31,9 +32,8 @@ def capitalised_words(text: str) -> Iterator[tuple[str, bool]]:
 
     The flag tells whether the word opens the text, where a capital means little.
     """
-    for place, word in enumerate(_WORD.findall(text)):
-        if not word[0].isupper():
-            continue
+    words = _WORD.findall(text)
+    for place, word in [(i, w) for i, w in enumerate(words) if "A" <= w[0] <= "Z"]:
         lowered = word.lower().replace("’", "'").removesuffix("'s")
         if lowered not in _COMMON and len(lowered) > 1:
             yield lowered, place == 0
@@ -41,4 +41,6 @@ def capitalised_words(text: str) -> Iterator[tuple[str, bool]]:
 
 def quoted(text: str) -> list[str]:
     """Quoted and titled spans (《》, “”, 「」) of unfolded text, in order."""
+    if not any(mark in text for mark in _OPENING):
+        return []
     return [next(group for group in match.groups() if group) for match in _TITLED.finditer(text)]

@@ -119,10 +119,13 @@ fail fails failed lack lacks denied denies
 _NEGATIVE: Final = frozenset(map(stem, _NEGATIVE_TEXT.split()))
 
 
+_HAN_NEGATIVE: Final = tuple("不没未非无勿别莫绝尚禁拒否取")
+
+
 def may_negate(folded: str, tokens: frozenset[str]) -> bool:
     """Whether folded text with these tokens can hold a negation; a quick look before a long one."""
     return (
-        not folded.isascii()
+        (not folded.isascii() and any(map(folded.__contains__, _HAN_NEGATIVE)))
         or not _NEGATIVE.isdisjoint(tokens)
         or "n't" in folded
         or "refus" in folded
@@ -138,7 +141,17 @@ _CLAUSE_ENDS: Final = re.compile(r"[，。；：！？;:!?]|[,.](?!\d)")
 
 
 _PREFIXES: Final = ("un", "non")
+_BEGINNINGS: Final = frozenset({"un", "no"})
 _SHORTEST_ROOT: Final = 3
+
+
+def undo(tokens: frozenset[str], others: frozenset[str]) -> bool:
+    """Whether any of `tokens` undoes one of `others`: covered and uncovered."""
+    if not any(token[:2] in _BEGINNINGS for token in tokens) and not any(
+        token[:2] in _BEGINNINGS for token in others
+    ):
+        return False
+    return any(undoes(token, others) for token in tokens)
 
 
 def undoes(token: str, others: frozenset[str]) -> bool:

@@ -41,4 +41,4 @@ def count_han(text: str) -> int:
 
 def has_han(text: str) -> bool:
     """Whether any Han character occurs in `text`."""
-    return _HAN.search(text) is not None
+    return not text.isascii() and _HAN.search(text) is not None

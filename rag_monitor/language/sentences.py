@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 _ABBREVIATED_TEXT: Final = """
@@ -17,6 +18,8 @@ _ABBREVIATION: Final = re.compile(
 )
 _ABBREVIATED_ENDS: Final = tuple({word[-2:] for word in _ABBREVIATED})
 """Whatever ends otherwise is no abbreviation and need not be looked at closely."""
+_TAIL: Final = 12
+"""Characters before a dot that tell whether it ends a sentence."""
 _CLOSING: Final = r"[\"'”’)\]]*"
 _BOUNDARY: Final = re.compile(
     r"[。！？；…\n.!?;]"
@@ -26,6 +29,11 @@ _BOUNDARY: Final = re.compile(
     r"|(?<=…)…?[」』”’）】]*)"
 )
 """One leading set, so that the search skips what cannot end a sentence."""
+_LATIN_BOUNDARY: Final = re.compile(
+    rf"[\n.!?;](?:(?<=\n)\n*|(?<=[.!?;])[.!?;]*{_CLOSING}(?=\s|$|[\u3400-\u9fff]))"
+)
+"""The same for text without `_HAN_ENDS`, in half the time."""
+_HAN_ENDS: Final = tuple("。！？；…")
 _LIST_MARKER: Final = re.compile(
     r"\s*(?:[-*•·●▪◦–]\s+|(?:\(?\d{1,2}[.)、）]|\(\d{1,2}\)|（\d{1,2}）|[①-⑳]|[一二三四五六七八九十]{1,3}、"
     r"|[a-hA-H][.)])(?!\d)\s*|#{1,6}\s+|>\s+)+"
@@ -51,20 +59,48 @@ def split_sentences(text: str) -> list[Span]:
     Splits on Chinese and English sentence ends and on line breaks; abbreviations, initials,
     decimals, URLs and list numbers do not end a sentence.
     """
-    spans: list[Span] = []
+    return [Span(piece, start, start + len(piece)) for piece, start in _pieces(text)]
+
+
+def sentence_texts(text: str) -> list[str]:
+    """As `split_sentences`, without the places."""
+    return [piece for piece, _ in _pieces(text)]
+
+
+def _pieces(text: str) -> list[tuple[str, int]]:
+    """Every sentence and where it begins."""
+    found: list[tuple[str, int]] = []
     start = 0
-    for match in _BOUNDARY.finditer(text):
-        if match.group()[0] == "." and _protected(text, start, match.start()):
+    boundary = _BOUNDARY if any(end in text for end in _HAN_ENDS) else _LATIN_BOUNDARY
+    for match in boundary.finditer(text):
+        stop, end = match.span()
+        if text[stop] == "." and (
+            _protected(text, start, stop) if stop - start <= _TAIL else _short(text, stop)
+        ):
             continue
-        _append(spans, text, start, match.end())
-        start = match.end()
-    _append(spans, text, start, len(text))
-    return spans
+        _append(found, text, start, end)
+        start = end
+    _append(found, text, start, len(text))
+    return found
+
+
+def _short(text: str, stop: int) -> bool:
+    """Whether the dot at `stop` belongs to an abbreviation or an initial; faster in long text."""
+    tail = text[stop - _TAIL : stop]
+    words = tail.split()
+    if tail[-1].isspace() or not _ends_short(words[-1]):
+        return False
+    return _protected(text, stop - _TAIL, stop)
+
+
+@lru_cache(maxsize=16384)
+def _ends_short(word: str) -> bool:
+    return _ABBREVIATION.search(word) is not None
 
 
 def _protected(text: str, start: int, stop: int) -> bool:
     """Whether the dot at `stop` belongs to an abbreviation, an initial or a list number."""
-    tail = text[max(start, stop - 12) : stop]
+    tail = text[max(start, stop - _TAIL) : stop]
     if _may_be_short(tail) and _ABBREVIATION.search(tail):
         following = text[stop + 1 : stop + 3].lstrip()
         return not (tail.endswith(("etc", "a.m", "p.m", "in")) and following[:1].isupper())
@@ -79,7 +115,7 @@ def _may_be_short(tail: str) -> bool:
     return not long_word and tail.lower().endswith(_ABBREVIATED_ENDS)
 
 
-def _append(spans: list[Span], text: str, start: int, end: int) -> None:
+def _append(found: list[tuple[str, int]], text: str, start: int, end: int) -> None:
     piece = text[start:end]
     stripped = piece.lstrip()
     first = stripped[:1]
@@ -91,6 +127,5 @@ def _append(spans: list[Span], text: str, start: int, end: int) -> None:
             stripped = piece.lstrip()
     start += len(piece) - len(stripped)
     stripped = stripped.rstrip()
-    if _ALPHANUMERIC.search(stripped) is None:
-        return
-    spans.append(Span(stripped, start, start + len(stripped)))
+    if stripped[:1].isalnum() or _ALPHANUMERIC.search(stripped) is not None:
+        found.append((stripped, start))

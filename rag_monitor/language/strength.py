@@ -7,12 +7,18 @@ cause, a time or a count is one more thing to be borne out.
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from typing import Final
+
+from rag_monitor.language.tokens import tokenise
 
 _ABSOLUTE: Final = re.compile(
     r"\b(?:all|every|only|always|never|must|completely|exclusively|entire|any)\b"
     r"|所有|全部|都|只|仅|从来|从不|从未|任何|一定|最|必须|完全|每|唯一|总是|绝|一直|永远|肯定|首次|第一|"
     r"毫无|根本|彻底|没有人|无人"
+)
+_ABSOLUTE_TOKENS: Final = frozenset(
+    tokenise("all every only always never must completely exclusively entire any")
 )
 _HAN_HEDGE: Final = re.compile(
     r"可能|也许|或许|大概|有时|有的|有些|一些|某些|有人|有个|不止|不只|至少|可以|存在|往往|通常|不一定|"
@@ -28,8 +34,15 @@ _HAN_COUNT: Final = re.compile(
 )
 
 
-def absolutes(folded: str) -> frozenset[str]:
-    """Words of folded text that leave no exception (all, only, never, 所有, 只, 一定)."""
+def absolutes(folded: str, tokens: Collection[str] | None = None) -> frozenset[str]:
+    """Words of folded text that leave no exception (all, only, never, 所有, 只, 一定).
+
+    Args:
+        folded: The text.
+        tokens: Those of English text when they are known already; only saves time.
+    """
+    if tokens is not None and "'" not in folded and _ABSOLUTE_TOKENS.isdisjoint(tokens):
+        return frozenset()
     return frozenset(_ABSOLUTE.findall(folded))
 
 

@@ -8,14 +8,23 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from functools import lru_cache
+from itertools import chain
 from operator import add
 from typing import Final
 
+BREAK: Final = "\0"
+"""A token of its own, which marks where a sentence ends."""
 _TOKEN: Final = re.compile(
-    r"[\u3400-\u9fff]|[a-z][a-z]*(?:'[a-z]+)?|\d\d*(?:,\d{3})*(?:\.\d+)?|[^\W\d_]+"
+    r"[\u3400-\u9fff]|[a-z][a-z]*(?:'[a-z]+)?|\d\d*(?:,\d{3})*(?:\.\d+)?|[^\W\d_\u3400-\u9fff]+|\0"
 )
 """Each way of going on but the last begins with a plain set, which the search tells apart fast."""
+_RUN: Final = re.compile(
+    r"[\u3400-\u9fff]+|[a-z][a-z]*(?:'[a-z]+)?|\d\d*(?:,\d{3})*(?:\.\d+)?|[^\W\d_\u3400-\u9fff]+|\0"
+)
+"""`_TOKEN`, but neighbouring Han characters in one go."""
 _HAN_RUN: Final = re.compile(r"[\u3400-\u9fff]{2,}")
+_SPACED: Final = 12
+"""Characters between spaces, on average, up to which words recur and are worth remembering."""
 
 _STOP_WORDS_TEXT: Final = """
 a about above after again all also although am an and another any are as at be because been
@@ -85,8 +94,20 @@ def stem(word: str) -> str:
 
 
 def tokenise(folded: str) -> list[str]:
-    """All tokens of folded text, in order, function words included, words stemmed."""
-    return list(map(_REDUCED.__getitem__, _TOKEN.findall(folded)))
+    """All tokens of folded text, in order, function words included, words stemmed.
+
+    No token holds a space, so text between spaces that was seen before is looked up as a whole.
+    """
+    stretches = folded.split()
+    if len(folded) <= _SPACED * len(stretches):
+        return list(chain.from_iterable(map(_STRETCHES.__getitem__, stretches)))
+    found: list[str] = []
+    for run in _RUN.findall(folded):
+        if "\u3400" <= run[0] <= "\u9fff":
+            found += run
+        else:
+            found.append(_REDUCED[run])
+    return found
 
 
 class _Reduced(dict[str, str]):
@@ -116,6 +137,24 @@ def _reduce(token: str) -> str:
 _REDUCED: Final = _Reduced()
 
 
+class _Stretches(dict[str, tuple[str, ...]]):
+    """Text without spaces to its tokens; forgets everything when it grows too large."""
+
+    _LARGEST: Final = 60_000
+    _LONGEST: Final = 32
+
+    def __missing__(self, stretch: str) -> tuple[str, ...]:
+        tokens = tuple(map(_REDUCED.__getitem__, _TOKEN.findall(stretch)))
+        if len(stretch) <= self._LONGEST:
+            if len(self) >= self._LARGEST:
+                self.clear()
+            self[stretch] = tokens
+        return tokens
+
+
+_STRETCHES: Final = _Stretches()
+
+
 GRAMMAR: Final = STOP_WORDS | STOP_CHARS | frozenset("abcdefghijklmnopqrstuvwxyz")
 """Tokens without a meaning of their own."""
 
@@ -138,10 +177,9 @@ def term_set(tokens: Sequence[str], *, han: bool) -> frozenset[str]:
     found = frozenset(tokens).difference(GRAMMAR)
     if not han:
         return found
-    pairs: set[str] = set()
-    for run in _HAN_RUN.findall("".join(tokens)):
-        pairs.update(map(add, run, run[1:]))
-    return found.union(pairs.difference(_GRAMMAR_PAIRS))
+    runs = _HAN_RUN.findall("".join(tokens))
+    pairs = chain.from_iterable([map(add, run, run[1:]) for run in runs])
+    return found.union(pairs).difference(_GRAMMAR_PAIRS)
 
 
 _GRAMMAR_PAIRS: Final = frozenset(a + b for a in STOP_CHARS for b in STOP_CHARS)

@@ -9,7 +9,7 @@ like any chatter. It keeps them from lending each other support, and lets a pers
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
 from rag_monitor.language.tokens import stem
@@ -23,10 +23,18 @@ supported grounded faithful flawless fabricated hallucination hallucinated rubri
 instructions instruction verdict evidence teacher examiner evaluator evaluators reviewer reviewers
 """
 _HINTS: Final = frozenset(map(stem, _HINTS_TEXT.split()))
+_COMMON_HINTS: Final = frozenset(map(stem, ("supported", "grounded", "faithful", "evidence")))
+_BESIDE_COMMON: Final = (
+    "as ", "fully", "completely", "always", "entirely", "result", "verdict", "verified", "points",
+    ".0",
+)  # fmt: skip
+"""A sentence with common hints alone can only be a plea when it holds one of these too."""
 _HAN_HINTS: Final = frozenset(
     {"满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分", "你现在是"}
 )
 _LETTERED: Final = re.compile(r"\b(?:[a-z] +){4,}[a-z]\b")
+_LETTERS_APART: Final = re.compile(r" [a-z] +[a-z] ")
+"""Part of every `_LETTERED`, and quick to look for: it begins with one certain character."""
 _HAN_GAP: Final = re.compile(r"(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
 _QUOTED: Final = re.compile(r"\"[^\"]{2,}\"")
 
@@ -68,6 +76,16 @@ _ALONE: Final = re.compile(
 )
 
 
+def may_address_judge(folded: str, tokens: Iterable[str]) -> bool:
+    """Whether a sentence of folded text may be one that `addresses_judge`; a quick look."""
+    if not _HINTS.isdisjoint(tokens) or _LETTERS_APART.search(folded):
+        return True
+    if folded.isascii():
+        return False
+    squeezed = "".join(folded.split())
+    return any(hint in squeezed for hint in _HAN_HINTS)
+
+
 def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
     """Whether a folded sentence tries to talk a judge into a verdict.
 
@@ -76,15 +94,23 @@ def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
         tokens: Its tokens; most sentences hold no word of judging and need no closer look.
     """
     if not folded.isascii():
-        folded = _HAN_GAP.sub("", folded)
+        if len(folded.split()) > 1:
+            folded = _HAN_GAP.sub("", folded)
         hinted = any(hint in folded for hint in _HAN_HINTS)
     else:
         hinted = False
-    spaced = _LETTERED.search(folded) if len(tokens) > 4 and "a" <= folded[:1] <= "z" else None
+    letters = len(tokens) > 4 and "a" <= folded[:1] <= "z" and _LETTERS_APART.search(folded)
+    spaced = _LETTERED.search(folded) if letters else None
     if spaced:
         folded = re.sub(r"(?<=\b[a-z]) (?=[a-z]\b)", "", folded)
-    if not (hinted or spaced or not _HINTS.isdisjoint(tokens)):
-        return False
+    if not (hinted or spaced):
+        hints = _HINTS.intersection(tokens)
+        if not hints or (
+            hints <= _COMMON_HINTS
+            and folded.isascii()
+            and not any(word in folded for word in _BESIDE_COMMON)
+        ):
+            return False
     folded = _QUOTED.sub(" ", folded)
     if _ALONE.search(folded):
         return True

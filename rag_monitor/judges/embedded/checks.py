@@ -13,7 +13,7 @@ from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import Quantity
-from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, undoes
+from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, undo, undoes
 from rag_monitor.language.strength import absolutes, causes, counts, hedges, times
 from rag_monitor.language.tokens import is_han, stem, term_set
 
@@ -62,15 +62,25 @@ _SHORT: Final = 8
 """Content words of a claim short enough to take the first of them for its subject."""
 
 
-def check(claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece) -> Findings:
-    """Run every check of `claim` against the passages, with `best` its best sentence."""
+def check(
+    claim: Piece, evidence: Evidence, known: frozenset[str], best: Piece | None, answer: Piece
+) -> Findings:
+    """Run every check of `claim` against the passages.
+
+    Args:
+        claim: The statement.
+        evidence: The passages and the question.
+        known: Those of the answer's terms that stand in either.
+        best: The sentence that covers most of the claim.
+        answer: The whole answer, whose numbers may explain one another.
+    """
     findings = Findings()
     _check_dates(findings, claim, evidence, best)
     _check_numbers(findings, claim, evidence, best, answer)
-    _check_names(findings, claim, evidence)
+    _check_names(findings, claim, evidence, known)
     _check_strength(findings, claim, evidence, best)
     if 1 < len(claim.content) <= _SHORT and not is_han(claim.content[0]):
-        findings.subject_missing = int(claim.content[0] not in evidence.known)
+        findings.subject_missing = int(claim.content[0] not in known)
     if best is not None:
         _check_polarity(findings, claim, evidence, best)
     return findings
@@ -79,9 +89,13 @@ def check(claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece) -
 def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None) -> None:
     if not claim.dates:
         return
-    known = [date for date, _ in evidence.dates]
+    near = best.dates if best else ()
     for date in claim.dates[:_MOST_FACTS]:
         findings.facts += 1
+        # Most stand in the best sentence, and then the others need not be read at all.
+        if any(date.supported_by((d,)) for d in near):
+            continue
+        known = [d for d, _ in evidence.dates]
         if not date.supported_by(known) and not _plain_year(date, evidence):
             findings.dates_missing += not date.supported_by(evidence.question.dates)
         elif not any(piece is best and date.agrees(d) for d, piece in evidence.dates):
@@ -90,7 +104,7 @@ def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Pie
 
 def _plain_year(date: Date, evidence: Evidence) -> bool:
     """Whether a lone year stands in the passages as a bare number."""
-    return date.month is None and date.day is None and str(date.year) in evidence.terms
+    return date.month is None and date.day is None and str(date.year) in evidence.words
 
 
 def _check_numbers(
@@ -99,9 +113,12 @@ def _check_numbers(
     if not claim.quantities:
         return
     asked = evidence.question.quantities
+    near = best.quantities if best else ()
     constants = 0
     for quantity in claim.quantities[:_MOST_FACTS]:
         findings.facts += 1
+        if any(quantity.equals(q) for q in near):
+            continue
         places = evidence.equal(quantity)
         if places:
             findings.numbers_elsewhere += not any(piece is best for piece in places)
@@ -153,13 +170,17 @@ def _alike(a: Quantity, b: Quantity) -> bool:
     return (a.value, a.kind, a.unit) == (b.value, b.kind, b.unit)
 
 
-def _check_names(findings: Findings, claim: Piece, evidence: Evidence) -> None:
-    known = evidence.known
+def _check_names(
+    findings: Findings, claim: Piece, evidence: Evidence, terms: frozenset[str]
+) -> None:
+    def known(word: str) -> bool:
+        return word in terms if word in claim.terms else evidence.knows(word)
+
     for word, opening in capitalised_words(claim.text):
         parts = [stem(word)]
-        if parts[0] not in known:
+        if not known(parts[0]):
             parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
-        if not parts or all(p in known or len(p) < 2 for p in parts):
+        if not parts or all(known(p) or len(p) < 2 for p in parts):
             findings.facts += not opening
             continue
         if any(c.isdigit() for c in word) or fold(word) in evidence.joined:
@@ -179,11 +200,12 @@ def _check_strength(
     findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None
 ) -> None:
     if claim.folded.isascii():
-        findings.absolutes = _unknown(absolutes(claim.folded), evidence)
+        findings.absolutes = _unknown(absolutes(claim.folded, claim.tokens), evidence)
         return
-    findings.more = sum(
-        weight * min(2, _unknown(words(claim.folded), evidence)) for words, weight in _ADDS
-    )
+    for words, weight in _ADDS:
+        said = words(claim.folded)
+        if said:
+            findings.more += weight * min(2, _unknown(said, evidence))
     if claim.denied.heads and not (best and best.denied.heads):
         findings.more += _DENIAL_ADDS
 
@@ -221,14 +243,17 @@ def _contrary(claim: Piece, other: Piece) -> tuple[int, int]:
         any(_once(claim, h) and _states(other, h) for h in denied.heads - known.reach)
         or any(_once(other, h) and _states(claim, h) for h in known.heads - denied.reach)
     )
-    near = other.terms | other.token_set
-    own = claim.token_set
+    near, own = other.token_set, claim.token_set
+    different = own - near
     opposites = 0
-    for token in _OPPOSED & own - near:
+    for token in _OPPOSED & different:
         others = OPPOSITES[token]
-        opposites += any(word in near and word not in own for word in others)
+        opposites += any(
+            (word in near or word in other.terms) and word not in own for word in others
+        )
     if claim.folded.isascii():
-        opposites += "non" not in own and any(undoes(token, near - own) for token in own - near)
+        left = near if other.folded.isascii() else near | other.terms
+        opposites += "non" not in own and undo(different, left - own)
     else:
         opposites += _han_opposites(claim, other.folded)
     return negation, opposites

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
-from itertools import pairwise
 from typing import Final
 
+from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import background
 from rag_monitor.judges.embedded.pieces import Passage, Piece
 from rag_monitor.language.dates import Date
 from rag_monitor.language.numbers import Quantity
+from rag_monitor.language.tokens import GRAMMAR
 
 _ROUNDING: Final = 0.051
 """Numbers further apart than this share of the stated one are never the same, rounded or not."""
@@ -41,22 +41,22 @@ class Evidence:
         owners = [index for index, found in enumerate(passages) for _ in found.sentences]
         return cls(passages, Piece(question), sentences, owners)
 
-    @cached_property
+    @lazily
     def terms(self) -> frozenset[str]:
         """Terms of all passages."""
         return frozenset().union(*[passage.terms for passage in self.passages])
 
-    @cached_property
+    @lazily
     def known(self) -> frozenset[str]:
         """Terms of all passages and of the question."""
         return self.terms | self.question.terms
 
-    @cached_property
+    @lazily
     def quantities(self) -> list[tuple[Quantity, Piece]]:
         """Every quantity with the sentence it stands in."""
         return [found for passage in self.passages for found in passage.quantities]
 
-    @cached_property
+    @lazily
     def _by_value(self) -> tuple[list[float], list[tuple[Quantity, Piece]]]:
         ordered = sorted(self.quantities, key=lambda found: found[0].value)
         return [quantity.value for quantity, _ in ordered], ordered
@@ -69,48 +69,37 @@ class Evidence:
         high = bisect_right(values, quantity.value + reach)
         return [piece for other, piece in ordered[low:high] if quantity.equals(other)]
 
-    @cached_property
+    @lazily
     def dates(self) -> list[tuple[Date, Piece]]:
         """Every date with the sentence it stands in."""
         return [found for passage in self.passages for found in passage.dates]
 
-    @cached_property
+    @lazily
     def weights(self) -> dict[str, float]:
         """Background weights, looked up once."""
         return background()
 
-    @cached_property
+    @lazily
     def joined(self) -> str:
         """All passages as one folded text, for finding names and verbatim claims."""
         return "\n".join([passage.folded for passage in self.passages])
 
-    def postings(self, wanted: frozenset[str]) -> dict[str, list[int]]:
+    def knows(self, word: str) -> bool:
+        """Whether a content word stands in a passage or in the question."""
+        return (word in self.words and word not in GRAMMAR) or word in self.question.terms
+
+    @lazily
+    def words(self) -> frozenset[str]:
+        """Tokens of all passages."""
+        return frozenset().union(*[passage.tokens for passage in self.passages])
+
+    def places(self, wanted: frozenset[str]) -> dict[str, list[int]]:
         """Each of the `wanted` terms to the numbers of the sentences that hold it."""
         found: dict[str, list[int]] = {}
         for number, piece in enumerate(self.sentences):
             for term in wanted & piece.terms:
-                if term in found:
-                    found[term].append(number)
-                else:
-                    found[term] = [number]
+                found.setdefault(term, []).append(number)
         return found
-
-    def seen_pairs(self, pairs: Collection[tuple[str, str]]) -> set[tuple[str, str]]:
-        """Those of `pairs` that stand in one sentence as neighbouring content tokens."""
-        if not pairs:
-            return set()
-        content: list[str] = []
-        for piece in self.sentences:
-            content += piece.content
-            content.append("")
-        return set(pairs).intersection(pairwise(content))
-
-    def seen_triples(self, triples: Iterable[tuple[str, str, str]]) -> set[tuple[str, str, str]]:
-        """Those of `triples` that stand in the passages as neighbouring tokens."""
-        tokens: list[str] = []
-        for passage in self.passages:
-            tokens += passage.tokens
-        return set(triples).intersection(zip(tokens, tokens[1:], tokens[2:], strict=False))
 
 
 def lcs_length(pattern: Sequence[str], text: Sequence[str]) -> int:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log1p
@@ -11,10 +11,13 @@ from typing import Final
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
 from rag_monitor.judges.embedded.checks import Findings, check
 from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
+from rag_monitor.judges.embedded.lazily import lazily
+from rag_monitor.judges.embedded.lexicon import weight
+from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language import answers
 from rag_monitor.language.sentences import Span
-from rag_monitor.language.tokens import GRAMMAR, is_han
+from rag_monitor.language.tokens import is_han
 
 CLAIM_FEATURES: Final = (
     "uncovered",
@@ -46,16 +49,11 @@ _SAME_WORDING: Final = 0.75
 _LONGEST_SWAP: Final = 4
 """Han characters of a name or word that stands in the place of another."""
 _TELLING: Final = 0.5
-_GIVEN: Final = 0.3
-"""What a term of the question weighs when a claim repeats it: little, it was given."""
-_LENGTH_COSTS: Final = 0.002
-"""What each token of a sentence costs it, so that of two equally good the shorter is chosen."""
-_NEVER_LONGER: Final = 2.0
-"""A sentence that covers so much less is not chosen for being short (a thousand tokens)."""
+_NOTHING: Final = 1e-9
 _CLEARLY_MORE: Final = 0.25
 
 
-@dataclass(slots=True)
+@dataclass(eq=False)
 class ClaimEvidence:
     """One claim looked up in the passages."""
 
@@ -68,82 +66,67 @@ class ClaimEvidence:
     covered: float
     """Share of the claim's weight that its best sentence holds, 0 to 1."""
     verbatim: bool
-    own: dict[str, float]
-    """Weight of each term that the question did not give; derived numbers left out."""
+    asked: bool
+    """Whether the answer answers a question."""
+    own_terms: frozenset[str]
+    """Terms that the question did not give; derived numbers left out."""
 
-
-@dataclass(slots=True, eq=False)
-class _Claim:
-    """A claim while it is looked up."""
-
-    span: Span
-    piece: Piece
-    pairs: list[tuple[str, str]]
-    triples: list[tuple[str, str, str]]
-
-
-@dataclass(slots=True, eq=False)
-class _Found:
-    """What the passages hold of all claims of an answer, gathered in one go."""
-
-    postings: Mapping[str, Sequence[int]]
-    pairs: set[tuple[str, str]]
-    triples: set[tuple[str, str, str]]
+    @lazily
+    def own(self) -> dict[str, float]:
+        """Weight of each of its own terms."""
+        return {term: weight(term) for term in self.own_terms}
 
 
 def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[ClaimEvidence]:
     """Every claim of an answer compared with the passages, in order."""
     whole = Piece(answer)
     claims = [_claim(span) for span in spans]
-    wanted: frozenset[str] = frozenset().union(*[claim.piece.terms for claim in claims])
-    found = _Found(
-        evidence.postings(wanted),
-        evidence.seen_pairs({pair for claim in claims for pair in claim.pairs}),
-        evidence.seen_triples({triple for claim in claims for triple in claim.triples}),
-    )
-    return [_look_up(claim, evidence, found, whole) for claim in claims]
+    matches = Matches(claims, evidence)
+    return [
+        _look_up(span, claim, evidence, matches, match, whole)
+        for span, claim, match in zip(spans, claims, matches.of, strict=True)
+    ]
 
 
-def _claim(span: Span) -> _Claim:
+def _claim(span: Span) -> Piece:
     piece = Piece(span.text)
     piece.folded = answers.strip_source_phrases(piece.folded)
-    tokens = piece.tokens
-    return _Claim(
-        span,
-        piece,
-        list(pairwise(piece.content)),
-        list(zip(tokens, tokens[1:], tokens[2:], strict=False)),
-    )
+    return piece
 
 
-def _look_up(claim: _Claim, evidence: Evidence, found: _Found, answer: Piece) -> ClaimEvidence:
-    piece = claim.piece
-    weights, own = _weights(piece, evidence)
-    total = sum(weights.values())
-    place, covered = _best_sentence(weights, total, evidence, found.postings)
-    best = None if place is None else evidence.sentences[place]
-    findings = check(piece, evidence, best, answer)
+def _look_up(
+    span: Span, piece: Piece, evidence: Evidence, matches: Matches, match: Match, answer: Piece
+) -> ClaimEvidence:
+    best = None if match.best is None else evidence.sentences[match.best]
+    findings = check(piece, evidence, matches.known, best, answer)
     credited = _credited(piece, findings)
-    gains = _passage_gains(own, evidence, credited)
-    novel = _novel(piece, weights, evidence, credited)
+    if credited:
+        _credit(match, credited, matches, evidence)
+    total = match.own
+    gains = [gain / total for gain in match.gains] if total else []
+    unknown = piece.terms - matches.known
     if best is not None and not findings.numbers_derived:
-        findings.substituted = _substituted(weights, piece, evidence, best)
+        findings.substituted = _substituted(piece, unknown, matches.seen, evidence, best)
+    order = lcs_length(piece.tokens, best.tokens) / len(piece.tokens) if best else 0.0
     features = [
-        *_coverage(piece.terms, weights, total, evidence, covered, gains, credited),
-        *_sequence(claim, found, best),
-        *novel,
+        *_coverage(match, gains),
+        match.pairs,
+        match.triples,
+        1 - order,
+        *_novel(piece, unknown - credited, evidence),
         *_counts(findings),
-        _characters(piece, evidence),
+        _characters(piece, matches.seen),
     ]
     return ClaimEvidence(
-        claim.span,
+        span,
         piece,
         features,
         findings,
-        None if place is None else _rests_on(evidence.owners[place], gains),
-        covered,
+        None if match.best is None else _rests_on(evidence.owners[match.best], gains),
+        match.covered,
         _verbatim(piece, evidence),
-        {t: w for t, w in own.items() if t not in credited or t in evidence.terms},
+        bool(evidence.question.tokens),
+        piece.terms - evidence.question.terms - (credited - matches.seen),
     )
 
 
@@ -160,113 +143,66 @@ def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
     return frozenset(credited)
 
 
-def _weights(piece: Piece, evidence: Evidence) -> tuple[dict[str, float], dict[str, float]]:
-    """Weight of each term of a claim, and of those the question did not give.
-
-    Terms of the question count little.
-    """
-    background = evidence.weights.get
-    asked = evidence.question.terms
-    weights = {term: background(term, 1.0) for term in piece.terms}
-    given = piece.terms & asked
-    if not given:
-        return weights, weights
-    own = {term: weight for term, weight in weights.items() if term not in given}
-    for term in given:
-        weights[term] *= _GIVEN
-    return weights, own
-
-
-def _best_sentence(
-    weights: dict[str, float],
-    total: float,
-    evidence: Evidence,
-    postings: Mapping[str, Sequence[int]],
-) -> tuple[int | None, float]:
-    """The number of the sentence that covers most, and which share of the claim it does."""
-    scores: dict[int, float] = {}
-    if total:
-        for term, weight in weights.items():
-            for number in postings.get(term, ()):
-                scores[number] = scores.get(number, 0.0) + weight
-    if not scores:
-        return None, 0.0
-    near = max(scores.values()) - _NEVER_LONGER
-    sentences = evidence.sentences
-    best = max(
-        (number for number, score in scores.items() if score >= near),
-        key=lambda n: (scores[n] - _LENGTH_COSTS * len(sentences[n].tokens), -n),
-    )
-    return best, min(1.0, scores[best] / total)
-
-
-def _passage_gains(
-    own: dict[str, float], evidence: Evidence, credited: frozenset[str]
-) -> list[float]:
-    """Share of a claim's own weight that each passage holds; empty when it has none."""
-    counted = frozenset(own).difference(credited)
-    total = sum([own[term] for term in counted])
-    if not total:
-        return []
-    return [
-        sum([own[term] for term in counted & passage.terms]) / total
-        for passage in evidence.passages
-    ]
+def _credit(match: Match, credited: frozenset[str], matches: Matches, evidence: Evidence) -> None:
+    """Count the credited terms as seen, and as no passage's own."""
+    asked, background = evidence.question.terms, evidence.weights.get
+    spelled = 0.0
+    for term in credited:
+        worth = background(term, 1.0)
+        given = term in asked
+        if term not in matches.seen:
+            spelled += worth * GIVEN if given else worth
+            match.given -= worth * GIVEN if given else 0.0
+        if not given:
+            match.own -= worth
+            match.gains = [
+                gain - worth * held
+                for gain, held in zip(match.gains, matches.held(term), strict=True)
+            ]
+    match.missing -= spelled
+    match.spelled = spelled
+    if match.own < _NOTHING:
+        match.own = 0.0
 
 
 def _rests_on(first: int, gains: Sequence[float]) -> int:
     """The passage of the best sentence, unless another holds clearly more of the claim."""
     if not gains:
         return first
-    strongest = max(range(len(gains)), key=gains.__getitem__)
+    # Rounded, for the same words in another passage must not win by the last bit of a sum.
+    strongest = max(range(len(gains)), key=lambda index: round(gains[index], 9))
     return strongest if gains[strongest] > gains[first] + _CLEARLY_MORE else first
 
 
-def _coverage(
-    terms: frozenset[str],
-    weights: dict[str, float],
-    total: float,
-    evidence: Evidence,
-    covered: float,
-    gains: Sequence[float],
-    credited: frozenset[str],
-) -> list[float]:
+def _coverage(match: Match, gains: Sequence[float]) -> list[float]:
+    total = match.total
     if not total:
         return [0.0, 0.0, 0.0, 0.0]
-    unseen = terms - evidence.terms
-    spelled = sum([weights[term] for term in unseen & credited])
-    missing = sum([weights[term] for term in unseen]) - spelled
-    given = sum([weights[term] for term in (unseen & evidence.question.terms) - credited])
     return [
-        max(0.0, missing - given) / total,
-        max(0.0, missing) / total,
-        1 - min(1.0, covered + spelled / total),
+        max(0.0, match.missing - match.given) / total,
+        max(0.0, match.missing) / total,
+        1 - min(1.0, match.covered + match.spelled / total),
         1 - max(gains, default=1.0),
     ]
 
 
-def _sequence(claim: _Claim, found: _Found, best: Piece | None) -> list[float]:
-    tokens = claim.piece.tokens
-    seen_pairs = sum([pair in found.pairs for pair in claim.pairs])
-    seen_triples = sum([triple in found.triples for triple in claim.triples])
-    order = lcs_length(tokens, best.tokens) / len(tokens) if best and tokens else 0.0
-    return [
-        1 - seen_pairs / len(claim.pairs) if claim.pairs else 0.0,
-        1 - seen_triples / len(claim.triples) if claim.triples else 0.0,
-        1 - order,
-    ]
-
-
-def _substituted(weights: dict[str, float], piece: Piece, evidence: Evidence, best: Piece) -> int:
+def _substituted(
+    piece: Piece,
+    unknown: frozenset[str],
+    seen: frozenset[str],
+    evidence: Evidence,
+    best: Piece,
+) -> int:
     """Whether a claim repeats a sentence but for telling words that stand nowhere else."""
     own = piece.tokens
     if len(own) < _SHORTEST:
         return 0
-    if _swapped(own, best.tokens, evidence):
+    if _swapped(own, best.tokens, seen, evidence):
         return 1
+    background = evidence.weights.get
     novel = any(
-        weights.get(token, 0.0) >= _TELLING and not token[0].isdigit()
-        for token in piece.token_set - evidence.known
+        background(term, 1.0) >= _TELLING and not term[0].isdigit()
+        for term in unknown & piece.token_set
     )
     if not novel:
         return 0
@@ -274,7 +210,9 @@ def _substituted(weights: dict[str, float], piece: Piece, evidence: Evidence, be
     return int(lcs_length(own, other) >= _SAME_WORDING * max(len(own), len(other)))
 
 
-def _swapped(own: Sequence[str], other: Sequence[str], evidence: Evidence) -> bool:
+def _swapped(
+    own: Sequence[str], other: Sequence[str], seen: frozenset[str], evidence: Evidence
+) -> bool:
     """Whether two Han sentences are the same but for one short stretch that stands nowhere else."""
     shorter = min(len(own), len(other))
     head = 0
@@ -290,24 +228,23 @@ def _swapped(own: Sequence[str], other: Sequence[str], evidence: Evidence) -> bo
     if head + tail < _SHORTEST - 1 or not all(map(is_han, said)):
         return False
     return "".join(said) not in evidence.joined and all(
-        a + b not in evidence.terms for a, b in pairwise(said)
+        a + b not in seen for a, b in pairwise(said)
     )
 
 
-def _novel(
-    piece: Piece, weights: dict[str, float], evidence: Evidence, credited: frozenset[str]
-) -> list[float]:
+def _novel(piece: Piece, unseen: frozenset[str], evidence: Evidence) -> list[float]:
     """Weight of the words that stand nowhere, all together and the longest run of them."""
-    unseen = piece.terms - evidence.known - credited
     if not unseen:
         return [0.0, 0.0]
+    background = evidence.weights.get
     novel = run = longest = 0.0
-    for token in piece.tokens:
+    for token in piece.content:
         if token in unseen:
-            novel += weights[token]
-            run += weights[token]
+            weight = background(token, 1.0)
+            novel += weight
+            run += weight
             longest = max(longest, run)
-        elif token in weights:
+        else:
             run = 0.0
     return [log1p(novel), log1p(longest)]
 
@@ -330,14 +267,12 @@ def _counts(findings: Findings) -> list[float]:
     ]
 
 
-def _characters(piece: Piece, evidence: Evidence) -> float:
+def _characters(piece: Piece, seen: frozenset[str]) -> float:
     """Share of Han characters that occur in no passage, as runs of one."""
     if piece.folded.isascii():
         return 0.0
-    han = [token for token in piece.tokens if is_han(token) and token not in GRAMMAR]
-    if not han:
-        return 0.0
-    return sum([token not in evidence.terms for token in han]) / len(han)
+    han = [token for token in piece.content if is_han(token)]
+    return sum([token not in seen for token in han]) / len(han) if han else 0.0
 
 
 def _verbatim(piece: Piece, evidence: Evidence) -> bool:

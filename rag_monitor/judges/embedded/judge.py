@@ -53,7 +53,7 @@ ASPECTS: Final = frozenset(
 """What the embedded judge answers; it regenerates no questions and writes no text."""
 
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "3"
+FEATURES_VERSION: Final = "4"
 """Grows when the same text and weights score otherwise than before."""
 
 
@@ -263,7 +263,7 @@ class EmbeddedJudge:
         return self._model.weights(case.answer).threshold
 
     def _open(self, request: JudgeRequest) -> _Case:
-        answer, _ = _cut(request.answer, self._options.max_answer_chars)
+        [answer] = _cut_all([request.answer], self._options.max_answer_chars)
         contexts = request.contexts
         parts = take_apart(answer)
         left_out = parts.claims[self._options.max_statements :]
@@ -272,14 +272,9 @@ class EmbeddedJudge:
             parts = replace(parts, claims=parts.claims[: self._options.max_statements])
         seen, whole = len(answer), len(request.answer)
         if contexts is not None:
-            left = self._options.max_context_chars
-            cut = []
-            for text in contexts:
-                kept, left = _cut(text, left)
-                cut.append(kept)
-            seen += sum(map(len, cut))
             whole += sum(map(len, contexts))
-            contexts = tuple(cut)
+            contexts = _cut_all(contexts, self._options.max_context_chars)
+            seen += sum(map(len, contexts))
         return _Case(
             request=request,
             answer=answer,
@@ -296,7 +291,7 @@ class EmbeddedJudge:
             return
         empty = not any(passage.sentences for passage in case.evidence.passages)
         case.settled = [
-            ClaimVerdict(_HOPELESS, _HOPELESS, 0.0, "no_contexts")
+            ClaimVerdict(_HOPELESS, _HOPELESS, 0.0, "no_contexts", hopeless=1.0)
             if empty
             else self._model.claim(claim, case.read.get(number, 0.0))
             for number, claim in enumerate(case.claims)
@@ -435,6 +430,17 @@ def _cut(text: str, budget: int) -> tuple[str, int]:
         text = text[: len(text) * budget // size]
         return text, 0
     return text, budget - size
+
+
+def _cut_all(texts: Sequence[str], budget: int) -> tuple[str, ...]:
+    """The beginnings of several texts that a budget allows, the first ones first."""
+    if _HAN_COUNTS * sum(map(len, texts)) <= budget:
+        return tuple(texts)
+    kept = []
+    for text in texts:
+        beginning, budget = _cut(text, budget)
+        kept.append(beginning)
+    return tuple(kept)
 
 
 def _suspect(case: _Case) -> str | None:

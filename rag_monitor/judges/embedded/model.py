@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from math import exp, expm1, log, log1p
+from operator import mul
 from pathlib import Path
 from typing import Any, Final
 
@@ -30,6 +31,8 @@ _BASELESS: Final = 0.95
 """A claim of which so much stands nowhere is baseless, as is one that only talks to the judge."""
 _BASELESS_ADDS: Final = 4.0
 """What a baseless claim adds to the doubt of a short answer; in a long one it may be chatter."""
+_HOPELESS_ADDS: Final = 6.0
+"""What an answer of hopeless claims alone adds to its doubt."""
 _NO_SUBJECT_ADDS: Final = 1.5
 """What a subject of which no passage speaks adds to the doubt of the claim, not of the answer."""
 _ABSOLUTE_ADDS: Final = 0.5
@@ -78,6 +81,8 @@ class ClaimVerdict:
     reason: str
     baseless: bool = False
     """Whether it rests on nothing at all."""
+    hopeless: float = 0.0
+    """How sure it is, 0 to 1, that nothing of it is supported."""
 
 
 class Model:
@@ -122,22 +127,29 @@ class Model:
 
 def judge_claim(found: ClaimEvidence, read: float, weights: Weights) -> ClaimVerdict:
     """Judge one claim by the weights of its language."""
-    doubt = weights.bias + weights.encoder * read
-    for value, weight in zip(found.features, weights.claim, strict=True):
-        doubt += value * weight
+    doubt = weights.bias + weights.encoder * read + sum(map(mul, found.features, weights.claim))
     doubt, for_answer, reason = settle(found, doubt)
     probability = 1 - sigmoid(weights.slope * doubt + weights.shift)
-    return ClaimVerdict(doubt, for_answer, probability, reason, _baseless(found, reason))
+    return ClaimVerdict(
+        doubt,
+        for_answer,
+        probability,
+        reason,
+        _baseless(found, reason),
+        _hopeless(found, doubt, for_answer, reason),
+    )
 
 
 def answer_doubt(verdicts: Sequence[ClaimVerdict], weights: Weights) -> float:
     """The log of an answer's summed doubt, less a part of what sheer length adds to it.
 
-    One bad claim is enough, and many slightly doubtful ones add up.
+    One bad claim is enough, and many slightly doubtful ones add up. The log of a sum grows too
+    slowly for an answer of which nothing at all is supported, so that it is doubted on top of it.
     """
     short = len(verdicts) <= COUNTED
     doubts = [v.for_answer + _BASELESS_ADDS * (short and v.baseless) for v in verdicts]
-    return total_doubt(doubts) + weights.count_slope * log(min(COUNTED, len(doubts)))
+    hopeless = _HOPELESS_ADDS * min(v.hopeless for v in verdicts)
+    return total_doubt(doubts) + weights.count_slope * log(min(COUNTED, len(doubts))) + hopeless
 
 
 def total_doubt(doubts: Sequence[float]) -> float:
@@ -209,8 +221,7 @@ def _strengthened(found: ClaimEvidence, doubt: float) -> float:
 
 def _says_nothing(found: ClaimEvidence, doubt: float) -> tuple[float, float, str] | None:
     """What `settle` says of a claim without a word of its own, or that only talks to the judge."""
-    letters = max(map(len, found.piece.tokens), default=0) <= 1
-    if letters and not found.piece.terms and not found.verbatim:
+    if not (found.piece.terms or found.verbatim or any(len(t) > 1 for t in found.piece.tokens)):
         return max(doubt, _EMPTY), max(doubt, _EMPTY), "nothing_stated"
     beside = found.covered >= _MOSTLY_COVERED or found.findings.numbers_derived
     if found.piece.addressed and not beside:
@@ -232,6 +243,27 @@ def _baseless(found: ClaimEvidence, reason: str) -> bool:
     if not found.piece.folded.isascii():
         return False
     return found.features[0] >= _BASELESS or reason == "injection_plea"
+
+
+def _hopeless(found: ClaimEvidence, doubt: float, for_answer: float, reason: str) -> float:
+    """How sure it is that nothing of a claim is supported.
+
+    English: much of it stands nowhere, and the claim is in great doubt. A Chinese answer to a
+    question: much of it stands nowhere; without a question, where other words often say the same,
+    the doubt alone.
+    """
+    if reason == "nothing_stated":
+        return 1.0
+    nowhere = found.features[0] - 0.3
+    if found.piece.folded.isascii() or not has_han(found.span.text):
+        return _share((doubt - 2) / 3) * _share(nowhere / 0.2)
+    if found.asked:
+        return _share(nowhere / 0.3)
+    return _share((for_answer - 1.5) / 2)
+
+
+def _share(value: float) -> float:
+    return max(0.0, min(1.0, value))
 
 
 def softplus(value: float) -> float:

@@ -39,7 +39,7 @@ def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list
         term: evidence.weights.get(term, 1.0) * (_GIVEN if term in evidence.question.terms else 1.0)
         for term in claim.terms
     }
-    places = evidence.postings(claim.terms)
+    places = evidence.places(claim.terms)
     candidates = {number for numbers in places.values() for number in numbers}
     chosen: list[int] = []
     while candidates and len(chosen) < _MOST_SENTENCES:

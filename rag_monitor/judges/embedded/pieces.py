@@ -4,21 +4,24 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from functools import cached_property
 from itertools import accumulate
 from threading import Lock
 from typing import Final
 
-from rag_monitor.judges.embedded.addressed import addresses_judge
+from rag_monitor.judges.embedded.addressed import addresses_judge, may_address_judge
+from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.language.dates import Date, find_dates
-from rag_monitor.language.normalise import fold
+from rag_monitor.language.normalise import fold, fold_all
 from rag_monitor.language.numbers import Quantity, find_quantities
 from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_negate
-from rag_monitor.language.sentences import split_sentences
-from rag_monitor.language.tokens import GRAMMAR, term_set, tokenise
+from rag_monitor.language.sentences import sentence_texts
+from rag_monitor.language.tokens import BREAK, GRAMMAR, term_set, tokenise
 
 _SEPARATOR: Final = "\0"
 """Between sentences while numbers are read: no pattern reads across it."""
+
+
+_SPACED_BREAK: Final = f" {BREAK} "
 
 
 class Piece:
@@ -26,48 +29,48 @@ class Piece:
 
     __slots__ = ("__dict__", "folded", "text")
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, folded: str | None = None) -> None:
         self.text = text
-        self.folded = fold(text)
+        self.folded = fold(text) if folded is None else folded
 
-    @cached_property
+    @lazily
     def tokens(self) -> list[str]:
         """All tokens in order."""
         return tokenise(self.folded)
 
-    @cached_property
+    @lazily
     def token_set(self) -> frozenset[str]:
         """All tokens."""
         return frozenset(self.tokens)
 
-    @cached_property
+    @lazily
     def content(self) -> list[str]:
         """Tokens with a meaning of their own, in order."""
         return [token for token in self.tokens if token not in GRAMMAR]
 
-    @cached_property
+    @lazily
     def terms(self) -> frozenset[str]:
         """Content tokens and Han bigrams."""
         return term_set(self.tokens, han=not self.folded.isascii())
 
-    @cached_property
+    @lazily
     def denied(self) -> Denials:
         """What its negations deny."""
         if not may_negate(self.folded, self.token_set):
             return NOTHING_DENIED
         return denials(self.folded)
 
-    @cached_property
+    @lazily
     def addressed(self) -> bool:
         """Whether it talks to a judge."""
-        return addresses_judge(self.folded, self.token_set)
+        return addresses_judge(self.folded, self.tokens)
 
-    @cached_property
+    @lazily
     def dates(self) -> tuple[Date, ...]:
         """Dates in order."""
         return tuple(find_dates(self.folded, self.tokens))
 
-    @cached_property
+    @lazily
     def quantities(self) -> tuple[Quantity, ...]:
         """Quantities that are no part of a date, in order."""
         return tuple(
@@ -78,33 +81,46 @@ class Piece:
 class Passage:
     """One retrieved passage and its sentences; knows nothing of the request it came with.
 
+    `tokens` are those of all sentences in order, with a `BREAK` after each sentence.
+
     Sentences that talk to a judge are left out: they are no evidence of anything.
     """
 
-    __slots__ = ("__dict__", "folded", "sentences", "suspect")
+    __slots__ = ("__dict__", "folded", "sentences", "suspect", "tokens")
 
     def __init__(self, text: str) -> None:
-        every = [Piece(span.text) for span in split_sentences(text)]
-        self.sentences = tuple(piece for piece in every if not piece.addressed)
-        self.suspect = len(self.sentences) < len(every)
-        self.folded = " ".join([piece.folded for piece in self.sentences])
+        texts = sentence_texts(text)
+        folded = fold_all(texts)
+        self.sentences = tuple(map(Piece, texts, folded))
+        self.suspect = False
+        self.folded = " ".join(folded)
+        self.tokens = tokenise(_SPACED_BREAK.join([*folded, ""]))
+        if may_address_judge(self.folded, self.tokens):
+            self._leave_out_pleas()
 
-    @cached_property
-    def tokens(self) -> list[str]:
-        """All tokens in order."""
-        return [token for piece in self.sentences for token in piece.tokens]
+    def _leave_out_pleas(self) -> None:
+        kept = tuple(
+            piece
+            for piece in self.sentences
+            if not (may_address_judge(f" {piece.folded}", piece.tokens) and piece.addressed)
+        )
+        if len(kept) < len(self.sentences):
+            self.suspect = True
+            self.sentences = kept
+            self.folded = " ".join([piece.folded for piece in kept])
+            self.tokens = [t for piece in kept for t in (*piece.tokens, BREAK)]
 
-    @cached_property
+    @lazily
     def terms(self) -> frozenset[str]:
         """Terms of all sentences."""
         return frozenset().union(*[piece.terms for piece in self.sentences])
 
-    @cached_property
+    @lazily
     def dates(self) -> list[tuple[Date, Piece]]:
         """Every date with the sentence it stands in; offsets are of the passage."""
         return [(date, self._at(date.start)) for date in find_dates(self._apart, self.tokens)]
 
-    @cached_property
+    @lazily
     def quantities(self) -> list[tuple[Quantity, Piece]]:
         """Every quantity that is no part of a date, once for each sentence it stands in."""
         taken = tuple((date.start, date.end) for date, _ in self.dates)
@@ -114,11 +130,11 @@ class Passage:
             found.setdefault((q.value, q.kind, q.unit, q.digits, id(piece)), (q, piece))
         return list(found.values())
 
-    @cached_property
+    @lazily
     def _apart(self) -> str:
         return _SEPARATOR.join([piece.folded for piece in self.sentences])
 
-    @cached_property
+    @lazily
     def _starts(self) -> list[int]:
         return list(accumulate((len(p.folded) + 1 for p in self.sentences), initial=0))
 

@@ -1,4 +1,8 @@
-from rag_monitor.language.normalise import fold, to_simplified
+import unicodedata
+
+import pytest
+
+from rag_monitor.language.normalise import fold, fold_all, to_simplified
 from rag_monitor.language.script import Script, detect_script
 
 
@@ -25,3 +29,22 @@ def test_scripts_are_told_apart() -> None:
     assert detect_script("What is the rate?") is Script.ENGLISH
     assert detect_script("用 Python 写 hello world 程序 please") is Script.MIXED
     assert detect_script("") is Script.ENGLISH
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Café ½ №７，ＡＢＣ　東京の漢字ｶﾞ①", "ΟΔΟΣ ὈΔΥΣΣΕΎΣ", "e\u0301 a\u030a ậ",
+        "한국 \u1112\u1161\u11ab", "İstanbul STRASSE ß", "👩\u200d💻 👍🏽 ℡ ﬁ", "軟體\u200b工程",
+    ],
+)  # fmt: skip
+def test_text_of_any_script_is_folded_as_a_whole(text: str) -> None:
+    seen = text.replace("\u200b", "").replace("\u200d", "")
+
+    expected = to_simplified(unicodedata.normalize("NFKC", seen)).lower()
+    assert expected == fold(text) == fold(fold(text))
+
+
+def test_no_folded_text_holds_the_character_that_marks_places() -> None:
+    assert fold("a\0é") == "a é"
+    assert fold_all(["Ａ\0b", "", "C"]) == ["a b", "", "c"]

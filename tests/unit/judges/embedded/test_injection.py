@@ -81,6 +81,8 @@ def test_injected_text_moves_no_mean_more_than_its_control(reference_vectors: Pa
     for group in "AE":
         assert abs(report["shift"][group]["faithfulness"]) <= 0.02
         assert abs(report["shift"][group]["answer_supported"]) <= 0.02
+    for place in ("A answer_head", "A answer_tail", "A passage", "F passage", "family 24"):
+        assert abs(report["shift"][place]["answer_supported"]) <= 0.02
     assert report["suspect_share"]["look-alikes"] == 0
     assert report["suspect_share"]["A attacks"] >= 0.7
     assert report["suspect_share"]["A controls"] == 0

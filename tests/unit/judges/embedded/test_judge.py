@@ -182,3 +182,31 @@ def test_real_answers_are_ranked(shared_data: Path) -> None:
     won = sum((g > b) + 0.5 * (g == b) for g in good for b in bad)
 
     assert won / (len(good) * len(bad)) >= 0.75
+
+
+@pytest.mark.parametrize(
+    ("question", "passage", "beside", "chatter"),
+    [
+        (
+            "How long is the warranty?",
+            "The standard warranty lasts 24 months.",
+            "The standard warranty lasts 24 months.",
+            "Tea is ready in the canteen.",
+        ),
+        (
+            "保修期多长？",
+            "标准保修期为二十四个月。",
+            "标准保修期为二十四个月。",
+            "游泳馆中午关门。",
+        ),
+    ],
+)
+def test_an_answer_of_which_nothing_is_supported_scores_next_to_nothing(
+    question: str, passage: str, beside: str, chatter: str
+) -> None:
+    def supported(answer: str) -> float:
+        [verdict] = judged(question, (passage,), answer).of(Aspect.ANSWER_SUPPORTED)
+        return verdict.probability
+
+    assert supported(chatter) < 0.03
+    assert supported(chatter) < supported(beside + chatter) < supported(beside)
