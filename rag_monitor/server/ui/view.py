@@ -204,11 +204,30 @@ def make_visitor(request: Request, services: Services, gate: Gate, principal: Pr
 
 
 def language_of(request: Request, services: Services) -> str:
-    """What was asked for in the address, else what was chosen before, else the default."""
-    for chosen in (request.query_params.get("lang"), request.cookies.get(LANGUAGE_COOKIE)):
+    """What the address asks for, what was chosen before, what the browser prefers, the default."""
+    for chosen in (
+        request.query_params.get("lang"),
+        request.cookies.get(LANGUAGE_COOKIE),
+        _preferred(request.headers.get("accept-language", "")),
+    ):
         if chosen in LANGUAGES:
             return chosen
     return services.options.language
+
+
+def _preferred(header: str) -> str | None:
+    """The language with the largest weight in `Accept-Language` that the pages speak (RFC 9110)."""
+    weighted = []
+    for place, part in enumerate(header[:500].split(",")):
+        tag, _, weight = part.strip().partition(";q=")
+        language = tag.partition("-")[0].lower()
+        try:
+            q = float(weight) if weight else 1.0
+        except ValueError:
+            continue
+        if language in LANGUAGES and q > 0:
+            weighted.append((-q, place, language))
+    return min(weighted)[2] if weighted else None
 
 
 def page(

@@ -238,6 +238,28 @@ async def test_a_new_key_is_shown_once(browser: httpx.AsyncClient, services: Ser
     assert {s.value for s in services.keys.keys[secret].scopes} == {"ingest", "read"}
 
 
+@pytest.mark.parametrize(
+    ("header", "language"),
+    [
+        ("zh-CN,zh;q=0.9,en;q=0.8", "zh-CN"),
+        ("en-GB,en;q=0.9,zh;q=0.8", "en"),
+        ("fr-FR,fr;q=0.9,zh;q=0.5,en;q=0.4", "zh-CN"),
+        ("zh;q=0.2, en;q=0.7", "en"),
+        ("zh;q=0, fr", "en"),
+        ("zh;q=very,;;q=1,*", "en"),
+        ("", "en"),
+    ],
+)
+async def test_the_language_is_the_browsers_until_one_is_chosen(
+    browser: httpx.AsyncClient, header: str, language: str
+) -> None:
+    preferred = await browser.get("/", headers={"accept-language": header})
+    chosen = await browser.get("/", headers={"accept-language": header}, params={"lang": "zh"})
+
+    assert f'<html lang="{language}"' in preferred.text
+    assert '<html lang="zh-CN"' in chosen.text
+
+
 async def test_the_language_is_remembered(browser: httpx.AsyncClient) -> None:
     await browser.get("/?lang=zh")
 
