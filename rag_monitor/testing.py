@@ -22,7 +22,8 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.record import resolve_contexts
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace, derive_trace_id
-from rag_monitor.sdk.client import Client, install
+from rag_monitor.sdk.client import Client
+from rag_monitor.sdk.lifecycle import install
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.transport import Outcome
 

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
 from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.lifecycle import prepare
 from rag_monitor.sdk.request_scope import RequestOptions, RequestScope, open_request
 
 Message = MutableMapping[str, Any]
@@ -28,6 +29,7 @@ class RagMonitorMiddleware:
     def __init__(self, app: App, **options: Any) -> None:
         self.app = app
         self._options = RequestOptions(**options)
+        prepare()
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one connection; anything but a wanted HTTP request passes untouched."""

@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import Any, TypeVar, overload
 
 from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.lifecycle import prepare
 from rag_monitor.sdk.peek import first
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
@@ -32,6 +33,7 @@ class Tracer:
     def __call__(self, function: F) -> F:
         """The same function, traced: same signature, results, exceptions and kind."""
         target: Any = function
+        prepare()
         if isinstance(target, staticmethod | classmethod):
             return type(target)(self(target.__func__))  # type: ignore[return-value]
         wrapped: F = _wrap(target, self._spec_for(target))

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.lifecycle import prepare
 from rag_monitor.sdk.request_scope import RequestOptions, RequestScope, open_request
 
 StartResponse = Callable[..., Any]
@@ -26,6 +27,7 @@ class RagMonitorMiddleware:
     def __init__(self, app: App, **options: Any) -> None:
         self.app = app
         self._options = RequestOptions(**options)
+        prepare()
 
     def __call__(self, environ: dict[str, Any], start_response: StartResponse) -> Iterable[bytes]:
         """Serve one request."""

@@ -1,0 +1,248 @@
+"""The process's one client: set up from arguments and environment, renewed by forks, ended at exit.
+
+The only module of the SDK that reads the environment.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import threading
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
+
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.options import DEFAULT_ENDPOINT, Options
+from rag_monitor.sdk.peek import text_of
+
+if TYPE_CHECKING:
+    from rag_monitor.sdk.client import Client
+
+_LOCK = threading.RLock()
+_active: Client | None = None
+_clients: weakref.WeakSet[Client] = weakref.WeakSet()
+_disabled = False
+
+
+def configure(
+    app: str | None = None,
+    endpoint: str | None = None,
+    *,
+    environment: str | None = None,
+    release: str | None = None,
+    api_key: str | None = None,
+    enabled: bool | None = None,
+    strict: bool = False,
+    **settings: Any,
+) -> None:
+    """Set the SDK up; call it once at start-up. Arguments win over the environment.
+
+    Read from the environment when not given: `RAG_MONITOR_ENDPOINT`, else
+    `OTEL_EXPORTER_OTLP_ENDPOINT`; `RAG_MONITOR_APP`, else `OTEL_SERVICE_NAME`;
+    `RAG_MONITOR_ENVIRONMENT`, `RAG_MONITOR_RELEASE`, `RAG_MONITOR_API_KEY`,
+    `RAG_MONITOR_ENABLED`, `RAG_MONITOR_CAPTURE_CONTENT`, `RAG_MONITOR_SPOOL_DIR`,
+    `OTEL_EXPORTER_OTLP_HEADERS`, `OTEL_SDK_DISABLED`.
+
+    Args:
+        app: Name of the application.
+        endpoint: Base URL of the monitor.
+        environment: For example `production`.
+        release: Version of the application; new releases are compared with old ones.
+        api_key: Sent as a bearer token.
+        enabled: False makes every call of the SDK free of effect.
+        strict: Raise on wrong settings instead of warning and going on without them.
+        **settings: Any other field of `rag_monitor.sdk.options.Options`.
+
+    Raises:
+        ConfigurationError: Only with `strict=True`; names what is wrong and how to mend it.
+    """
+    given = {
+        "app": app,
+        "endpoint": endpoint,
+        "environment": environment,
+        "release": release,
+        "api_key": api_key,
+        "enabled": enabled,
+        **settings,
+    }
+    try:
+        options = _options({k: v for k, v in given.items() if v is not None})
+        options.require_valid()
+        client = _client_class()(options) if options.enabled else None
+    except Exception as error:
+        if strict:
+            raise
+        reason = error.args[0] if isinstance(error, ConfigurationError) else error
+        GUARD.say(f"configure {reason}", "rag_monitor is off: %s", reason)
+        client = None
+    install(client)
+
+
+def prepare() -> None:
+    """Load what a client is made of; whoever decorates a handler calls it, ahead of the first call.
+
+    `import rag_monitor` leaves it out, so that a process that only imports a decorated module's
+    neighbours does not pay for sending; the first request must not pay either.
+    """
+    try:
+        _client_class()
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("prepare", error)
+
+
+def install(client: Client | None) -> None:
+    """Make `client` the one at work (None: off) and end the one before it."""
+    global _active, _disabled
+    with _LOCK:
+        old, _active = _active, client
+        _disabled = client is None
+        if client is not None:
+            _clients.add(client)
+    if old is not None:
+        old.close(0.0 if old.counters.produced == old.counters.settled else 2.0)
+
+
+def active() -> Client | None:
+    """The client at work, configured from the environment at the first call; None when off."""
+    client = _active
+    if client is None and not _disabled:
+        with _LOCK:
+            if _active is None and not _disabled:
+                configure()
+            client = _active
+    return client
+
+
+def flush(timeout_s: float = 5.0) -> bool:
+    """Wait until all traces so far have arrived; call it off the event loop.
+
+    Returns:
+        True when everything arrived within `timeout_s`; False when something is still on its way
+        or was dropped meanwhile.
+    """
+    client = _active
+    return client.flush(timeout_s) if client is not None else True
+
+
+def shutdown(timeout_s: float = 5.0) -> bool:
+    """Flush, then stop the sender. Traces made later are dropped and counted."""
+    client = _active
+    return client.close(timeout_s) if client is not None else True
+
+
+def stats() -> dict[str, object]:
+    """Counts of this process: `produced`, `delivered`, `dropped` by reason, `waiting`.
+
+    `delivered` + everything in `dropped` + `waiting` = `produced`, exactly.
+    """
+    client = _active
+    return client.stats() if client is not None else {}
+
+
+def feedback(
+    trace_id: str,
+    value: float,
+    metric: str | None = None,
+    statement: int | None = None,
+    comment: str | None = None,
+) -> None:
+    """Send a person's mark on a trace, in the background.
+
+    Args:
+        trace_id: `current().trace_id` of the answer that is marked.
+        value: 0 (bad) to 1 (good).
+        metric: The metric the mark is about, or None for the whole answer.
+        statement: 0-based index of the statement it is about.
+        comment: Free text; redacted like captured text.
+    """
+    client = active()
+    if client is None:
+        return
+    if text_of(trace_id) is None or not _unit(value):
+        GUARD.say("feedback", "feedback ignored: it needs a trace_id and a value from 0 to 1")
+        return
+    client.feedback(
+        {
+            "trace_id": trace_id,
+            "value": value,
+            "metric": metric,
+            "statement": statement,
+            "comment": comment,
+        }
+    )
+
+
+def _client_class() -> type[Client]:
+    """Imported late: with HTTP, redaction and encoding it is half of what the SDK loads."""
+    from rag_monitor.sdk.client import Client
+
+    return Client
+
+
+def _unit(value: object) -> bool:
+    return isinstance(value, int | float) and 0 <= value <= 1
+
+
+def _options(given: dict[str, Any]) -> Options:
+    env = os.environ.get
+    GUARD.strict = env("RAG_MONITOR_STRICT", "") in ("1", "true")
+    values: dict[str, Any] = {
+        "app": env("RAG_MONITOR_APP") or env("OTEL_SERVICE_NAME"),
+        "endpoint": env("RAG_MONITOR_ENDPOINT") or env("OTEL_EXPORTER_OTLP_ENDPOINT"),
+        "environment": env("RAG_MONITOR_ENVIRONMENT"),
+        "release": env("RAG_MONITOR_RELEASE"),
+        "api_key": env("RAG_MONITOR_API_KEY"),
+        "spool_dir": env("RAG_MONITOR_SPOOL_DIR"),
+        "headers": _parse_headers(env("OTEL_EXPORTER_OTLP_HEADERS", "")),
+        "enabled": _flag(env("RAG_MONITOR_ENABLED"), default=True)
+        and not _flag(env("OTEL_SDK_DISABLED"), default=False),
+        "capture_content": _flag(env("RAG_MONITOR_CAPTURE_CONTENT"), default=True),
+    }
+    values = {key: value for key, value in values.items() if value is not None}
+    values.setdefault("endpoint", DEFAULT_ENDPOINT)
+    values.update(given)
+    unknown = sorted(set(values) - set(Options.__dataclass_fields__))
+    if unknown:
+        known = ", ".join(Options.__dataclass_fields__)
+        raise ConfigurationError(f"unknown setting {', '.join(unknown)}; there are: {known}")
+    return Options(**values)
+
+
+def _flag(raw: str | None, *, default: bool) -> bool:
+    if raw is None or not raw.strip():
+        return default
+    return raw.strip().lower() not in ("0", "false", "no", "off")
+
+
+def _parse_headers(raw: str) -> dict[str, str]:
+    pairs = (item.partition("=") for item in raw.split(","))
+    return {
+        unquote(key.strip()): unquote(value.strip()) for key, found, value in pairs if found and key
+    }
+
+
+def _guarded_for_all(action: Callable[[Client], object]) -> None:
+    for client in list(_clients):
+        try:
+            action(client)
+        except Exception as error:  # noqa: BLE001 - the process ends or forks; it must go on
+            GUARD.caught("lifecycle", error)
+
+
+def _after_fork_in_child() -> None:
+    global _LOCK
+    _LOCK = threading.RLock()
+    GUARD.renew_after_fork()
+    _guarded_for_all(lambda client: client.renew_after_fork())
+
+
+def _at_exit() -> None:
+    _guarded_for_all(lambda client: client.close(client.options.exit_timeout_s - 0.5))
+
+
+atexit.register(_at_exit)
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork_in_child)
