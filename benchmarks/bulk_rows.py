@@ -73,6 +73,7 @@ def generate(store: Store, count: int, days: int, end: datetime, seed: int = 7) 
     bulk.repeat(base, copies)
     bulk.finish()
     _fold(store, first, minutes, end)
+    bulk.analyse()
     return base * copies
 
 
@@ -211,8 +212,11 @@ class _Bulk:
                     connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
                     connection.exec_driver_sql("SET LOCAL maintenance_work_mem = '512MB'")
                 index.create(connection)
+
+    def analyse(self) -> None:
+        """Count the rows for the planner, as autovacuum does by itself within minutes."""
         with self._database.write() as connection:
-            if self._postgresql:  # what autovacuum does by itself sooner or later
+            if self._postgresql:
                 connection.exec_driver_sql("SET LOCAL statement_timeout = 0")
                 connection.exec_driver_sql("ANALYZE")
 
