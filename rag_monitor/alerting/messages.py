@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from urllib.parse import quote
 
+from rag_monitor.alerting.notes import notes_text
 from rag_monitor.domain.alert import Alert, AlertState, Notification
 
 Language = Literal["en", "zh"]
@@ -36,14 +37,14 @@ _WORDS: Final = {
         "worst": "worst traces",
         "alert": "alert",
         "many": "{count} alerts: {parts}",
-        "notes": "notes",
+        "notes": "notes: {notes}",
     },
     "zh": {
         "since": "开始于",
         "worst": "最差的请求",
         "alert": "告警",
         "many": "{count} 条告警：{parts}",
-        "notes": "备注",
+        "notes": "备注：{notes}",
     },
 }
 _RESOLVED_BECAUSE: Final = {
@@ -198,6 +199,7 @@ def _detailed(notification: Notification, language: Language, public_url: str | 
 def _reasons(alert: Alert, language: Language) -> list[str]:
     if alert.state is not AlertState.RESOLVED:
         notes = alert.finding.notes
-        return [f"{_WORDS[language]['notes']}: {plain(', '.join(notes), 200)}"] if notes else []
+        said = plain(notes_text(notes, language), 200)
+        return [_WORDS[language]["notes"].format(notes=said)] if notes else []
     known = _RESOLVED_BECAUSE[language]
     return [known[note] for note in alert.finding.notes if note in known]

@@ -6,6 +6,7 @@ from rag_monitor.aggregation.comparison import Difference, compare
 from rag_monitor.alerting.findings import wording
 from rag_monitor.alerting.findings.evidence import at_rule_level
 from rag_monitor.alerting.findings.sight import Sight
+from rag_monitor.alerting.notes import notes_text
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Estimate
@@ -146,11 +147,12 @@ def _untold(
         baseline_judged=baseline_judged,
         summary=(
             f"{metric} of {sight.subject} cannot be told: {have}, "
-            f"{sight.rule.min_judged} are needed" + (f" ({', '.join(reasons)})" if reasons else "")
+            f"{sight.rule.min_judged} are needed"
+            + (f" ({notes_text(reasons, 'en')})" if reasons else "")
         ),
         summary_zh=(
             f"无法判断 {sight.subject_zh} 的 {metric}：{have_zh}，需要 {sight.rule.min_judged} 条"
-            + (f"（{'、'.join(reasons)}）" if reasons else "")
+            + (f"（{notes_text(reasons, 'zh')}）" if reasons else "")
         ),
         notes=reasons,
     )

@@ -129,19 +129,6 @@ AGREEMENT: Final = {
     "ece": "Calibration error",
     "brier": "Brier score",
 }
-NOTES: Final = {
-    "several_judges": "several judges",
-    "cheap_incomplete": "quick scores incomplete",
-    "judge_failures": "many judge failures",
-    "no_traces": "no traces",
-    "app_gone": "the app sends nothing any more",
-    "rule_removed": "the rule was removed",
-    "embedded_uncorrected": "embedded judge, uncorrected",
-    "corrected_by_people": "corrected by people's marks",
-    "few_judged": "few judged",
-    "few_positives": "few of one kind",
-    "incomplete": "incomplete window",
-}
 
 
 METRIC_WORD: Final = re.compile(r"\b(?:" + "|".join(METRICS) + r")\b")

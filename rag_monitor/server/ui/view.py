@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
+from rag_monitor.alerting.notes import NOTES, note_text
 from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
@@ -54,7 +55,6 @@ def environment() -> Environment:
         KINDS=catalog.KINDS,
         STATES=catalog.STATES,
         STATUSES=catalog.STATUSES,
-        NOTES=catalog.NOTES,
         REASONS=catalog.REASONS,
         DRAWN=catalog.DRAWN,
         RULES=catalog.RULES,
@@ -141,6 +141,10 @@ class Visitor:
     def reason(self, word: str) -> str:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""
         return self.translate(catalog.REASONS.get(word, word))
+
+    def note(self, word: str) -> str:
+        """What stands beside a number, in the visitor's language."""
+        return note_text(word, self.language) if word in NOTES else self.reason(word)
 
     def open_alerts(self, app: str | None = None) -> list[Alert]:
         """Alerts that fire or are about to, of one app or of all; the firing and newest first."""
