@@ -2,7 +2,7 @@
 
 __version__ = "0.1.0"
 
-from rag_monitor.sdk.lifecycle import configure, feedback, flush, shutdown, stats
+from rag_monitor.sdk.client import configure, feedback, flush, shutdown, stats
 from rag_monitor.sdk.steps import generation, plugin, retrieval, workflow
 from rag_monitor.sdk.tracing import current, record_contexts, trace
 

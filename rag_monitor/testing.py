@@ -22,9 +22,9 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.record import resolve_contexts
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace, derive_trace_id
-from rag_monitor.sdk.client import Client
-from rag_monitor.sdk.lifecycle import install
+from rag_monitor.sdk.client import install
 from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.recorder import Recorder
 from rag_monitor.sdk.transport import Outcome
 
 _FLUSH_S: Final = 30.0
@@ -197,7 +197,7 @@ class InMemoryExporter:
     """
 
     def __init__(self, **settings: Any) -> None:
-        self.client = Client(Options(**settings), transport=self)
+        self.client = Recorder(Options(**settings), transport=self)
         self._bodies: list[tuple[str, bytes]] = []
 
     def __enter__(self) -> Self:

@@ -9,8 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rag_monitor.sdk.client import active
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.lifecycle import active
 from rag_monitor.sdk.otel import attach, detach
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import CURRENT, LiveTrace

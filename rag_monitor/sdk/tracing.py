@@ -8,8 +8,8 @@ from collections.abc import AsyncGenerator, Callable
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
+from rag_monitor.sdk.client import prepare
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.lifecycle import prepare
 from rag_monitor.sdk.peek import first
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope

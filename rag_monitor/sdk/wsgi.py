@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from rag_monitor.sdk.client import prepare
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.lifecycle import prepare
 from rag_monitor.sdk.request_scope import RequestOptions, RequestScope, open_request
 
 StartResponse = Callable[..., Any]

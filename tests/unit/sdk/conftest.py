@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.sdk import lifecycle
+from rag_monitor.sdk import client as sdk_client
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.testing import InMemoryExporter
 
@@ -24,8 +24,8 @@ def _strict(monkeypatch: pytest.MonkeyPatch, _clean_environment: None) -> Iterat
     GUARD._logged_at.clear()
     yield
     GUARD.strict = False
-    lifecycle.shutdown(0.0)
-    lifecycle.install(None)
+    sdk_client.shutdown(0.0)
+    sdk_client.install(None)
 
 
 @pytest.fixture
@@ -73,8 +73,8 @@ class BadServer:
     def close(self) -> None:
         self.released.set()
         self._server.shutdown()
-        lifecycle.shutdown(0.0)
-        lifecycle.install(None)
+        sdk_client.shutdown(0.0)
+        sdk_client.install(None)
         self._server.server_close()
         self._thread.join()
 

@@ -104,7 +104,7 @@ import os, sys, threading
 import rag_monitor as rm
 rm.configure(endpoint={url!r}, interval_s=60)
 with rm.trace(question='parent'): pass
-client = rm.sdk.lifecycle.active()
+client = rm.sdk.client.active()
 held = threading.Event()
 def hold():
     with client._queue._lock, client.counters.changed:

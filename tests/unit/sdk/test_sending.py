@@ -19,7 +19,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 import rag_monitor as rm
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.sdk import lifecycle
+from rag_monitor.sdk import client as sdk_client
 from rag_monitor.sdk import sender as sdk_sender
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.queue import BoundedQueue
@@ -317,8 +317,8 @@ def test_the_environment_configures(
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", server.url)
     monkeypatch.setenv("OTEL_SERVICE_NAME", "from-env")
     monkeypatch.setenv("OTEL_EXPORTER_OTLP_HEADERS", "x-team=a%20b")
-    monkeypatch.setattr(lifecycle, "_active", None)
-    monkeypatch.setattr(lifecycle, "_disabled", False)
+    monkeypatch.setattr(sdk_client, "_active", None)
+    monkeypatch.setattr(sdk_client, "_disabled", False)
     make(1)
 
     assert rm.flush(5)
