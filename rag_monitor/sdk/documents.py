@@ -24,6 +24,10 @@ class TakenDocument(NamedTuple):
     metadata: dict[Any, Any] | None = None
 
 
+_new: Final = tuple.__new__
+"""Makes a named tuple in half the time that its own constructor, written in Python, takes."""
+
+
 class TakenDocuments(NamedTuple):
     """A shallow copy of one result list."""
 
@@ -53,8 +57,8 @@ def take_documents(value: Any, max_chars: int) -> TakenDocuments | None:
     cut = size > MAX_DOCUMENTS
     taken: list[TakenDocument] = []
     for item in items:
-        document = _take_one(item)
-        content = document.content
+        document = _from_dict(item) if type(item) is dict else _take_one(item)
+        content = document[0]
         if content is not None:
             if len(content) > max_chars:
                 content = content[:max_chars]
@@ -96,22 +100,16 @@ def _take_one(item: Any) -> TakenDocument:
 
 
 def _from_dict(item: dict[Any, Any]) -> TakenDocument:
-    content = item.get("content")
-    if content is None:
-        content = first(item, CONTENT_KEYS)
+    get = item.get
+    content, id_, score, metadata = get("content"), get("id"), get("score"), get("metadata")
     if type(content) is not str:
-        content = text_of(content)
-    id_ = item.get("id")
-    score = item.get("score")
-    metadata = item.get("metadata")
+        content = text_of(content if content is not None else first(item, CONTENT_KEYS))
     known = _copy(metadata) if metadata else None
-    return TakenDocument(
-        content,
-        id_ if id_ is not None else first(item, ID_KEYS) or _of(known, ID_KEYS),
-        score if score is not None else first(item, SCORE_KEYS) or _of(known, SCORE_KEYS),
-        item.get("knowledge_base"),
-        known,
-    )
+    if id_ is None:
+        id_ = first(item, ID_KEYS) or _of(known, ID_KEYS)
+    if score is None:
+        score = first(item, SCORE_KEYS) or _of(known, SCORE_KEYS)
+    return _new(TakenDocument, (content, id_, score, get("knowledge_base"), known))
 
 
 def _from_object(item: Any) -> TakenDocument:

@@ -87,13 +87,18 @@ def _holding(
     holders = questions.holders(wanted, postgresql, _of_trace(query, _keyset(query, traces.c)))
     if holders is None:
         return connection.execute(_containing(query, wanted, limit)).all()
-    for length in (WALKED,) if query.metric is None else (WALKED // _JUDGES, WALKED):
-        found = connection.execute(_walk(query, wanted, length, limit)).all()
+    found: list[Any] = []
+    start = 0
+    for end in (WALKED,) if query.metric is None else (WALKED // _JUDGES, WALKED):
+        statement = _walk(query, wanted, (start, end), limit - len(found))
+        part = connection.execute(statement).all()
+        found += part
         held = len({row.trace_id for row in found})
-        if held >= enough or (found and found[0].walked < length):
+        if held >= enough or (part and part[0].walked < end - start):
             return found
-        if held * WALKED < enough * length:
+        if held * WALKED < enough * end:
             break  # too rare to be found by walking on
+        start = end
     return connection.execute(_indexed(query, holders, limit, postgresql)).all()
 
 
@@ -105,14 +110,18 @@ def _containing(query: TraceQuery, wanted: str, limit: int) -> Select[Any]:
     return _newest(query, columns, limit, questions.contains(wanted))
 
 
-def _walk(query: TraceQuery, wanted: str, length: int, limit: int) -> Select[Any]:
-    """The keys of those of the newest `length` that hold the text, and how many were walked."""
+def _walk(query: TraceQuery, wanted: str, stretch: tuple[int, int], limit: int) -> Select[Any]:
+    """The keys of those in a stretch of the newest that hold the text, and how many were walked."""
+    start, end = stretch
     if query.metric is None:
         columns = [traces.c[name] for name in (*_KEY, "started_at", "question")]
-        newest = _newest(query, columns, length).cte("newest").prefix_with("MATERIALIZED")
+        walk = _newest(query, columns, end - start)
+    else:
+        walk = _scored(query, query.metric, end - start)
+    newest = walk.offset(start).cte("newest").prefix_with("MATERIALIZED")
+    if query.metric is None:
         held = newest.c.question.icontains(storable(wanted), autoescape=True)
     else:
-        newest = _scored(query, query.metric, length).cte("newest").prefix_with("MATERIALIZED")
         held = _question_of(newest, wanted)
     walked = select(func.count()).select_from(newest).scalar_subquery().label("walked")
     order = (newest.c.started_at.desc(), newest.c.trace_id.desc())

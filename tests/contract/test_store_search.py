@@ -102,6 +102,44 @@ def test_search_goes_together_with_every_other_filter_and_with_pages(store: Stor
     assert store.traces.search(TraceQuery(project="other", q="贷款")).items == ()
 
 
+@pytest.mark.parametrize("walked", [0, 4, 8, 12, 40])
+def test_what_scored_low_is_found_however_far_the_walk_goes(
+    store: Store, monkeypatch: pytest.MonkeyPatch, walked: int
+) -> None:
+    """Not at all, a first stretch, both, or beyond the last: with every other trace a hit."""
+    monkeypatch.setattr(listing, "WALKED", walked)
+    ingest(
+        store,
+        *(
+            make_trace(
+                f"{'贷款' if n % 2 else '挂失'} {n}",
+                id=str(n),
+                started_at=EPOCH + timedelta(seconds=n),
+            )
+            for n in range(10)
+        ),
+    )
+    for task in claim(store):
+        score = Score(metric="faithfulness", status=ScoreStatus.SCORED, value=0.2)
+        store.tasks.complete(task, [score], [])
+
+    def seen(limit: int) -> list[str]:
+        found: list[str] = []
+        cursor = None
+        while True:
+            query = TraceQuery(
+                project="default", q="贷款", metric="faithfulness", below=0.5, limit=limit,
+                cursor=cursor,
+            )  # fmt: skip
+            page = store.traces.search(query)
+            found += [item.question for item in page.items]
+            cursor = page.next_cursor
+            if cursor is None:
+                return found
+
+    assert seen(1) == seen(2) == seen(9) == [f"贷款 {n}" for n in (9, 7, 5, 3, 1)]
+
+
 def test_a_question_too_long_to_index_is_found_all_the_same(store: Store) -> None:
     ingest(store, make_trace("x" * MAX_INDEXED + " 末尾", id="1"), make_trace("short", id="2"))
 
