@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rag_monitor import __version__
 from rag_monitor.redaction.redactor import build_redactor
@@ -19,9 +19,11 @@ from rag_monitor.sdk.queue import BoundedQueue
 from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.sender import Item, Sender
 from rag_monitor.sdk.share import HostSpans
-from rag_monitor.sdk.spool import Spool
 from rag_monitor.sdk.steps import Step
 from rag_monitor.sdk.transport import Poster, Transport
+
+if TYPE_CHECKING:
+    from rag_monitor.sdk.spool import Spool
 
 _WAKE_EVERY = 256
 
@@ -43,11 +45,6 @@ class Recorder:
         self._queue: BoundedQueue[Item] = BoundedQueue(
             options.max_queue, options.max_queue_chars, self.counters
         )
-        spool = (
-            Spool(options.spool_dir, options.max_spool_bytes, self.counters)
-            if options.spool_dir
-            else None
-        )
         self._sender = Sender(
             options,
             self.counters,
@@ -61,7 +58,7 @@ class Recorder:
                 compression=options.compression,
                 timeout_s=options.timeout_s,
             ),
-            spool,
+            _spool(options, self.counters),
         )
         self._pid = os.getpid()
         self._started = False
@@ -141,6 +138,20 @@ class Recorder:
         self.counters.renew_after_fork()
         self._queue.renew_after_fork()
         self._sender.renew_after_fork()
+
+
+def _spool(options: Options, counters: Counters) -> Spool | None:
+    if not options.spool_dir:
+        return None
+    try:
+        from rag_monitor.sdk.spool import Spool
+    except ImportError:  # Windows: no fcntl
+        GUARD.say(
+            "spool",
+            "spool_dir needs POSIX file locks, which this system lacks; traces wait in memory only",
+        )
+        return None
+    return Spool(options.spool_dir, options.max_spool_bytes, counters)
 
 
 def _headers(options: Options) -> dict[str, str]:

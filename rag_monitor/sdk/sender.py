@@ -7,7 +7,7 @@ import threading
 import time
 from collections import deque
 from pathlib import Path
-from typing import Final, Protocol
+from typing import TYPE_CHECKING, Final, Protocol
 
 from opentelemetry import context as otel_context
 
@@ -18,8 +18,10 @@ from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.queue import BoundedQueue
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace
-from rag_monitor.sdk.spool import Spool
 from rag_monitor.sdk.transport import Outcome, Poster
+
+if TYPE_CHECKING:
+    from rag_monitor.sdk.spool import Spool
 
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0

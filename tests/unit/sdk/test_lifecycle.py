@@ -51,6 +51,24 @@ def test_importing_loads_no_server_library() -> None:
     assert not loaded & set(FORBIDDEN), err
 
 
+def test_without_posix_file_locks_only_the_spool_is_missing(
+    bad_server: Callable[..., BadServer], tmp_path: Path
+) -> None:
+    """As on Windows, where there is no `fcntl`."""
+    server = bad_server(lambda *_: OK)
+    code = (
+        "import sys; sys.modules['fcntl'] = None\n"
+        "import rag_monitor as rm\n"
+        f"rm.configure(endpoint={server.url!r}, spool_dir={str(tmp_path)!r})\n"
+        "@rm.trace\ndef answer(question): return 'yes'\n"
+        "answer('q')"
+    )
+    _, err = python(code).communicate(timeout=20)
+
+    assert len(traces_at(server)) == 1
+    assert "spool_dir needs POSIX file locks" in err
+
+
 def test_traces_of_the_last_moment_are_flushed_at_exit(
     bad_server: Callable[..., BadServer],
 ) -> None:
