@@ -127,6 +127,10 @@ class _Bulk:
         # Secondary indexes come last: that is faster, and what they hold is the same.
         self._indexes = [index for table in _TABLES for index in table.indexes]
         with self._database.write() as connection:
+            if not self._postgresql:  # of two that fit SQLite takes the one that was made later
+                made = connection.exec_driver_sql("SELECT name FROM sqlite_master ORDER BY rowid")
+                place = {name: number for number, name in enumerate(made.scalars())}
+                self._indexes.sort(key=lambda index: place[str(index.name)])
             for index in self._indexes:
                 index.drop(connection)
 
