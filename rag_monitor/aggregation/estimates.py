@@ -24,7 +24,13 @@ from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
 from rag_monitor.aggregation.once import ReadOnce
 from rag_monitor.aggregation.totals import RollupSource, SummingSource, sum_of, sums_by
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.domain.rollup import HIT_RATE_METRIC, ROUTING_METRIC, TRACES_METRIC, Rollup
+from rag_monitor.domain.rollup import (
+    HIT_RATE_METRIC,
+    ROUTING_METRIC,
+    TRACES_METRIC,
+    Rollup,
+    RollupQuery,
+)
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
 from rag_monitor.statistics.wilson import wilson_interval
@@ -164,7 +170,7 @@ class Estimates:
         if kind is not BaselineKind.PREVIOUS_RELEASE:
             return self.estimate(series, baseline_window(window, kind), min_judged=min_judged)
         lookback = Window(window.start - self._options.release_lookback, window.end)
-        rows = self._source.load(series.project, lookback, app=series.app, metric=TRACES_METRIC)
+        rows = self._load_traces(series.project, series.app, lookback)
         found = previous_release(rows, series.release)
         if found is None:
             return None
@@ -278,12 +284,12 @@ class Estimates:
 
         First appearances are looked up as far back as `EstimateOptions.release_lookback`.
         """
-        rows = self._source.load(project, window, app=app, metric=TRACES_METRIC)
+        rows = self._load_traces(project, app, window)
         present = {row.key.release for row in rows}
         if len(present) < 2:
             return sorted(present)
         lookback = Window(window.start - self._options.release_lookback, window.end)
-        earlier = self._source.load(project, lookback, app=app, metric=TRACES_METRIC)
+        earlier = self._load_traces(project, app, lookback)
         first = first_seen((*earlier, *rows))
         return sorted(present, key=lambda name: (first[name], name), reverse=True)
 
@@ -352,23 +358,13 @@ class Estimates:
         return judged.difference_sums(choice.cheap or "", cheap).tuned_lam()
 
     def _scores(self, series: Series, window: Window) -> Sequence[Rollup]:
-        judge = None if series.judge == keys.COMBINED else series.judge
-        return self._source.load(
-            series.project,
-            window,
-            app=series.app,
-            metric=keys.of_knowledge_base(series.metric, series.knowledge_base),
-            release=series.release,
-            judge=judge,
-        )
+        return self._source.load(_query(series, window))
 
     def _summed(
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
         """As `_scores`, for adding up."""
-        judge = None if series.judge == keys.COMBINED else series.judge
-        metric = keys.of_knowledge_base(series.metric, series.knowledge_base)
-        return self._sums(series.project, window, series.app, metric, series.release, judge, step)
+        return self._added(_query(series, window), step)
 
     def _count(self, series: Series, window: Window) -> int:
         return sum_of(self._traces_of(series, window)).count
@@ -376,8 +372,12 @@ class Estimates:
     def _traces_of(
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
-        metric = keys.of_knowledge_base(TRACES_METRIC, series.knowledge_base)
-        return self._sums(series.project, window, series.app, metric, series.release, step=step)
+        of_traces = replace(series, metric=TRACES_METRIC, judge=keys.COMBINED)
+        return self._added(_query(of_traces, window), step)
+
+    def _load_traces(self, project: str, app: str, window: Window) -> Sequence[Rollup]:
+        wanted = RollupQuery(project=project, window=window, app=app, metric=TRACES_METRIC)
+        return self._source.load(wanted)
 
     def _sums(
         self,
@@ -386,13 +386,27 @@ class Estimates:
         app: str,
         metric: str | None,
         release: str | None = None,
-        judge: str | None = None,
-        step: timedelta | None = None,
     ) -> Sequence[Rollup]:
+        return self._added(
+            RollupQuery(project=project, window=window, app=app, metric=metric, release=release)
+        )
+
+    def _added(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
         """Rows for adding up, of as few stretches as the source can make of the window."""
         if self._summing is not None:
-            return self._summing.load_sums(project, window, app, metric, release, judge, step)
-        return self._source.load(project, window, app, metric, release, judge)
+            return self._summing.load_sums(wanted, step)
+        return self._source.load(wanted)
+
+
+def _query(series: Series, window: Window) -> RollupQuery:
+    return RollupQuery(
+        project=series.project,
+        window=window,
+        app=series.app,
+        metric=keys.of_knowledge_base(series.metric, series.knowledge_base),
+        release=series.release,
+        judge=None if series.judge == keys.COMBINED else series.judge,
+    )
 
 
 def steps(window: Window, step: timedelta) -> list[Window]:

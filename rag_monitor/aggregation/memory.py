@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
 from rag_monitor.aggregation.totals import RollupSource, SummingSource, merged
-from rag_monitor.domain.rollup import Rollup
+from rag_monitor.domain.rollup import Rollup, RollupQuery
 from rag_monitor.domain.stored import DirtyMinute
 from rag_monitor.domain.window import Window
 
@@ -222,48 +222,30 @@ class RollupMemory:
                     if known.start <= minute < known.end:
                         column.stale.add((item.app, minute))
 
-    def load(
-        self,
-        project: str,
-        window: Window,
-        app: str | None = None,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-    ) -> Sequence[Rollup]:
-        """The rollups whose minute lies in the window; None does not filter."""
+    def load(self, wanted: RollupQuery) -> Sequence[Rollup]:
+        """The rollups, minute by minute."""
         with self._lock:
-            rows = None if app is None else self._rows_of(project, window, app, metric)
+            rows = self._rows_of(wanted)
             if rows is None:
-                return self._source.load(project, window, app, metric, release, judge)
-            return [row for row in rows.rows(_span(window)) if _fits(row, release, judge)]
+                return self._source.load(wanted)
+            return [row for row in rows.rows(_span(wanted.window)) if wanted.wants(row.key)]
 
-    def load_sums(
-        self,
-        project: str,
-        window: Window,
-        app: str,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-        step: timedelta | None = None,
-    ) -> Sequence[Rollup]:
+    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one."""
         with self._lock:
-            rows = self._rows_of(project, window, app, metric)
+            rows = self._rows_of(wanted)
             if rows is not None:
-                span = _span(window)
+                span = _span(wanted.window)
                 found = rows.sum(span) if step is None else rows.rows(span)
-                return [row for row in found if _fits(row, release, judge)]
+                return [row for row in found if wanted.wants(row.key)]
             if isinstance(self._source, SummingSource):
-                return self._source.load_sums(project, window, app, metric, release, judge, step)
-            return self._source.load(project, window, app, metric, release, judge)
+                return self._source.load_sums(wanted, step)
+            return self._source.load(wanted)
 
-    def _rows_of(
-        self, project: str, window: Window, app: str, metric: str | None
-    ) -> _AppRows | None:
+    def _rows_of(self, wanted: RollupQuery) -> _AppRows | None:
         """The app's rows with the window read, or None where it is not worth keeping."""
-        if metric is None or self._now is None or self._app not in (None, app):
+        project, window, app, metric = wanted.project, wanted.window, wanted.app, wanted.metric
+        if app is None or metric is None or self._now is None or self._app not in (None, app):
             return None
         if window.start < self._now - self._options.kept:
             return None
@@ -308,7 +290,11 @@ class RollupMemory:
         )
 
     def _read(self, column: _Column, project: str, metric: str, span: _Span) -> None:
-        column.put(self._source.load(project, span.window(), self._app, metric))
+        column.put(self._source.load(self._query(project, metric, span, self._app)))
+
+    @staticmethod
+    def _query(project: str, metric: str, span: _Span, app: str | None) -> RollupQuery:
+        return RollupQuery(project=project, window=span.window(), app=app, metric=metric)
 
     def _reread(self, column: _Column, project: str, metric: str) -> None:
         """Read the minutes again that were recomputed since they were read."""
@@ -324,7 +310,7 @@ class RollupMemory:
             for minute in minutes:
                 column.apps[app].drop(_Span(minute, minute + 1))
         for one, span in _reads(by_app):
-            rows = self._source.load(project, span.window(), one or self._app, metric)
+            rows = self._source.load(self._query(project, metric, span, one or self._app))
             column.put(row for row in rows if _minute(row.key.minute) in by_app[row.key.app])
 
 
@@ -340,12 +326,6 @@ def _reads(by_app: Mapping[str, set[int]]) -> list[tuple[str | None, _Span]]:
     if len(spans) > 1 and whole.end - whole.start <= _TOGETHER:
         return [(None, whole)]
     return list(spans.items())
-
-
-def _fits(row: Rollup, release: str | None, judge: str | None) -> bool:
-    return (release is None or row.key.release == release) and (
-        judge is None or row.key.judge == judge
-    )
 
 
 def _span(window: Window) -> _Span:

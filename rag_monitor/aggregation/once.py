@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
 
 from rag_monitor.aggregation.totals import RollupSource, SummingSource, merged
-from rag_monitor.domain.rollup import Rollup
-from rag_monitor.domain.window import Window
-
-_Read = tuple[str, Window, str, timedelta | None, str | None]
+from rag_monitor.domain.rollup import Rollup, RollupQuery
 
 
 class ReadOnce:
@@ -23,68 +21,43 @@ class ReadOnce:
 
     def __init__(self, source: RollupSource) -> None:
         self._source = source
-        self._rows: dict[_Read, dict[str, list[Rollup]]] = {}
+        self._rows: dict[tuple[RollupQuery, timedelta | None], dict[str, list[Rollup]]] = {}
 
-    def load(
-        self,
-        project: str,
-        window: Window,
-        app: str | None = None,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-    ) -> Sequence[Rollup]:
+    def load(self, wanted: RollupQuery) -> Sequence[Rollup]:
         """The rollups minute by minute: not remembered, as they are many."""
-        found = self._source.load(project, window, app, metric, None, judge)
-        return _matching(map(self._renamed, found), release, None)
+        found = self._source.load(replace(wanted, release=None))
+        return _matching(map(self._renamed, found), wanted)
 
-    def load_sums(
-        self,
-        project: str,
-        window: Window,
-        app: str,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-        step: timedelta | None = None,
-    ) -> Sequence[Rollup]:
+    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one.
 
         A whole window is read with all its metrics, steps only with the metric that is asked for:
         there are many, and few metrics are drawn.
         """
-        place = (project, window, app, step, None if step is None else metric)
-        if place not in self._rows:
+        asked = replace(
+            wanted, metric=None if step is None else wanted.metric, release=None, judge=None
+        )
+        if (asked, step) not in self._rows:
             by_metric: dict[str, list[Rollup]] = defaultdict(list)
-            rows = [self._renamed(row) for row in self._read(*place)]
+            rows = [self._renamed(row) for row in self._read(asked, step)]
             # Without steps one row per key is enough, and every figure is made of a few rows.
-            for row in rows if step is not None else merged(rows, window.start):
+            for row in rows if step is not None else merged(rows, wanted.window.start):
                 by_metric[row.key.metric].append(row)
-            self._rows[place] = dict(by_metric)
-        known = self._rows[place]
-        wanted = known.get(metric, ()) if metric is not None else chain(*known.values())
-        return _matching(wanted, release, judge)
+            self._rows[asked, step] = dict(by_metric)
+        known = self._rows[asked, step]
+        metric = wanted.metric
+        return _matching(
+            known.get(metric, ()) if metric is not None else chain(*known.values()), wanted
+        )
 
-    def _read(
-        self,
-        project: str,
-        window: Window,
-        app: str,
-        step: timedelta | None,
-        metric: str | None,
-    ) -> Sequence[Rollup]:
+    def _read(self, wanted: RollupQuery, step: timedelta | None) -> Sequence[Rollup]:
         if isinstance(self._source, SummingSource):
-            return self._source.load_sums(project, window, app, metric, step=step)
-        return self._source.load(project, window, app, metric)
+            return self._source.load_sums(wanted, step)
+        return self._source.load(wanted)
 
     def _renamed(self, row: Rollup) -> Rollup:
         return row
 
 
-def _matching(rows: Iterable[Rollup], release: str | None, judge: str | None) -> list[Rollup]:
-    return [
-        row
-        for row in rows
-        if (release is None or row.key.release == release)
-        and (judge is None or row.key.judge == judge)
-    ]
+def _matching(rows: Iterable[Rollup], wanted: RollupQuery) -> list[Rollup]:
+    return [row for row in rows if wanted.wants(row.key)]

@@ -9,8 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final, Protocol, TypeVar, runtime_checkable
 
 from rag_monitor.aggregation import keys
-from rag_monitor.domain.rollup import Rollup, RollupKey
-from rag_monitor.domain.window import Window
+from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
 from rag_monitor.metrics.latency import bucket_of
 from rag_monitor.statistics.difference import DifferenceSums
 from rag_monitor.statistics.three_level import LabelSums
@@ -23,16 +22,8 @@ _LABEL_SUMS: Final = ("n", "r", "rr", "rd", "rrd", "rrdd", "rrj", "rrjd")
 class RollupSource(Protocol):
     """Where rollups come from; the store's `rollups` is one."""
 
-    def load(
-        self,
-        project: str,
-        window: Window,
-        app: str | None = None,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-    ) -> Sequence[Rollup]:
-        """The rollups whose minute lies in the window; None does not filter."""
+    def load(self, wanted: RollupQuery) -> Sequence[Rollup]:
+        """The rollups, minute by minute."""
         ...
 
 
@@ -40,16 +31,7 @@ class RollupSource(Protocol):
 class SummingSource(RollupSource, Protocol):
     """A source that can add minutes up before it hands them out."""
 
-    def load_sums(
-        self,
-        project: str,
-        window: Window,
-        app: str,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-        step: timedelta | None = None,
-    ) -> Sequence[Rollup]:
+    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one, dated by the first.
 
         With a step no row reaches over the end of one; steps begin with the window.

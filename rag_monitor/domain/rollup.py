@@ -9,6 +9,7 @@ from typing import Final
 
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace
+from rag_monitor.domain.window import Window
 
 LATENCY_BUCKETS_S: Final = tuple(0.01 * 2**n for n in range(14))
 """Upper bounds in seconds, 0.01 to 81.92; one more bucket is open (DESIGN, "Prometheus")."""
@@ -41,6 +42,29 @@ class RollupKey:
     judge: str = ""
     """`str(JudgeIdentity)`; empty for what needs no judge."""
     dimension: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RollupQuery:
+    """Which rollups to read; what is None does not filter."""
+
+    project: str
+    window: Window
+    """The minutes that begin in it."""
+    app: str | None = None
+    metric: str | None = None
+    release: str | None = None
+    judge: str | None = None
+
+    def wants(self, key: RollupKey) -> bool:
+        """Whether a row of any minute is asked for."""
+        return (
+            key.project == self.project
+            and (self.app is None or key.app == self.app)
+            and (self.metric is None or key.metric == self.metric)
+            and (self.release is None or key.release == self.release)
+            and (self.judge is None or key.judge == self.judge)
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

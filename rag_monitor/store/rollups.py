@@ -11,10 +11,9 @@ from sqlalchemy import Connection, and_, delete, func, or_, select
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.feedback import labels_of
-from rag_monitor.domain.rollup import Rollup, TraceFacts
+from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import DirtyMinute, StaleBlock
-from rag_monitor.domain.window import Window
 from rag_monitor.store import blocks
 from rag_monitor.store import dirty as dirty_marks
 from rag_monitor.store.engine import Database
@@ -83,51 +82,40 @@ class Rollups:
                 )
             )
 
-    def load(
-        self,
-        project: str,
-        window: Window,
-        app: str | None = None,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-    ) -> list[Rollup]:
-        """The rollups whose minute starts within the window, by minute."""
-        table = rollups.c
+    def load(self, wanted: RollupQuery) -> list[Rollup]:
+        """The rollups by minute."""
+        table, window = rollups.c, wanted.window
         statement = select(*columns_of(rollups)).where(
-            table.project == project, table.minute >= window.start, table.minute < window.end
+            table.project == wanted.project,
+            table.minute >= window.start,
+            table.minute < window.end,
+            *(table[name] == value for name, value in _filters(wanted, "app").items()),
         )
-        for name, value in _given(app=app, metric=metric, release=release, judge=judge).items():
-            statement = statement.where(table[name] == value)
         with self._database.read() as connection:
             return load_rollups(connection.execute(statement.order_by(table.minute)).all())
 
-    def load_sums(
-        self,
-        project: str,
-        window: Window,
-        app: str,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-        step: timedelta | None = None,
-    ) -> list[Rollup]:
+    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> list[Rollup]:
         """As `load`, in no order, with the minutes of each key added up.
 
         With a step no row reaches over the end of one; steps begin with the window.
+
+        Raises:
+            ValueError: No app is named: blocks are built app by app.
         """
+        if wanted.app is None:
+            raise ValueError("sums are read app by app; name one, or use `load`")
+        window = wanted.window
         start = blocks.ceil_to(window.start, 1)
         lengths = blocks.lengths_for(window.start, step)
-        wanted = _given(metric=metric, release=release, judge=judge)
         with self._database.read() as connection:
             return blocks.load_sums(
                 connection,
-                project,
-                app,
+                wanted.project,
+                wanted.app,
                 start,
                 blocks.ceil_to(window.end, 1),
                 lengths,
-                wanted,
+                _filters(wanted),
                 None if step is None else (window.start, step),
             )
 
@@ -162,8 +150,10 @@ class Rollups:
         return newest
 
 
-def _given(**wanted: str | None) -> dict[str, str]:
-    return {name: value for name, value in wanted.items() if value is not None}
+def _filters(wanted: RollupQuery, *more: str) -> dict[str, str]:
+    """The columns that must have a value."""
+    found = {name: getattr(wanted, name) for name in ("metric", "release", "judge", *more)}
+    return {name: value for name, value in found.items() if value is not None}
 
 
 def _facts_of(connection: Connection, item: DirtyMinute) -> list[TraceFacts]:

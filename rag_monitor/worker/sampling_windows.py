@@ -15,7 +15,7 @@ from rag_monitor.aggregation.totals import SummingSource, sum_of
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.ports import BudgetState
-from rag_monitor.domain.rollup import SCORE_BUCKETS, TRACES_METRIC, Rollup
+from rag_monitor.domain.rollup import SCORE_BUCKETS, TRACES_METRIC, Rollup, RollupQuery
 from rag_monitor.domain.window import Window
 from rag_monitor.sampling.policy import PREFERRED, SamplingState
 from rag_monitor.sampling.sampler import Sampler
@@ -88,7 +88,7 @@ class SamplingWindows:
         expected: dict[str, float] = {}
         new: set[tuple[str, str]] = set()
         for app in self._traces.app_names(project):
-            rows = self._rollups.load_sums(project, past, app, TRACES_METRIC)
+            rows = self._sums(project, past, app, TRACES_METRIC)
             count = sum_of(rows).count
             if not count:
                 continue
@@ -111,20 +111,23 @@ class SamplingWindows:
         if not present:
             return set()
         before = Window(past.start - _KNOWN_FOR, past.start)
-        known = {
-            row.key.release for row in self._rollups.load_sums(project, before, app, TRACES_METRIC)
-        }
+        known = {row.key.release for row in self._sums(project, before, app, TRACES_METRIC)}
         # An app that has only just begun to send has no release that is newer than another.
         return present - known if known else set()
 
     def _uncertainty(self, project: str, app: str, past: Window) -> float | None:
         """Mean of sqrt(f (1 - f)), from the histogram of the embedded judge's scores."""
         for metric in PREFERRED:
-            rows = self._rollups.load_sums(project, past, app, metric)
+            rows = self._sums(project, past, app, metric)
             counts = sum_of(row for row in rows if is_embedded(row.key.judge)).histogram
             if sum(counts):
                 return _mean_uncertainty(counts)
         return None
+
+    def _sums(self, project: str, window: Window, app: str, metric: str) -> Sequence[Rollup]:
+        return self._rollups.load_sums(
+            RollupQuery(project=project, window=window, app=app, metric=metric)
+        )
 
 
 def _mean_uncertainty(counts: Sequence[int]) -> float:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
+import pytest
 from sqlalchemy import delete
 
 from rag_monitor.aggregation.totals import merged
-from rag_monitor.domain.rollup import Rollup, RollupKey
+from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
 from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.domain.window import Window
 from rag_monitor.store.store import Store
@@ -43,6 +44,13 @@ def _fold(store: Store, now: datetime) -> int:
     return built
 
 
+def _sums(
+    store: Store, window: Window, *, step: timedelta | None = None, **filters: str
+) -> list[Rollup]:
+    wanted = {"project": "default", "app": _APP, **filters}
+    return store.rollups.load_sums(RollupQuery(window=window, **wanted), step)
+
+
 def _count(rows: Sequence[Rollup]) -> int:
     return sum(row.count for row in rows)
 
@@ -59,11 +67,11 @@ def test_built_blocks_give_the_sums_of_their_minutes_in_fewer_rows(
     clock.advance(timedelta(days=4))
     window = _days(3)
 
-    (before,) = store.rollups.load_sums("default", window, _APP, "faithfulness")
+    (before,) = _sums(store, window, metric="faithfulness")
     built = _fold(store, clock.now())
     with store._database.write() as connection:  # what the blocks hold is not read from minutes
         connection.execute(delete(rollups).where(rollups.c.minute < _LAST_HOUR))
-    after = store.rollups.load_sums("default", window, _APP, "faithfulness")
+    after = _sums(store, window, metric="faithfulness")
 
     assert built > 3
     assert before.count == _count(after) == 600
@@ -95,7 +103,7 @@ def test_rows_are_added_up_field_by_field_and_per_key(store: Store) -> None:
     ]
     _write(store, EPOCH, *rows)
 
-    found = store.rollups.load_sums("default", _days(1), _APP)
+    found = _sums(store, _days(1))
 
     def by_key(row: Rollup) -> tuple[str, ...]:
         return (row.key.release, row.key.judge, row.key.dimension)
@@ -116,10 +124,10 @@ def test_a_rewritten_minute_is_seen_at_once_although_its_blocks_were_built(
 
     _write(store, clock.now(), _rollup(EPOCH, 5))
 
-    assert _count(store.rollups.load_sums("default", _days(1), _APP)) == 15
+    assert _count(_sums(store, _days(1))) == 15
     clock.advance(timedelta(hours=1))
     assert _fold(store, clock.now()) == 3
-    assert _count(store.rollups.load_sums("default", _days(1), _APP)) == 15
+    assert _count(_sums(store, _days(1))) == 15
 
 
 def test_a_block_that_changed_while_it_was_added_up_stays_stale(
@@ -133,7 +141,7 @@ def test_a_block_that_changed_while_it_was_added_up_stays_stale(
 
     assert store.rollups.put_blocks([(ten, read)]) == 0
 
-    assert _count(store.rollups.load_sums("default", _days(1), _APP)) == 5
+    assert _count(_sums(store, _days(1))) == 5
 
 
 def test_a_block_is_built_only_when_it_is_over_and_quiet(store: Store, clock: ManualClock) -> None:
@@ -152,7 +160,7 @@ def test_rows_of_a_step_never_reach_into_the_next(store: Store, clock: ManualClo
     _fold(store, clock.now())
     step = timedelta(minutes=30)
 
-    rows = store.rollups.load_sums("default", _days(1), _APP, "faithfulness", step=step)
+    rows = _sums(store, _days(1), metric="faithfulness", step=step)
 
     per_step = [0] * 6
     for row in rows:
@@ -164,11 +172,16 @@ def test_rows_of_a_step_never_reach_into_the_next(store: Store, clock: ManualClo
 def test_other_metrics_releases_and_judges_are_left_out(store: Store) -> None:
     _write(store, EPOCH, _rollup(EPOCH, 1), _rollup(EPOCH, 2, "context_precision"))
 
-    assert _count(store.rollups.load_sums("default", _days(1), _APP, "context_precision")) == 2
-    assert store.rollups.load_sums("default", _days(1), _APP, release="x") == []
-    assert _count(store.rollups.load_sums("default", _days(1), _APP, judge="j")) == 3
-    assert store.rollups.load_sums("other", _days(1), _APP) == []
-    assert store.rollups.load_sums("default", _days(1), "other") == []
+    assert _count(_sums(store, _days(1), metric="context_precision")) == 2
+    assert _sums(store, _days(1), release="x") == []
+    assert _count(_sums(store, _days(1), judge="j")) == 3
+    assert _sums(store, _days(1), project="other") == []
+    assert _sums(store, _days(1), app="other") == []
+
+
+def test_sums_of_no_app_in_particular_are_refused(store: Store) -> None:
+    with pytest.raises(ValueError, match="app by app"):
+        store.rollups.load_sums(RollupQuery(project="default", window=_days(1)))
 
 
 def test_retention_takes_blocks_away_with_their_minutes(store: Store, clock: ManualClock) -> None:
@@ -179,4 +192,4 @@ def test_retention_takes_blocks_away_with_their_minutes(store: Store, clock: Man
 
     store.retention.run(later + timedelta(hours=5), RetentionPolicy(scores_days=1))
 
-    assert _count(store.rollups.load_sums("default", _days(5), _APP)) == 2
+    assert _count(_sums(store, _days(5))) == 2

@@ -19,7 +19,7 @@ from rag_monitor.domain.alert import (
 )
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.judgement import JudgeUsage
-from rag_monitor.domain.rollup import Rollup, RollupKey
+from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
 from rag_monitor.domain.stored import BudgetLimits, KeyScope, RetentionPolicy, TraceQuery
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import LeaseLost, NotFound
@@ -285,5 +285,7 @@ def test_a_worker_that_was_held_up_does_not_put_older_rollups_back(store: Store)
 
     store.rollups.replace(seen_by_both, [Rollup(key=key, count=1)])
 
-    (row,) = store.rollups.load("default", Window(EPOCH, EPOCH + timedelta(minutes=1)))
+    (row,) = store.rollups.load(
+        RollupQuery(project="default", window=Window(EPOCH, EPOCH + timedelta(minutes=1)))
+    )
     assert row.count == 2

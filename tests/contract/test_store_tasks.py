@@ -10,7 +10,7 @@ import pytest
 from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verdict
-from rag_monitor.domain.rollup import Rollup, RollupKey
+from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import LeaseLost
@@ -259,13 +259,22 @@ def test_replacing_clears_the_mark_and_reading_gives_the_same_back(store: Store)
     store.rollups.replace(store.rollups.dirty(), found)
 
     window = Window(EPOCH, EPOCH + MINUTE)
-    loaded = store.rollups.load("default", window)
+    loaded = store.rollups.load(RollupQuery(project="default", window=window))
     assert {str(item) for item in loaded} == {str(item) for item in found}
-    assert store.rollups.load("default", window, judge="j") == [found[1]]
-    assert store.rollups.load("default", window, app="test-app", release="r") == [found[2]]
-    assert store.rollups.load("default", window, metric="other") == []
-    assert store.rollups.load("other", window) == []
-    assert store.rollups.load("default", Window(EPOCH + MINUTE, EPOCH + 2 * MINUTE)) == []
+    assert store.rollups.load(RollupQuery(project="default", window=window, judge="j")) == [
+        found[1]
+    ]
+    assert store.rollups.load(
+        RollupQuery(project="default", window=window, app="test-app", release="r")
+    ) == [found[2]]
+    assert store.rollups.load(RollupQuery(project="default", window=window, metric="other")) == []
+    assert store.rollups.load(RollupQuery(project="other", window=window)) == []
+    assert (
+        store.rollups.load(
+            RollupQuery(project="default", window=Window(EPOCH + MINUTE, EPOCH + 2 * MINUTE))
+        )
+        == []
+    )
     assert store.rollups.newest_minute("default", "test-app") == EPOCH
     assert store.rollups.newest_minute("default", "none") is None
 

@@ -16,6 +16,7 @@ from alembic.script import ScriptDirectory
 from sqlalchemy import Engine, create_engine
 
 from rag_monitor.aggregation.totals import merged
+from rag_monitor.domain.rollup import RollupQuery
 from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import SchemaMismatch, StoreError
@@ -83,11 +84,15 @@ def test_this_release_works_on_what_any_earlier_one_left(
         assert stored.scores[0].metric == "faithfulness"
         assert [document.content for document in stored.trace.contexts] == ["passages.content"]
         window = Window(EPOCH, EPOCH + timedelta(days=1))
-        rows = store.rollups.load_sums("default", window, "test-app")
+        rows = store.rollups.load_sums(
+            RollupQuery(project="default", window=window, app="test-app")
+        )
         assert sum(row.count for row in rows) == 2
         clock.advance(timedelta(days=2))
         _fold(store, clock)
-        folded = store.rollups.load_sums("default", window, "test-app")
+        folded = store.rollups.load_sums(
+            RollupQuery(project="default", window=window, app="test-app")
+        )
         assert (len(folded), sum(row.count for row in folded)) == (1, 2)
         assert ingest(store, make_trace("new", id="n"), at=clock.now()) == 1
         assert _questions(store, "new") == ["new"]

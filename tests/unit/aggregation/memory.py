@@ -7,9 +7,8 @@ from datetime import datetime
 
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.domain.judgement import JudgeIdentity
-from rag_monitor.domain.rollup import Rollup, TraceFacts
+from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.domain.window import Window
 from rag_monitor.testing import EPOCH, make_trace
 
 EMBEDDED = JudgeIdentity(name="embedded", model="full", prompts="1")
@@ -23,24 +22,12 @@ class MemoryRollups:
     def __init__(self, facts: Sequence[TraceFacts]) -> None:
         self.rows = summarise(facts)
 
-    def load(
-        self,
-        project: str,
-        window: Window,
-        app: str | None = None,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-    ) -> list[Rollup]:
+    def load(self, wanted: RollupQuery) -> list[Rollup]:
+        window = wanted.window
         return [
             row
             for row in self.rows
-            if row.key.project == project
-            and window.start <= row.key.minute < window.end
-            and (app is None or row.key.app == app)
-            and (metric is None or row.key.metric == metric)
-            and (release is None or row.key.release == release)
-            and (judge is None or row.key.judge == judge)
+            if window.start <= row.key.minute < window.end and wanted.wants(row.key)
         ]
 
 

@@ -10,7 +10,7 @@ import pytest
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.memory import MemoryOptions, RollupMemory
 from rag_monitor.aggregation.rollup import summarise
-from rag_monitor.domain.rollup import TraceFacts
+from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.domain.stored import DirtyMinute
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH
@@ -27,9 +27,9 @@ class Counted(MemoryRollups):
         super().__init__(found)
         self.reads = 0
 
-    def load(self, *args: object, **kwargs: object):  # type: ignore[override]
+    def load(self, wanted: RollupQuery) -> list[Rollup]:
         self.reads += 1
-        return super().load(*args, **kwargs)  # type: ignore[arg-type]
+        return super().load(wanted)
 
 
 def traffic(minutes: int, *, seed: int = 1) -> list[TraceFacts]:

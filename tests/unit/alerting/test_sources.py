@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.alerting.sources import RollupEstimates
-from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupKey
+from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupKey, RollupQuery
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.alerting.fakes import FakeAlerts, FakeRules
@@ -61,27 +61,12 @@ class _Rollups:
             )
         )
 
-    def load(
-        self,
-        project: str,
-        window: Window,
-        app: str | None = None,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-    ) -> Sequence[Rollup]:
-        wanted = {
-            "project": project,
-            "app": app,
-            "metric": metric,
-            "release": release,
-            "judge": judge,
-        }
+    def load(self, wanted: RollupQuery) -> list[Rollup]:
+        window = wanted.window
         return [
             row
             for row in self.rows
-            if window.start <= row.key.minute < window.end
-            and all(v is None or getattr(row.key, k) == v for k, v in wanted.items())
+            if window.start <= row.key.minute < window.end and wanted.wants(row.key)
         ]
 
 

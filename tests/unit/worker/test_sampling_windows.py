@@ -9,8 +9,7 @@ import pytest
 
 from rag_monitor.domain.decision import SamplingReason
 from rag_monitor.domain.ports import BudgetState
-from rag_monitor.domain.rollup import Rollup
-from rag_monitor.domain.window import Window
+from rag_monitor.domain.rollup import Rollup, RollupQuery
 from rag_monitor.sampling.policy import SamplingOptions
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
@@ -24,17 +23,8 @@ BIG = "packed"
 class Rollups(MemoryRollups):
     """Adds nothing up: rows of minutes are sums, too."""
 
-    def load_sums(
-        self,
-        project: str,
-        window: Window,
-        app: str,
-        metric: str | None = None,
-        release: str | None = None,
-        judge: str | None = None,
-        step: timedelta | None = None,
-    ) -> Sequence[Rollup]:
-        return self.load(project, window, app, metric, release, judge)
+    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
+        return self.load(wanted)
 
 
 class Catalogue:
