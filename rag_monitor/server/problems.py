@@ -36,7 +36,7 @@ class Problem:
     detail: str
     kind: str = ""
     """Stable word at the end of the problem's `type`; empty: from the status."""
-    errors: Sequence[Mapping[str, str]] = ()
+    errors: Sequence[Mapping[str, Any]] = ()
     """Per wrong field `field` and `message`."""
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ class ProblemError(HTTPException):
         detail: str,
         *,
         kind: str = "",
-        errors: Sequence[Mapping[str, str]] = (),
+        errors: Sequence[Mapping[str, Any]] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(status, detail, dict(headers or {}))
