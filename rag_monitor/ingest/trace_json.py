@@ -35,7 +35,7 @@ FIELDS: Final = frozenset(
         "knowledge_base", "model", "release", "session_id", "user_id", "tags", "started_at",
         "label_faithful", "context_labels", "label", "predicted", "retrievals", "status", "error",
         "environment", "streamed", "usage", "truncated", "meta", "metadata", "attributes",
-        "convention", "revision", "project", "scores", "feedback", "decisions",
+        "convention", "revision", "project", "received_at", "scores", "feedback", "decisions",
     }
 )  # fmt: skip
 """Everything Trace JSON knows; `meta` and what the API adds are accepted and left alone."""
