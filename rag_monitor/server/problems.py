@@ -86,6 +86,7 @@ _BY_ERROR: Final[tuple[tuple[type[errors.RagMonitorError], int, str], ...]] = (
     (errors.PayloadTooLarge, 413, "payload-too-large"),
     (errors.UnsupportedMediaType, 415, "unsupported-media-type"),
     (errors.QueueFull, 503, "queue-full"),
+    (errors.NotIngesting, 503, "not-ingesting"),
     (errors.NotFound, 404, "not-found"),
     (errors.RuleError, 422, "rule-invalid"),
     (errors.UnknownMetric, 422, "metric-unknown"),

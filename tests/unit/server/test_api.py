@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from rag_monitor.domain.alert import AlertRule, RuleKind
-from rag_monitor.errors import QueueFull, StoreUnavailable
+from rag_monitor.errors import NotIngesting, QueueFull, StoreUnavailable
 from rag_monitor.ingest.replies import RowError
 from rag_monitor.server.context import Services
 from tests.unit.server.fakes import JsonReply
@@ -115,6 +115,17 @@ async def test_a_full_queue_asks_to_come_back(
 
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "5"
+
+
+async def test_a_process_that_takes_no_traces_says_which_does(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    services.receiver.error = NotIngesting()
+
+    answer = await client.post("/api/v1/traces", json={"question": "q"})
+
+    assert answer.status_code == 503
+    assert "`ingest`" in answer.json()["detail"]
 
 
 async def test_traces_are_listed_page_by_page(client: httpx.AsyncClient) -> None:
