@@ -33,8 +33,11 @@ PREFIX = "RAG_MONITOR_"
 DEFAULT_FILE = "rag_monitor.toml"
 
 FOREIGN_VARIABLES = frozenset(
-    {"ENDPOINT", "APP", "ENVIRONMENT", "RELEASE", "ENABLED", "STRICT", "CONFIG"}
-)
+    {
+        "ENDPOINT", "APP", "ENVIRONMENT", "RELEASE", "ENABLED", "STRICT", "CAPTURE_CONTENT",
+        "CONFIG",
+    }
+)  # fmt: skip
 """Variables of the same prefix that the SDK or the command line reads; not settings."""
 
 Role = Literal["all", "ingest", "api", "worker"]

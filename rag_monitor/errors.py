@@ -10,6 +10,7 @@
         QueueFull              the sender may retry (503)
       StoreError
         StoreUnavailable       passing; retry (503)
+          NotIngesting         another process takes traces in (503)
         SchemaMismatch         run `rag-monitor migrate`, or upgrade
         NotFound               no such row in this project (404)
         LeaseLost              somebody else owns the work now; drop it
@@ -74,6 +75,10 @@ class StoreError(RagMonitorError):
 
 class StoreUnavailable(StoreError):  # noqa: N818
     """The database does not answer right now; try again."""
+
+
+class NotIngesting(StoreUnavailable):
+    """This process takes no traces in; send them to one with the role `all` or `ingest`."""
 
 
 class SchemaMismatch(StoreError):  # noqa: N818

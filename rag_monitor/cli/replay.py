@@ -217,8 +217,8 @@ class Replay:
         outcome.unknown_fields.update(reply.get("unknown_fields", ()))
         lines = [line for line, _ in batch]
         for error in reply.get("errors", ()):
-            index = error.get("index") if isinstance(error, dict) else None
-            line = lines[index] if isinstance(index, int) and index < len(lines) else lines[0]
+            row = error.get("row") if isinstance(error, dict) else None
+            line = lines[row] if isinstance(row, int) and 0 <= row < len(lines) else lines[0]
             outcome.reject(f"line {line}: {_message(error)}")
 
     def _post(self, rows: list[Row], outcome: Outcome) -> httpx.Response:

@@ -43,7 +43,10 @@ def export_rules(
     else:
         text = json.dumps({"rules": rules}, ensure_ascii=False, indent=2)
     if output is None:
-        print_line(text)
+        if prometheus and as_json:
+            print_json({"rules": len(rules), "prometheus": text})
+        else:
+            print_line(text)
         return
     output.write_text(text + "\n", encoding="utf-8")
     if as_json:

@@ -31,7 +31,7 @@ class DatasetRow:
     """One row of a file: a trace, or the reason why it is none."""
 
     id: str | None
-    """The row's own id, or its line number as text."""
+    """The row's own id, else its trace id, else its line number, as text."""
     trace: Trace | None = None
     error: str | None = None
     facets: Mapping[str, str] = field(default_factory=dict)

@@ -55,7 +55,7 @@ def read_labelled(path: Path, columns: Mapping[str, str] | None = None) -> Itera
 
 
 def _read(place: str, content: Mapping[str, Any]) -> LabelledRow:
-    name = str(content.get("id") or place)
+    name = _name(content) or place
     try:
         trace = decode_trace(_plain(content), received_at=datetime.now(UTC))
     except (ValueError, IngestError) as error:
@@ -65,6 +65,12 @@ def _read(place: str, content: Mapping[str, Any]) -> LabelledRow:
         faithful=_label(content),
         group=_group(content, trace.question or name),
     )
+
+
+def _name(content: Mapping[str, Any]) -> str | None:
+    """The row's own id, which may be the number 0; else that of the trace it was exported from."""
+    given = (content.get(field) for field in ("id", "trace_id"))
+    return next((str(name) for name in given if name is not None and name != ""), None)
 
 
 def _label(content: Mapping[str, Any]) -> bool | None:

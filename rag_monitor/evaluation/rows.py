@@ -12,9 +12,10 @@ import io
 import json
 import sys
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, cast
 
 from rag_monitor.errors import ConfigurationError
 
@@ -32,6 +33,8 @@ COLUMN_NAMES: Mapping[str, str] = {
 """Columns of other systems and what Trace JSON calls them; a column of our own name wins."""
 
 _LISTS = ("contexts", "key_points", "context_labels", "relevant_ids", "tags")
+_TEXTS = frozenset({"id", "question", "answer", "query", "label", "predicted"})
+"""Text, whatever it looks like: an answer may be JSON."""
 _JSON_LISTS = ("[", "{")
 
 
@@ -102,22 +105,31 @@ def _open_rows(path: Path) -> Iterator[Mapping[str, Any] | str]:
     return readers[kind](path)
 
 
-def _text(path: Path) -> IO[str]:
-    if path.suffix == ".gz":
-        return io.TextIOWrapper(gzip.open(path, "rb"), encoding="utf-8-sig", newline="")
-    return path.open(encoding="utf-8-sig", newline="")
+def _bytes(path: Path) -> IO[bytes]:
+    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+
+
+@contextmanager
+def _text(path: Path) -> Iterator[IO[str]]:
+    try:
+        with io.TextIOWrapper(_bytes(path), encoding="utf-8-sig", newline="") as stream:
+            yield stream
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"{path.name} is not UTF-8 ({error.reason}); save it in that encoding"
+        ) from None
 
 
 def _jsonl(path: Path) -> Iterator[Mapping[str, Any] | str]:
-    with _text(path) as stream:
+    with _bytes(path) as stream:
         for line in stream:
             if line.strip():
                 yield _object(line)
 
 
-def _object(line: str) -> Mapping[str, Any] | str:
+def _object(line: bytes) -> Mapping[str, Any] | str:
     try:
-        value = json.loads(line)
+        value = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return f"not valid JSON: {error}"
     return value if isinstance(value, dict) else "not a JSON object"
@@ -151,6 +163,8 @@ def _cell(name: str, value: str) -> Any:
     target = COLUMN_NAMES.get(name, name)
     if target.startswith("label_"):
         return int(value) if value in ("0", "1") else value
+    if target in _TEXTS:
+        return value
     if value.lstrip()[:1] in _JSON_LISTS:
         try:
             return json.loads(value)

@@ -38,6 +38,11 @@ class Reader:
             return str(value)
         raise self.fail(name, "a string")
 
+    def label(self, name: str) -> str | None:
+        """A class: a string, a number, true or false."""
+        value = self.values.get(name)
+        return str(value).lower() if isinstance(value, bool) else self.text(name)
+
     def number(self, name: str, low: float | None = None) -> float | None:
         """A finite number, at least `low`."""
         value = self.values.get(name)
@@ -62,11 +67,11 @@ class Reader:
         return value
 
     def flag(self, name: str) -> bool | None:
-        """true, false, 1 or 0."""
+        """true, false, 1 or 0 (1.0 or 0.0 from tables whose column has gaps)."""
         value = self.values.get(name)
         if value is None or isinstance(value, bool):
             return value
-        if isinstance(value, int) and value in (0, 1):
+        if isinstance(value, int | float) and value in (0, 1):
             return bool(value)
         raise self.fail(name, "true or false")
 

@@ -35,7 +35,7 @@ FIELDS: Final = frozenset(
         "knowledge_base", "model", "release", "session_id", "user_id", "tags", "started_at",
         "label_faithful", "context_labels", "label", "predicted", "retrievals", "status", "error",
         "environment", "streamed", "usage", "truncated", "meta", "metadata", "attributes",
-        "convention", "revision", "project", "scores", "feedback", "decisions",
+        "convention", "revision", "project", "received_at", "scores", "feedback", "decisions",
     }
 )  # fmt: skip
 """Everything Trace JSON knows; `meta` and what the API adds are accepted and left alone."""
@@ -280,14 +280,14 @@ def _expected(reader: Reader) -> Expected | None:
         relevant_ids=_relevant(reader),
         context_labels=None if labels is None else tuple(_binary(label) for label in labels),
         faithful=faithful,
-        label=reader.text("label"),
-        predicted=reader.text("predicted"),
+        label=reader.label("label"),
+        predicted=reader.label("predicted"),
     )
     return None if expected == Expected() and reader.values.get("expected") is None else expected
 
 
 def _binary(label: Any) -> int:
-    if not isinstance(label, bool | int) or label not in (0, 1):
+    if not isinstance(label, bool | int | float) or label not in (0, 1):
         raise MalformedPayload("`context_labels` must be a list of 0 and 1")
     return int(label)
 

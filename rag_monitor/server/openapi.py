@@ -39,7 +39,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         document = get_openapi(
             title=app.title, version=app.version, description=app.description, routes=app.routes
         )
-        scopes = {(route.path, method): needed for route, method, needed in _needs(app)}
+        scopes = {(route.path_format, method): needed for route, method, needed in _needs(app)}
         for path, operations in document["paths"].items():
             for method, operation in operations.items():
                 _errors(operation, otlp=path.startswith(OTLP_PREFIXES))

@@ -36,7 +36,7 @@ class Problem:
     detail: str
     kind: str = ""
     """Stable word at the end of the problem's `type`; empty: from the status."""
-    errors: Sequence[Mapping[str, str]] = ()
+    errors: Sequence[Mapping[str, Any]] = ()
     """Per wrong field `field` and `message`."""
     headers: Mapping[str, str] = field(default_factory=dict)
 
@@ -72,7 +72,7 @@ class ProblemError(HTTPException):
         detail: str,
         *,
         kind: str = "",
-        errors: Sequence[Mapping[str, str]] = (),
+        errors: Sequence[Mapping[str, Any]] = (),
         headers: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(status, detail, dict(headers or {}))
@@ -86,6 +86,7 @@ _BY_ERROR: Final[tuple[tuple[type[errors.RagMonitorError], int, str], ...]] = (
     (errors.PayloadTooLarge, 413, "payload-too-large"),
     (errors.UnsupportedMediaType, 415, "unsupported-media-type"),
     (errors.QueueFull, 503, "queue-full"),
+    (errors.NotIngesting, 503, "not-ingesting"),
     (errors.NotFound, 404, "not-found"),
     (errors.RuleError, 422, "rule-invalid"),
     (errors.UnknownMetric, 422, "metric-unknown"),

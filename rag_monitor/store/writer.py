@@ -16,7 +16,7 @@ from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.domain.ports import IngestBatch, WriteOutcome
-from rag_monitor.errors import QueueFull, StoreError, StoreUnavailable
+from rag_monitor.errors import NotIngesting, QueueFull, StoreError, StoreUnavailable
 from rag_monitor.store.engine import Database
 from rag_monitor.store.evidence import PreparedBlob, prepare, write_group
 from rag_monitor.store.options import StoreOptions
@@ -84,6 +84,7 @@ class Writer:
 
         Raises:
             QueueFull: Too much is waiting to be written; answer 503.
+            NotIngesting: The writer was not started: this process has another role.
             StoreUnavailable: The database does not answer or is full; answer 503.
         """
         if not batch.blobs:
@@ -129,6 +130,8 @@ class Writer:
             self._wake.notify()
 
     def _require_running(self) -> None:
+        if self._thread is None and not self._stopping:
+            raise NotIngesting
         if self._thread is None or self._stopping:
             raise StoreUnavailable("the store is shutting down; try again in a few seconds")
 

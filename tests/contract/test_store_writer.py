@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor.domain.ports import BlobFormat, IngestBatch
-from rag_monitor.errors import QueueFull, StoreUnavailable
+from rag_monitor.errors import NotIngesting, QueueFull, StoreUnavailable
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH
@@ -137,3 +137,11 @@ async def test_a_stopped_writer_says_so(store: Store) -> None:
 
     with pytest.raises(StoreUnavailable, match="shutting down"):
         await store.writer.write(IngestBatch(project="default", received_at=EPOCH, blobs=(blob(),)))
+
+
+def test_a_process_of_another_role_says_where_traces_go(database_url: str) -> None:
+    with Store.open(StoreOptions(url=database_url, ballast_bytes=0)) as idle:
+        batch = IngestBatch(project="default", received_at=EPOCH, blobs=(blob(),))
+        with pytest.raises(NotIngesting, match="`ingest`"):
+            asyncio.run(idle.writer.write(batch))
+        assert idle.writer.waiting == 0

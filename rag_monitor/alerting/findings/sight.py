@@ -53,12 +53,19 @@ class Sight:
         return self.app if name is None else f"{self.app}(知识库 {name})"
 
     def worst_traces(self, window: Window | None = None) -> tuple[str, ...]:
-        """The traces with the lowest scores of the rule's metric in the window, or in another."""
+        """The traces with the lowest scores of the rule's metric in the window, or in another.
+
+        Numbers are kept per minute and count the window's last minute whole: so does this, else an
+        alert on traces of the last seconds would name none of them.
+        """
+        seen = window or self.window
+        last = seen.end.replace(second=0, microsecond=0)
+        end = seen.end if last == seen.end else last + timedelta(minutes=1)
         found: Sequence[str] = self.estimates.worst(
             self.rule.project,
             self.app,
             self.rule.metric or "",
-            window or self.window,
+            Window(seen.start, end),
             self.worst,
             self.knowledge_base,
         )

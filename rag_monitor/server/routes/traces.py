@@ -29,6 +29,7 @@ from rag_monitor.server.schemas.values import (
     Moment,
     Name,
     TraceId,
+    UserId,
     plain,
 )
 
@@ -84,14 +85,15 @@ async def post_traces(request: Request, services: ServicesOf, caller: Ingester) 
     )
 
 
-def _wire_error(error: object) -> dict[str, str]:
+def _wire_error(error: object) -> dict[str, Any]:
+    """`row` is its place in the body, from 0, and `id` its own, where it has one."""
     if is_dataclass(error) and not isinstance(error, type):
         error = asdict(error)
     if isinstance(error, dict):
         members: dict[str, Any] = plain(error)
         members.setdefault("field", "")
         members.setdefault("message", "; ".join(f"{k}: {v}" for k, v in members.items() if v))
-        return {key: str(value) for key, value in members.items()}
+        return members
     return {"field": "", "message": str(error)}
 
 
@@ -175,8 +177,8 @@ def read_decisions(services: ServicesOf, caller: Reader, trace_id: TraceId) -> D
     )
 
 
-@router.delete("/users/{user_id}", tags=["Administration"])
-def erase_user(services: ServicesOf, request: Request, caller: Admin, user_id: Name) -> Erased:
+@router.delete("/users/{user_id:path}", tags=["Administration"])
+def erase_user(services: ServicesOf, request: Request, caller: Admin, user_id: UserId) -> Erased:
     """Erase everything of a user: traces, marks, unreferenced passages, cached replies."""
     services.before_erasure()
     report = services.traces.erase_user(caller.project, user_id)

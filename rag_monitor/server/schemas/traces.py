@@ -350,7 +350,7 @@ class Decisions(Wire):
 
 
 class TraceDetail(Wire):
-    """A trace with everything that is known about it."""
+    """A trace with everything that is known about it: Trace JSON, its labels included."""
 
     trace_id: str
     project: str
@@ -376,10 +376,18 @@ class TraceDetail(Wire):
     contexts: list[DocumentOut] | None = Field(
         description="What reached the model. [] recalled nothing, null is unknown."
     )
+    context_block: str | None = Field(description="The undivided text, where only that came.")
     retrievals: list[RetrievalOut]
     timings: TimingsOut
     hits: list[HitOut]
     expected: ExpectedOut | None
+    reference: list[str] | None
+    key_points: list[str] | None
+    relevant_ids: dict[str, float] | None = Field(description="Document id to grade.")
+    context_labels: list[int] | None
+    label_faithful: int | None
+    label: str | None
+    predicted: str | None
     attributes: dict[str, Any]
     scores: list[ScoreOut]
     feedback: list[FeedbackOut]
@@ -390,6 +398,8 @@ class TraceDetail(Wire):
         """The trace as it goes out."""
         trace = stored.trace
         contexts = trace.contexts
+        labels = trace.expected or Expected()
+        relevant = labels.relevant_ids
         return cls(
             trace_id=trace.trace_id,
             project=trace.project,
@@ -416,10 +426,18 @@ class TraceDetail(Wire):
                 "output_tokens": trace.usage.output_tokens,
             },
             contexts=None if contexts is None else [DocumentOut.from_domain(d) for d in contexts],
+            context_block=trace.context_block,
             retrievals=[RetrievalOut.from_domain(r) for r in trace.retrievals],
             timings=TimingsOut.from_domain(trace.timings),
             hits=[HitOut.from_domain(h) for h in trace.hits],
             expected=ExpectedOut.from_domain(trace.expected) if trace.expected else None,
+            reference=_listed(labels.references),
+            key_points=_listed(labels.key_points),
+            relevant_ids=None if relevant is None else dict(relevant),
+            context_labels=None if labels.context_labels is None else list(labels.context_labels),
+            label_faithful=None if labels.faithful is None else int(labels.faithful),
+            label=labels.label,
+            predicted=labels.predicted,
             attributes=plain(trace.attributes),
             scores=[ScoreOut.from_domain(s) for s in stored.scores],
             feedback=[FeedbackOut.from_domain(f) for f in stored.feedback],

@@ -28,6 +28,8 @@ Name = Annotated[
     str, StringConstraints(min_length=1, max_length=200, pattern=r"^[^\x00-\x1f\x7f]+$")
 ]
 """A name somebody gave: an app, a release, a rule."""
+UserId = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")]
+"""Whatever an application calls a user, as long as ingest keeps it."""
 MetricName = Annotated[str, StringConstraints(max_length=64, pattern=r"^[a-z][a-z0-9_]*$")]
 TraceId = Annotated[
     str,

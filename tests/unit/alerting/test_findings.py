@@ -47,6 +47,26 @@ def test_a_drop_beyond_chance_and_large_enough_fires_with_all_its_numbers() -> N
     assert found.worst_traces == ("a" * 32, "b" * 32)
 
 
+@pytest.mark.parametrize(("seconds", "later"), [(0, 0), (15, 60), (45, 60)])
+def test_the_worst_traces_come_from_the_minutes_that_were_counted(seconds: int, later: int) -> None:
+    asked: list[Window] = []
+
+    class Asked(FakeEstimates):
+        def worst(self, *given: object) -> list[str]:
+            asked.extend(item for item in given if isinstance(item, Window))
+            return ["c" * 32]
+
+    now = EPOCH + timedelta(seconds=seconds)
+    item = rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.9})
+    estimates = Asked(scores=lambda *_: estimate(0.2, 400))
+
+    found = Evaluator(estimates, AlertOptions()).look(item, APP, now)
+
+    assert found.worst_traces == ("c" * 32,)
+    start = now - timedelta(seconds=item.window_s)
+    assert asked == [Window(start, EPOCH + timedelta(seconds=later))]
+
+
 @pytest.mark.parametrize(
     ("now", "before", "active"),
     [

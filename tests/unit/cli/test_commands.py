@@ -221,6 +221,19 @@ def test_erasing_a_user_asks_first_and_says_what_went(
     assert "3 traces, 1 passages" in capsys.readouterr().out
 
 
+def test_rules_for_prometheus_are_json_where_it_is_asked_for(
+    monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rule = {"name": "low", "kind": "threshold", "metric": "faithfulness", "params": {"below": 0.5}}
+    monitor.answers["GET", "/api/v1/rules"] = (200, {"rules": [rule]})
+
+    assert run("rules", "export", "--prometheus", "--json", "--url", monitor.url) == 0
+
+    told = json.loads(capsys.readouterr().out)
+    assert told["rules"] == 1
+    assert "groups:" in told["prometheus"]
+
+
 def test_rules_that_cannot_work_are_named(
     monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

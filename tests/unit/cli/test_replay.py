@@ -104,7 +104,7 @@ def test_a_row_the_monitor_refuses_is_named_and_the_others_are_kept(clock: Manua
 
 def test_errors_in_the_reply_are_given_their_line(clock: ManualClock) -> None:
     def handler(request: httpx.Request) -> httpx.Response:
-        errors = [{"index": 1, "detail": "no question"}]
+        errors = [{"row": 1, "id": None, "field": "", "message": "no question"}]
         return httpx.Response(200, json={"accepted": 2, "errors": errors, "unknown_fields": ["x"]})
 
     outcome = _replay(handler, clock).run([(10, {}), (12, {}), (13, {})])

@@ -57,6 +57,39 @@ def test_a_label_in_the_row_wins_over_marks(tmp_path: Path) -> None:
     assert found.faithful is True
 
 
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"id": "q-1"}, "q-1"),
+        ({"id": 0}, "0"),
+        ({"id": ""}, "1"),
+        ({"id": None, "trace_id": "f" * 32}, "f" * 32),
+        ({}, "1"),
+    ],
+)
+def test_a_row_is_called_by_its_own_id(tmp_path: Path, fields: dict[str, Any], name: str) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text(json.dumps({"question": "q", "answer": "a", **fields}), encoding="utf-8")
+
+    [found] = read_labelled(path)
+
+    assert found.row.id == name
+
+
+@pytest.mark.parametrize("label", [1, True, 1.0])
+def test_a_label_may_be_any_spelling_of_one(tmp_path: Path, label: object) -> None:
+    path = tmp_path / "rows.jsonl"
+    row = {"question": "q", "answer": "a", "label_faithful": label, "context_labels": [label]}
+    path.write_text(json.dumps(row), encoding="utf-8")
+
+    [found] = read_labelled(path)
+
+    assert found.faithful is True
+    assert found.row.trace is not None
+    assert found.row.trace.expected is not None
+    assert found.row.trace.expected.context_labels == (1,)
+
+
 @pytest.fixture
 def exported(tmp_path: Path) -> Path:
     """Lines as `rag-monitor export` writes them; people are stricter than the shipped judge."""

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.rows import BadRow, Row, read_rows
+from rag_monitor.evaluation.rows import BadRow, Row, count_rows, read_rows
 
 ROWS: list[dict[str, Any]] = [
     {
@@ -95,6 +95,46 @@ def test_a_broken_line_keeps_its_place(tmp_path: Path) -> None:
     assert isinstance(third, BadRow)
     assert isinstance(fourth, Row)
     assert (second.number, fourth.number) == (1, 3)
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_a_line_in_another_encoding_keeps_its_place(tmp_path: Path, packed: bool) -> None:
+    path = tmp_path / ("a.jsonl.gz" if packed else "a.jsonl")
+    lines = b"\xef\xbb\xbf" + b'{"question": "a"}\n' + '{"question": "你好"}\n'.encode("gbk")
+    path.write_bytes(gzip.compress(lines) if packed else lines)
+
+    first, second = read_rows(path)
+
+    assert isinstance(first, Row)
+    assert isinstance(second, BadRow)
+    assert "utf-8" in second.reason
+
+
+def test_a_table_in_another_encoding_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes("question,answer\n你好,在\n".encode("gbk"))
+
+    with pytest.raises(ConfigurationError, match=r"a\.csv is not UTF-8"):
+        list(read_rows(path))
+    with pytest.raises(ConfigurationError, match=r"a\.csv is not UTF-8"):
+        count_rows(path)
+
+
+def test_text_in_a_table_stays_text_though_it_looks_like_json(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows(
+            [["user_input", "answer", "contexts"], ["[2024]", '{"rate": 3.4}', '["one", "two"]']]
+        )
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, Row)
+    assert row.fields == {
+        "question": "[2024]",
+        "answer": '{"rate": 3.4}',
+        "contexts": ["one", "two"],
+    }
 
 
 def test_a_column_can_be_named(tmp_path: Path) -> None:

@@ -221,6 +221,9 @@ def test_the_times_of_a_row_are_read_with_their_zone() -> None:
         ({"hits": [{"kind": "plugin"}]}, "hits[0].name"),
         ({"started_at": "yesterday"}, "started_at"),
         ({"context_labels": [2]}, "context_labels"),
+        ({"context_labels": [0.5]}, "context_labels"),
+        ({"label_faithful": 0.5}, "label_faithful"),
+        ({"label": ["yes"]}, "label"),
         ({"relevant_ids": 3}, "relevant_ids"),
         ({"id": ["x"]}, "id"),
     ],
@@ -229,6 +232,13 @@ def test_a_wrong_field_is_named_in_the_message(change: dict[str, Any], field: st
     with pytest.raises(MalformedPayload, match=f"`{field}`".replace("[", r"\[")) as caught:
         decode_trace({"question": "q", "answer": "a", **change})
     assert "must be" in str(caught.value)
+
+
+def test_classes_may_be_words_numbers_or_truth_values() -> None:
+    row = {"question": "q", "answer": "a", "label": True, "predicted": 1}
+    expected = decode_trace(row).expected
+    assert expected is not None
+    assert (expected.label, expected.predicted) == ("true", "1")
 
 
 def test_a_row_without_question_and_answer_says_what_to_add() -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from urllib.parse import quote
 
 import httpx
 import pytest
 
 from rag_monitor.domain.alert import AlertRule, RuleKind
-from rag_monitor.errors import QueueFull, StoreUnavailable
+from rag_monitor.errors import NotIngesting, QueueFull, StoreUnavailable
+from rag_monitor.ingest.replies import RowError
 from rag_monitor.server.context import Services
 from tests.unit.server.fakes import JsonReply
 
@@ -82,6 +84,19 @@ async def test_json_of_which_nothing_was_taken_is_refused_with_the_reason(
     assert answer.json()["errors"] == [{"field": "question", "message": "is missing"}]
 
 
+async def test_a_row_that_was_not_taken_keeps_its_place_and_id(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    wrong = [RowError(row=3, id=None, message="`answer` must be a string")]
+    services.receiver.json_reply = JsonReply(errors=list(wrong))
+
+    answer = await client.post("/api/v1/traces", json=[])
+
+    assert answer.json()["errors"] == [
+        {"row": 3, "id": None, "field": "", "message": "`answer` must be a string"}
+    ]
+
+
 async def test_json_in_another_type_is_refused(client: httpx.AsyncClient) -> None:
     answer = await client.post(
         "/api/v1/traces", content=b"x", headers={"content-type": "multipart/form-data"}
@@ -100,6 +115,17 @@ async def test_a_full_queue_asks_to_come_back(
 
     assert answer.status_code == 503
     assert answer.headers["retry-after"] == "5"
+
+
+async def test_a_process_that_takes_no_traces_says_which_does(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    services.receiver.error = NotIngesting()
+
+    answer = await client.post("/api/v1/traces", json={"question": "q"})
+
+    assert answer.status_code == 503
+    assert "`ingest`" in answer.json()["detail"]
 
 
 async def test_traces_are_listed_page_by_page(client: httpx.AsyncClient) -> None:
@@ -431,6 +457,26 @@ async def test_a_user_is_erased(client: httpx.AsyncClient, services: Services) -
 
     assert answer.json()["traces"] == 2
     assert services.traces.erased == ["u-7"]
+
+
+@pytest.mark.parametrize(
+    "user", ["team/alice", "https://id.example/u?7#x", "a\tb", "50%", "用户", "x" * 900]
+)
+async def test_a_user_of_any_name_is_erased(
+    client: httpx.AsyncClient, services: Services, user: str
+) -> None:
+    answer = await client.delete(f"/api/v1/users/{quote(user, safe='')}")
+
+    assert answer.json()["user_id"] == user
+    assert services.traces.erased == [user]
+
+
+@pytest.mark.parametrize("user", ["", "a%00b", "x" * 1001])
+async def test_a_name_that_no_user_can_have_is_refused(
+    client: httpx.AsyncClient, services: Services, user: str
+) -> None:
+    assert (await client.delete(f"/api/v1/users/{user}")).status_code == 422
+    assert services.traces.erased == []
 
 
 async def test_the_process_says_how_it_is(client: httpx.AsyncClient) -> None:

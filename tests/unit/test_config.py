@@ -1,0 +1,26 @@
+"""The settings of a process beside the variables that others read."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+import rag_monitor
+from rag_monitor.config import load_settings
+from rag_monitor.errors import ConfigurationError
+
+
+def test_variables_that_only_applications_read_do_not_stop_the_server() -> None:
+    text = rag_monitor.configure.__doc__ or ""
+    named = set(re.findall(r"`(RAG_MONITOR_[A-Z_]+)`", text)) - {"RAG_MONITOR_API_KEY"}
+    assert {"RAG_MONITOR_CAPTURE_CONTENT", "RAG_MONITOR_SPOOL_DIR"} <= named
+
+    settings = load_settings(None, dict.fromkeys(named, "1"))
+
+    assert settings.port == 8700
+
+
+def test_a_variable_nobody_reads_is_named_with_the_nearest() -> None:
+    with pytest.raises(ConfigurationError, match="RAG_MONITOR_PORT"):
+        load_settings(None, {"RAG_MONITOR_PROT": "1"})
