@@ -92,11 +92,48 @@ _APOLOGY: Final = re.compile(
 """An apology for something that happened: courtesy, not an answer declined."""
 
 
+_CONDITION: Final = re.compile(
+    r"\b(?:if|when|whenever|unless|once|in case|where) [^,.;:!?]*(?:,|(?=[.;!?]|$))"
+    r"|(?:如果|假如|假设|倘若|要是|若是|若|一旦|如(?=[无不未没您你]|客户|用户))"
+    r"[^，,。；;！？!?]*(?:[，,]|(?=[。；;！？!?]|$))"
+)
+"""A condition: what somebody may lack ("if you cannot provide proof of income, …")."""
+_PEOPLE: Final = (
+    r"he|she|who|anyone|someone|people|users?|customers?|clients?|applicants?|borrowers?|members?"
+    r"|tenants?|patients?|students?|employees?|employers?|buyers?|sellers?|guests?"
+)
+_HAN_PEOPLE: Final = (
+    r"客户|用户|申请人|借款人|担保人|投保人|被保险人|持卡人|顾客|乘客|旅客|患者|病人|学生|家长"
+    r"|员工|住户|买家|卖家|商家|当事人|对方|他|她"
+)
+_LACK: Final = (
+    r"(?:cannot|can't|can not|could ?n[o']t|(?:is|are) (?:unable|not able)|do(?:es)? ?n[o']t)"
+)
+_HAN_LACK: Final = r"(?:无法|不能|没法|难以|不(?:太)?(?:清楚|知道|确定))"
+_OF_OTHERS: Final = re.compile(
+    rf"\b(?:you|{_PEOPLE}) (?:\w+ly )?{_LACK}\b[^,.;:!?]*"
+    rf"|\b(?:{_PEOPLE}) (?:did not|didn't|ha(?:s|ve) no)\b[^,.;:!?]*"
+    rf"|(?:您|你|{_HAN_PEOPLE})们?(?:确实|暂时?|仍然?|还|也|都|因故|可能|将)?{_HAN_LACK}"
+    r"[^，,。；;！？!?]*"
+    rf"|(?:{_HAN_PEOPLE})们?(?:逾期|仍然?|还|也|都)?(?:没有|并未|未)[^，,。；;！？!?]*"
+)
+"""What others than the answerer cannot do, have not done or do not know.
+
+That *you* gave no information is not among it: some models say so when they decline.
+"""
+
+
 def is_refusal(folded: str) -> bool:
-    """Whether a folded sentence declines to answer or says that the sources are silent."""
+    """Whether a folded sentence declines to answer or says that the sources are silent.
+
+    Conditions, and what customers cannot or did not do, are no refusals: rules are made of them.
+    """
     if not _holds(folded, _REFUSAL_HINTS):
         return False
     folded = _APOLOGY.sub("", folded.lstrip())
+    if _REFUSAL.search(folded) is None:
+        return False
+    folded = _OF_OTHERS.sub(" ", _CONDITION.sub(" ", folded))
     if _REFUSAL.search(folded) is None:
         return False
     if _SOURCE_TALK.search(folded) is not None:

@@ -53,7 +53,7 @@ ASPECTS: Final = frozenset(
 """What the embedded judge answers; it regenerates no questions and writes no text."""
 
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "4"
+FEATURES_VERSION: Final = "5"
 """Grows when the same text and weights score otherwise than before."""
 
 
