@@ -71,7 +71,7 @@ def environment() -> Environment:
 
 def score_text(value: float | None, digits: int = 2) -> str:
     """A ratio with two digits, or a dash."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
 
 
 def figure_text(value: float | None) -> str:
@@ -83,7 +83,8 @@ def figure_text(value: float | None) -> str:
 
 def change_text(value: float) -> str:
     """A difference of ratios with its sign."""
-    return f"{value:+.2f}".replace("-", "−")
+    text = f"{value:+.2f}".replace("-", "−")
+    return "0.00" if text in {"+0.00", "−0.00"} else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -17,6 +17,7 @@ from rag_monitor.metrics.rag.verdicts import NOT_NEEDED, VERDICT_MISSING
 from rag_monitor.server.context import Services
 from rag_monitor.server.ui.catalog import REASONS
 from rag_monitor.server.ui.chinese import CHINESE
+from rag_monitor.server.ui.view import change_text, score_text
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML
 
@@ -103,3 +104,23 @@ async def test_signing_in_leads_back_to_the_filters(outsider: httpx.AsyncClient)
     answer = await outsider.get("/traces?q=days&since=24h", headers=HTML)
 
     assert answer.headers["location"] == "/login?next=%2Ftraces%3Fq%3Ddays%26since%3D24h"
+
+
+async def test_every_word_about_a_parameter_is_in_chinese_too(services: Services) -> None:
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get("/docs?lang=zh")).text
+
+    cells = re.findall(r"<td>([^<]*)</td></tr>", text)
+    assert cells
+    assert [cell for cell in cells if cell and cell.isascii()] == []
+    assert "( date-time" not in text
+
+
+def test_a_difference_of_nothing_has_no_sign_and_a_minus_is_a_minus() -> None:
+    assert [change_text(value) for value in (0.001, -0.001, -0.05, 0.2)] == [
+        "0.00",
+        "0.00",
+        "−0.05",
+        "+0.20",
+    ]
+    assert score_text(-0.11) == "−0.11"
