@@ -27,6 +27,7 @@ from rag_monitor.server.schemas.traces import FeedbackIn
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import FILTERS, settings_page
+from rag_monitor.server.ui.rule_problems import field_problem, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
 from rag_monitor.server.ui.view import Visitor, make_visitor, page, visitor_of
@@ -242,11 +243,9 @@ def _written_rule(sent: Sent) -> tuple[AlertRule | None, str]:
         rule = RuleIn.model_validate(_rule_fields(sent)).to_domain(sent.me.principal.project)
         sent.me.services.check_rule(rule)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return None, f"{where}: {first['msg']}"
+        return None, field_problem(dict(error.errors()[0]), sent.me.language)
     except RuleError as error:
-        return None, str(error)
+        return None, rule_problem(str(error), sent.me.language)
     return rule, ""
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
@@ -33,6 +33,7 @@ WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
 OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
 
 
+_UTC_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 _SPACE_IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
 
 
@@ -128,11 +129,16 @@ class Visitor:
         return lambda moment: self.local(moment, style)
 
     def spoken(self, text: str) -> str:
-        """A sentence of the alerts, with metrics called as the pages call them."""
+        """A sentence of the alerts: metrics as the pages call them, times in the pages' zone."""
         spoken = catalog.METRIC_WORD.sub(
             lambda found: self.translate(catalog.metric_label(found[0])), text
         )
+        spoken = _UTC_TIME.sub(self._in_zone, spoken)
         return _SPACE_IN_CHINESE.sub("", spoken) if self.language == "zh" else spoken
+
+    def _in_zone(self, found: re.Match[str]) -> str:
+        moment = datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+        return f"{self.local(moment, '%Y-%m-%d %H:%M')} {self.zone}"
 
     def duration(self, seconds: float) -> str:
         """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""

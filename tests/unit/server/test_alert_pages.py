@@ -15,6 +15,7 @@ from rag_monitor.server.context import Services
 from rag_monitor.server.ui.rule_form import parameters
 from rag_monitor.testing import EPOCH
 from tests.unit.server.conftest import open_client
+from tests.unit.server.fakes import make_services
 from tests.unit.server.test_explore import trying
 from tests.unit.server.test_pages import HTML, token_of
 
@@ -87,6 +88,16 @@ async def test_a_limit_is_not_called_a_baseline_and_a_count_is_no_interval(
 
     assert "<dt>Limit</dt><dd>1.000</dd>" in text
     assert "<dt>Judged</dt>" not in text
+
+
+async def test_the_times_in_a_finding_are_in_the_zone_of_the_page() -> None:
+    services = make_services(timezone="Asia/Shanghai")
+    summary = "fallen since 2026-01-05 11:40 UTC"
+    fire(services, AlertRule(name="r", kind=RuleKind.CHANGE), Finding(active=True, summary=summary))
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get("/alerts")).text
+
+    assert "fallen since 2026-01-05 19:40 Asia/Shanghai" in text
 
 
 async def test_a_silence_is_planned_on_everything_with_its_reason(
