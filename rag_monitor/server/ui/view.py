@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Final
 from urllib.parse import urlencode
@@ -16,6 +16,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
+from rag_monitor.alerting.findings.wording import in_zone
 from rag_monitor.alerting.notes import note_text
 from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.stored import KeyScope
@@ -33,7 +34,6 @@ WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
 OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
 
 
-_UTC_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
 _SPACE_IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
 
 
@@ -133,12 +133,8 @@ class Visitor:
         spoken = catalog.METRIC_WORD.sub(
             lambda found: self.translate(catalog.metric_label(found[0])), text
         )
-        spoken = _UTC_TIME.sub(self._in_zone, spoken)
+        spoken = in_zone(spoken, self.zone)
         return _SPACE_IN_CHINESE.sub("", spoken) if self.language == "zh" else spoken
-
-    def _in_zone(self, found: re.Match[str]) -> str:
-        moment = datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
-        return f"{self.local(moment, '%Y-%m-%d %H:%M')} {self.zone}"
 
     def duration(self, seconds: float) -> str:
         """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""
