@@ -16,7 +16,7 @@ PAGE: Final = Path(__file__).with_name("api.md")
 _HEAD: Final = """\
 # HTTP interface
 
-Written by `docs/build_api.py` from the OpenAPI document; every field and schema is at `/openapi.json`, and to try out at `/docs`, of your
+Written by `docs/build_api.py` from the OpenAPI document; every field and schema is at `/openapi.json`, and to read at `/docs`, of your
 monitor. Python has a [client](data.md).
 
 - **Keys**: where the monitor has any, send `X-API-Key: …` or `Authorization: Bearer …`. A key has scopes: `rag-monitor keys create --help`.

@@ -9,9 +9,11 @@ from __future__ import annotations
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import UTC, tzinfo
 from typing import Final, Literal
 from urllib.parse import quote
 
+from rag_monitor.alerting.findings.wording import in_zone
 from rag_monitor.alerting.notes import notes_text
 from rag_monitor.domain.alert import Alert, AlertState, Notification
 
@@ -107,6 +109,7 @@ def compose(
     language: Language = "en",
     public_url: str | None = None,
     *,
+    zone: tzinfo = UTC,
     detailed: int = DETAILED,
     line_chars: int = _MAX_LINE,
 ) -> Message:
@@ -116,11 +119,12 @@ def compose(
         batch: Of one project, oldest first; all of them are named.
         language: Chinese or English.
         public_url: Where links begin; None: no links.
+        zone: What times are told in.
         detailed: Up to so many alerts are told in full; more get one line each.
         line_chars: Length of such a line.
     """
     items = tuple(
-        _detailed(notification, language, public_url)
+        _detailed(notification, language, public_url, zone)
         if len(batch) <= detailed
         else Item(title=_line(notification, language, line_chars))
         for notification in batch
@@ -132,11 +136,11 @@ def compose(
     )
 
 
-def summary_of(alert: Alert, language: Language) -> str:
+def summary_of(alert: Alert, language: Language, zone: tzinfo = UTC) -> str:
     """The finding's sentence in the language, cut and on one line."""
     finding = alert.finding
     text = finding.summary_zh if language == "zh" and finding.summary_zh else finding.summary
-    return plain(text, _MAX_SUMMARY)
+    return plain(in_zone(text, zone), _MAX_SUMMARY)
 
 
 def trace_url(public_url: str, trace_id: str) -> str:
@@ -173,12 +177,14 @@ def _line(notification: Notification, language: Language, limit: int | None = No
     return plain(f"{head} {plain(alert.rule, name)} · {plain(alert.app, name)}{number}", limit)
 
 
-def _detailed(notification: Notification, language: Language, public_url: str | None) -> Item:
+def _detailed(
+    notification: Notification, language: Language, public_url: str | None, zone: tzinfo
+) -> Item:
     alert = notification.alert
     words = _WORDS[language]
-    lines = [summary_of(alert, language)]
+    lines = [summary_of(alert, language, zone)]
     moment = alert.fired_at or alert.started_at
-    lines.append(f"{words['since']} {moment:%Y-%m-%d %H:%M:%S} UTC")
+    lines.append(f"{words['since']} {moment.astimezone(zone):%Y-%m-%d %H:%M:%S} {zone}")
     lines.extend(_reasons(alert, language))
     links: list[Link] = []
     worst = alert.finding.worst_traces

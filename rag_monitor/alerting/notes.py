@@ -12,7 +12,7 @@ NOTES: Final[Mapping[str, tuple[str, str]]] = {
     "different_judges": ("judged by different judges", "两侧评审不同"),
     "embedded_uncorrected": ("embedded judge, uncorrected", "内置评审，未校正"),
     "few_judged": ("few judged", "评审数少"),
-    "few_positives": ("few of one kind", "好例或差例太少"),
+    "few_positives": ("few good or few bad answers", "好例或差例太少"),
     "few_traces": ("few traces", "请求太少"),
     "incomplete": ("incomplete window", "窗口不完整"),
     "interval_withheld": ("no interval for one side", "一侧没有区间"),
@@ -29,6 +29,12 @@ _MEASURES: Final[Mapping[str, tuple[str, str]]] = {
     "alarm_at": ("alarm at", "报警线"),
 }
 """Notes with a number: `detector=3.2`."""
+_HITS: Final[Mapping[str, tuple[str, str]]] = {
+    "plugin": ("plugin", "插件"),
+    "knowledge_base": ("knowledge base", "知识库"),
+    "workflow": ("workflow", "工作流"),
+}
+"""Kinds of what else is hit too rarely: `also:plugin:search`."""
 
 
 def note_text(note: str, language: str) -> str:
@@ -37,6 +43,10 @@ def note_text(note: str, language: str) -> str:
     name, is_measure, number = note.partition("=")
     if is_measure and name in _MEASURES:
         return f"{_MEASURES[name][place]} {number}"
+    also, _, hit = note.partition(":")
+    kind, _, called = hit.partition(":")
+    if also == "also" and kind in _HITS:
+        return f"{('also ', '另有')[place]}{_HITS[kind][place]} {called}"
     return NOTES[note][place] if note in NOTES else note
 
 

@@ -24,6 +24,7 @@ class Episode:
     resolved_at: datetime | None
     """None: it would still fire."""
     summary: str
+    summary_zh: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -140,4 +141,5 @@ def _episode(alert: Alert) -> Episode:
         fired_at=alert.fired_at or alert.started_at,
         resolved_at=alert.resolved_at,
         summary=alert.finding.summary,
+        summary_zh=alert.finding.summary_zh,
     )

@@ -52,19 +52,25 @@ def rag_monitor(
     del version
 
 
-app.command("demo")(demo.demo)
-app.command("serve")(serve.serve)
-app.command("migrate")(migrate.migrate)
-app.command("import")(import_.import_file)
-app.command("export")(export.export)
-app.command("erase")(erase.erase)
-app.command("evaluate")(evaluate.evaluate)
-app.command("compare")(compare.compare)
-app.command("golden")(golden.golden)
-app.command("agreement")(agreement.agreement)
-app.command("calibrate")(calibrate.calibrate)
-app.command("distil")(distil.distil)
-app.command("backfill")(backfill.backfill)
+app.command("demo", short_help="See it work: an application breaks, alerts fire.")(demo.demo)
+app.command("serve", short_help="Run the monitor.")(serve.serve)
+app.command("migrate", short_help="Create or upgrade the database's tables.")(migrate.migrate)
+app.command("import", short_help="Send a file of traces, or another tool's export.")(
+    import_.import_file
+)
+app.command("export", short_help="Write stored traces with their scores to a file.")(export.export)
+app.command("erase", short_help="Erase everything of one user.")(erase.erase)
+app.command("evaluate", short_help="Score the rows of a file.")(evaluate.evaluate)
+app.command("compare", short_help="Compare two files of scores, row by row.")(compare.compare)
+app.command("golden", short_help="Ask an endpoint labelled questions and judge them.")(
+    golden.golden
+)
+app.command("agreement", short_help="Measure a judge on labelled rows.")(agreement.agreement)
+app.command("calibrate", short_help="Fit a judge's probabilities to labelled rows.")(
+    calibrate.calibrate
+)
+app.command("distil", short_help="Teach the embedded judge what another judge says.")(distil.distil)
+app.command("backfill", short_help="Judge stored traces again.")(backfill.backfill)
 app.add_typer(rules.app, name="rules")
 app.add_typer(keys.app, name="keys")
-app.command("doctor")(doctor.doctor)
+app.command("doctor", short_help="Check installation, database, judge and channels.")(doctor.doctor)

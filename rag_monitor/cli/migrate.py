@@ -30,8 +30,11 @@ def migrate(
     if as_json:
         print_json({"before": before, "after": after, "head": head, "current": after == head})
     elif after == head:
-        print_line(f"the schema is at {head}" + ("" if before == after else f" (was {before})"))
+        print_line(
+            f"the schema is at {head}" + ("" if before == after else f" (was {before or 'empty'})")
+        )
     else:
-        print_line(f"the schema is at {before}, this release needs {head}: run without --check")
+        found = "the database is empty" if before is None else f"the schema is at {before}"
+        print_line(f"{found}, this release needs {head}: run without --check")
     if after != head:
         raise typer.Exit(1)

@@ -110,7 +110,8 @@ def _answer(request: Request, error: Exception) -> Response:
         return answer(request, error)
     problem = problem_of(error)
     if problem.status == 401:
-        target = request.url.path if request.method == "GET" else "/"
+        query = f"?{request.url.query}" if request.url.query else ""
+        target = f"{request.url.path}{query}" if request.method == "GET" else "/"
         return RedirectResponse(f"/login?{urlencode({'next': target})}", 303)
     return problem_page(request, problem)
 

@@ -105,7 +105,10 @@ def wire_workshop(
     estimates = RollupEstimates(store.rollups, store.traces, budget=budget)
     memory = RollupMemory(store.rollups)
     channels = build_all(
-        settings.notifiers, language=settings.language, public_url=settings.public_url
+        settings.notifiers,
+        language=settings.language,
+        public_url=settings.public_url,
+        timezone=settings.timezone,
     )
     leadership = Leadership(store.leases, owner, settings.worker.leader_ttl_s)
     engine = AlertEngine(

@@ -21,6 +21,7 @@ NEEDED = (
     "rag_monitor/language/traditional.txt",
     "rag_monitor/metrics/profiles/rag.toml",
     "rag_monitor/server/ui/chinese.json",
+    "rag_monitor/server/ui/chinese_api.json",
     "rag_monitor_langchain/__init__.py",
 )
 MAX_BYTES = 40 * 2**20

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import Final
 
 from rag_monitor.aggregation.comparison import compare
 from rag_monitor.alerting.findings import wording
@@ -14,6 +15,12 @@ from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.window import Estimate, Window
+
+_KINDS_ZH: Final = {
+    HitKind.PLUGIN: "插件",
+    HitKind.KNOWLEDGE_BASE: "知识库",
+    HitKind.WORKFLOW: "工作流",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,8 +117,8 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
             f"{wording.span(rule.window_s)})"
         ),
         summary_zh=(
-            f"{sight.app} 中 {kind} {rate.name} 的命中率 {wording.share(now.value)}，"
-            f"{chinese} {wording.share(limit)}（95% 区间 {shown_zh}；"
+            f"{sight.app} 中{_KINDS_ZH[rate.kind]} {rate.name} 的命中率 "
+            f"{wording.share(now.value)}，{chinese} {wording.share(limit)}（95% 区间 {shown_zh}；"
             f"{wording.span_zh(rule.window_s)}内 {now.judged} 条请求）"
         ),
         notes=more if active is not None else ("few_traces",),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from datetime import UTC, datetime, tzinfo
 from typing import Final
 
 _BASELINES: Final = {
@@ -9,6 +11,18 @@ _BASELINES: Final = {
     "last_week": ("the same hours last week", "上周同一时段"),
     "previous_release": ("the release before", "上一版本"),
 }
+
+_UTC_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
+
+
+def in_zone(text: str, zone: tzinfo) -> str:
+    """A sentence with the times that findings give in UTC told in a zone, which is named."""
+
+    def told(found: re.Match[str]) -> str:
+        moment = datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+        return f"{moment.astimezone(zone):%Y-%m-%d %H:%M} {zone}"
+
+    return _UTC_TIME.sub(told, text)
 
 
 def share(value: float | None) -> str:

@@ -34,8 +34,9 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
         *,
         language: Language = "en",
         public_url: str | None = None,
+        timezone: str = "UTC",
     ) -> None:
-        super().__init__(options, language=language, public_url=public_url)
+        super().__init__(options, language=language, public_url=public_url, timezone=timezone)
         base = options.url.rstrip("/")
         self._url = base if base.endswith(_PATH) else base + _PATH
 
@@ -47,7 +48,7 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
 
     def _alert(self, notification: Notification) -> dict[str, Any]:
         alert = notification.alert
-        message = compose([notification], self._language, self._public_url)
+        message = compose([notification], self._language, self._public_url, zone=self._zone)
         fired_at = alert.fired_at or alert.started_at
         if notification.event == "resolved":
             ends_at = alert.resolved_at or notification.created_at
@@ -64,7 +65,7 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
             },
             "annotations": {
                 "summary": message.title,
-                "description": summary_of(alert, self._language),
+                "description": summary_of(alert, self._language, self._zone),
                 "traces": " ".join(link.url for item in message.items for link in item.links[:-1]),
             },
             "startsAt": fired_at.isoformat(),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
+from zoneinfo import ZoneInfo
 
 from rag_monitor.alerting.messages import Language
 from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options
@@ -26,6 +27,7 @@ class HttpChannel(Generic[OptionsT]):
         options: Checked here: an address inside the network is refused unless it is allowed.
         language: Of the messages.
         public_url: Where links in messages begin; None: no links.
+        timezone: IANA name; times of messages are told in it.
         clock: Dates signatures.
     """
 
@@ -35,10 +37,12 @@ class HttpChannel(Generic[OptionsT]):
         *,
         language: Language = "en",
         public_url: str | None = None,
+        timezone: str = "UTC",
         clock: Clock | None = None,
     ) -> None:
         check_options(options)
         self._options = options
         self._language: Language = language
         self._public_url = public_url
+        self._zone = ZoneInfo(timezone)
         self._clock = clock or SystemClock()

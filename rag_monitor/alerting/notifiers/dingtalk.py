@@ -33,7 +33,7 @@ class DingTalkNotifier(HttpChannel[DingTalkOptions]):
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless the code is 0."""
-        message = compose(batch, self._language, self._public_url)
+        message = compose(batch, self._language, self._public_url, zone=self._zone)
         payload = {
             "msgtype": "markdown",
             "markdown": {"title": inert(message.title), "text": as_markdown(message, _MAX_BYTES)},

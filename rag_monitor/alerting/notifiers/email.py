@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Literal
+from zoneinfo import ZoneInfo
 
 from rag_monitor.alerting.messages import Language, Message, compose, plain
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
@@ -43,7 +44,12 @@ class EmailNotifier:
     max_batch = 50
 
     def __init__(
-        self, options: EmailOptions, *, language: Language = "en", public_url: str | None = None
+        self,
+        options: EmailOptions,
+        *,
+        language: Language = "en",
+        public_url: str | None = None,
+        timezone: str = "UTC",
     ) -> None:
         if not options.recipients:
             raise ConfigurationError("recipients: name at least one address")
@@ -55,6 +61,7 @@ class EmailNotifier:
         self._options = options
         self._language = language
         self._public_url = public_url
+        self._zone = ZoneInfo(timezone)
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Send the mail; raises DeliveryError unless the server took it for somebody."""
@@ -89,7 +96,7 @@ class EmailNotifier:
             return client.send_message(mail)
 
     def _mail(self, batch: Sequence[Notification]) -> EmailMessage:
-        message = compose(batch, self._language, self._public_url)
+        message = compose(batch, self._language, self._public_url, zone=self._zone)
         keys = "\n".join(notification.dedup_key for notification in batch)
         domain = self._options.sender.rsplit("@", 1)[1]
         mail = EmailMessage()

@@ -32,7 +32,7 @@ class FeishuNotifier(HttpChannel[FeishuOptions]):
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless the code is 0."""
-        message = compose(batch, self._language, self._public_url)
+        message = compose(batch, self._language, self._public_url, zone=self._zone)
         payload: dict[str, Any] = {
             "msg_type": "post",
             "content": {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
+from zoneinfo import ZoneInfo
 
 from rag_monitor.alerting.messages import Language, compose
 from rag_monitor.domain.alert import Notification
@@ -28,15 +29,17 @@ class LogNotifier:
         *,
         language: Language = "en",
         public_url: str | None = None,
+        timezone: str = "UTC",
     ) -> None:
         del options
         self._language = language
         self._public_url = public_url
+        self._zone = ZoneInfo(timezone)
 
     def send(self, batch: Sequence[Notification]) -> None:
         """Log all of the batch."""
         for notification in batch:
-            message = compose([notification], self._language, self._public_url)
+            message = compose([notification], self._language, self._public_url, zone=self._zone)
             text = " | ".join((message.title, *message.items[0].lines))
             level = logging.WARNING if message.firing else logging.INFO
             _log.log(level, "alert %s: %s", notification.dedup_key, text)

@@ -45,8 +45,8 @@ class PagerDutyNotifier(HttpChannel[PagerDutyOptions]):
 
     def _event(self, notification: Notification) -> dict[str, Any]:
         alert, finding = notification.alert, notification.alert.finding
-        message = compose([notification], self._language, self._public_url)
-        summary = f"{message.title}: {summary_of(alert, self._language)}"
+        message = compose([notification], self._language, self._public_url, zone=self._zone)
+        summary = f"{message.title}: {summary_of(alert, self._language, self._zone)}"
         return {
             "routing_key": self._options.routing_key,
             "event_action": "resolve" if notification.event == "resolved" else "trigger",

@@ -27,7 +27,9 @@ from rag_monitor.errors import ConfigurationError, OutboundRefused
 
 
 class _Maker(Protocol):
-    def __call__(self, options: Any, *, language: Language, public_url: str | None) -> Notifier: ...
+    def __call__(
+        self, options: Any, *, language: Language, public_url: str | None, timezone: str
+    ) -> Notifier: ...
 
 
 class _Kind(NamedTuple):
@@ -57,6 +59,7 @@ def build(
     channel: str = "",
     language: Language = "en",
     public_url: str | None = None,
+    timezone: str = "UTC",
 ) -> Notifier:
     """One channel.
 
@@ -65,6 +68,7 @@ def build(
         channel: Its name, for error messages.
         language: Of the messages.
         public_url: Where links in messages begin.
+        timezone: What times in messages are told in.
 
     Raises:
         ConfigurationError: Names the key and says how to mend it.
@@ -89,7 +93,7 @@ def build(
             )
     try:
         options = TypeAdapter(entry.options).validate_python(values)
-        return entry.make(options, language=spoken, public_url=public_url)
+        return entry.make(options, language=spoken, public_url=public_url, timezone=timezone)
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "options"
@@ -105,11 +109,15 @@ def build_all(
     *,
     language: Language = "en",
     public_url: str | None = None,
+    timezone: str = "UTC",
 ) -> dict[str, Notifier]:
     """Every configured channel by name; with none configured, the log alone."""
     if not configs:
-        return {"log": LogNotifier(LogOptions(), language=language, public_url=public_url)}
+        log = LogNotifier(LogOptions(), language=language, public_url=public_url, timezone=timezone)
+        return {"log": log}
     return {
-        name: build(config, channel=name, language=language, public_url=public_url)
+        name: build(
+            config, channel=name, language=language, public_url=public_url, timezone=timezone
+        )
         for name, config in configs.items()
     }

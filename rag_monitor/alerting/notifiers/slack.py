@@ -41,7 +41,7 @@ class SlackNotifier(HttpChannel[SlackOptions]):
             raise DeliveryError(f"Slack did not say ok: {excerpt(reply)}")
 
     def _payload(self, batch: Sequence[Notification]) -> dict[str, Any]:
-        message = compose(batch, self._language, self._public_url)
+        message = compose(batch, self._language, self._public_url, zone=self._zone)
         blocks: list[dict[str, Any]] = [
             {"type": "header", "text": _plain_text(message.title, _MAX_HEADER)}
         ]

@@ -49,7 +49,7 @@ class WebhookNotifier(HttpChannel[WebhookOptions]):
             raise DeliveryError("the answer is an HTML page, not a webhook receiver")
 
     def _payload(self, batch: Sequence[Notification]) -> dict[str, Any]:
-        message = compose(batch, self._language, self._public_url)
+        message = compose(batch, self._language, self._public_url, zone=self._zone)
         return {
             "version": 1,
             "project": batch[0].project,
@@ -73,7 +73,7 @@ class WebhookNotifier(HttpChannel[WebhookOptions]):
             "fired_at": _iso(alert.fired_at),
             "resolved_at": _iso(alert.resolved_at),
             "acknowledged_by": alert.acknowledged_by,
-            "summary": summary_of(alert, self._language),
+            "summary": summary_of(alert, self._language, self._zone),
             "value": finding.value,
             "lower": finding.lower,
             "upper": finding.upper,

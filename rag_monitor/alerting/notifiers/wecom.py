@@ -30,7 +30,12 @@ class WeComNotifier(HttpChannel[WeComOptions]):
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless the code is 0."""
         message = compose(
-            batch, self._language, self._public_url, detailed=1, line_chars=_LINE_CHARS
+            batch,
+            self._language,
+            self._public_url,
+            zone=self._zone,
+            detailed=1,
+            line_chars=_LINE_CHARS,
         )
         content = as_markdown(message, _MAX_BYTES)
         reply = post(

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Annotated, Any, Final
-from urllib.parse import parse_qsl
+from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import ValidationError
@@ -24,9 +24,10 @@ from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.admin import KeyIn
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
-from rag_monitor.server.ui.alert_pages import TRIAL_DAYS, trial_page
+from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import FILTERS, settings_page
+from rag_monitor.server.ui.rule_problems import field_problem, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
 from rag_monitor.server.ui.view import Visitor, make_visitor, page, visitor_of
@@ -50,7 +51,6 @@ RULE_FIELDS: Final = (
     "enabled",
     "shipped",
 )
-SILENCE_HOURS: Final = {"1": 1, "4": 4, "24": 24, "168": 168}
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -186,16 +186,16 @@ def acknowledge(sent: Form) -> Response:
     by = sent.get("by")[:200] or sent.me.principal.name
     id, alerts, project = sent.get("id")[:64], sent.me.services.alerts, sent.me.principal.project
     sent.change(lambda: alerts.acknowledge(project, id, by), "alert.acknowledge", id, by=by)
-    return _back("/alerts")
+    return _back(f"/alerts#alert-{quote(id)}")
 
 
 @router.post("/ui/silences")
 def silence(sent: Form) -> Response:
     """Mute a rule, an app, or one on the other."""
     sent.need(KeyScope.WRITE)
-    hours = SILENCE_HOURS.get(sent.get("hours"))
-    if hours is None:
+    if sent.get("hours") not in SILENCE_HOURS:
         raise ProblemError(422, "Choose for how long.")
+    hours = int(sent.get("hours"))
     now = sent.me.services.clock.now()
     made = Silence(
         id=secrets.token_hex(8),
@@ -243,11 +243,9 @@ def _written_rule(sent: Sent) -> tuple[AlertRule | None, str]:
         rule = RuleIn.model_validate(_rule_fields(sent)).to_domain(sent.me.principal.project)
         sent.me.services.check_rule(rule)
     except ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(str(part) for part in first["loc"])
-        return None, f"{where}: {first['msg']}"
+        return None, field_problem(dict(error.errors()[0]), sent.me.language)
     except RuleError as error:
-        return None, str(error)
+        return None, rule_problem(str(error), sent.me.language)
     return rule, ""
 
 

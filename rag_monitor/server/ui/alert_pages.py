@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Final
 
 from fastapi import APIRouter
@@ -10,21 +12,55 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.alerting.replay import Replay
 from rag_monitor.domain.alert import Alert, AlertRule, Silence
+from rag_monitor.errors import NotFound
+from rag_monitor.server.ui.figures import Figures, figures_of
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
 
 MAX_HISTORY: Final = 100
+MAX_WORST: Final = 20
+"""So many worst traces of a page are shown with their question; of more, the ids."""
 TRIAL_DAYS: Final = ("0", "1", "7", "30")
+SILENCE_HOURS: Final = {"1": "1 hour", "4": "4 hours", "24": "1 day", "168": "7 days"}
+"""Hours a silence may last, and how they are called in English."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Worst:
+    """A trace an alert points at."""
+
+    trace_id: str
+    question: str | None = None
+    """None: withheld, not kept any more, or not looked up."""
+    value: float | None = None
+    """Of the rule's metric."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """An open alert with what stands beside it."""
+
+    alert: Alert
+    silence: Silence | None
+    metric: str
+    figures: Figures
+    worst: Sequence[Worst]
 
 
 @router.get("/alerts")
 def alerts(me: Viewer) -> HTMLResponse:
     """Open alerts, silences, rules, and what is over."""
+    with me.services.reading():
+        return _alerts(me)
+
+
+def _alerts(me: Visitor) -> HTMLResponse:
     app = me.request.query_params.get("app", "")
     now = me.services.clock.now()
     project = me.principal.project
     silences = [silence for silence in me.services.silences.all(project) if silence.ends_at > now]
+    rules = me.services.rules.all(project)
     over = [
         alert
         for alert in me.services.alerts.load(project)
@@ -35,18 +71,62 @@ def alerts(me: Viewer) -> HTMLResponse:
         "alerts.html",
         {
             "app": app,
-            "open": [(alert, _silence_of(alert, silences)) for alert in me.open_alerts(app)],
+            "open": _open(me, app, {rule.name: rule for rule in rules}, silences, now),
             "over": sorted(over, key=lambda alert: alert.since, reverse=True)[:MAX_HISTORY],
             "silences": silences,
-            "rules": me.services.rules.all(project),
+            "now": now,
+            "hours": SILENCE_HOURS,
+            "rules": rules,
+            "apps": [known.app for known in me.services.traces.apps(project)],
             "tries": me.services.try_rule is not None,
         },
     )
 
 
-def _silence_of(alert: Alert, silences: list[Silence]) -> Silence | None:
+def _open(
+    me: Visitor,
+    app: str,
+    rules: Mapping[str, AlertRule],
+    silences: Sequence[Silence],
+    now: datetime,
+) -> list[Open]:
+    found: list[Open] = []
+    for alert in me.open_alerts(app):
+        rule = rules.get(alert.rule)
+        metric = rule.metric or "" if rule else ""
+        left = MAX_WORST - sum(len(one.worst) for one in found)
+        found.append(
+            Open(
+                alert=alert,
+                silence=_silence_of(alert, silences, now),
+                metric=metric,
+                figures=figures_of(me, alert.finding, rule),
+                worst=[
+                    _worst(me, id, metric) if place < left else Worst(trace_id=id)
+                    for place, id in enumerate(alert.finding.worst_traces)
+                ],
+            )
+        )
+    return found
+
+
+def _worst(me: Visitor, trace_id: str, metric: str) -> Worst:
+    try:
+        stored = me.services.traces.get(me.principal.project, trace_id)
+    except NotFound:
+        return Worst(trace_id=trace_id)
+    values = [score.value for score in stored.scores if score.metric == metric]
+    return Worst(
+        trace_id=trace_id,
+        question=stored.trace.question,
+        value=values[-1] if values else None,
+    )
+
+
+def _silence_of(alert: Alert, silences: Sequence[Silence], now: datetime) -> Silence | None:
     for silence in silences:
-        if silence.rule in {"*", alert.rule} and silence.app in {"*", alert.app}:
+        matches = silence.rule in {"*", alert.rule} and silence.app in {"*", alert.app}
+        if matches and silence.starts_at <= now:
             return silence
     return None
 
@@ -64,7 +144,10 @@ def trial_page(me: Visitor, rule: AlertRule, days: int) -> HTMLResponse:
         "trial.html",
         {
             "rule": rule,
-            "findings": findings,
+            "saved": rule in services.rules.all(me.principal.project),
+            "findings": {
+                app: (finding, figures_of(me, finding, rule)) for app, finding in findings.items()
+            },
             "replayed": replayed,
             "days": str(days),
             "choices": TRIAL_DAYS if services.replay_rule is not None else TRIAL_DAYS[:1],

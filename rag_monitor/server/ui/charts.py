@@ -66,6 +66,8 @@ class Phase:
     end: float
     kind: str
     """Style class: `retrieval`, `generation` or `whole`."""
+    told: float
+    """Its length as it was reported, where the bar had to be cut to fit the whole."""
 
 
 def phases_of(trace: Trace, translate: Callable[[str], str]) -> list[Phase]:
@@ -77,13 +79,29 @@ def phases_of(trace: Trace, translate: Callable[[str], str]) -> list[Phase]:
     end = timings.end_to_end_ms
     if end is None:
         return []
-    phases = [Phase(name=translate("End to end"), start=0.0, end=end, kind="whole")]
+    phases = [Phase(name=translate("End to end"), start=0.0, end=end, kind="whole", told=end)]
     turn = end if timings.generation_ms is None else max(0.0, end - timings.generation_ms)
     if timings.retrieval_ms is not None:
         start = max(0.0, turn - timings.retrieval_ms)
-        phases.append(Phase(name=translate("Retrieval"), start=start, end=turn, kind="retrieval"))
+        phases.append(
+            Phase(
+                name=translate("Retrieval"),
+                start=start,
+                end=turn,
+                kind="retrieval",
+                told=timings.retrieval_ms,
+            )
+        )
     if timings.generation_ms is not None:
-        phases.append(Phase(name=translate("Generation"), start=turn, end=end, kind="generation"))
+        phases.append(
+            Phase(
+                name=translate("Generation"),
+                start=turn,
+                end=end,
+                kind="generation",
+                told=timings.generation_ms,
+            )
+        )
     return phases
 
 
@@ -115,7 +133,7 @@ def timeline(
 def _bar(phase: Phase, y: int, total: float) -> Markup:
     x = _LEFT + _SPAN * phase.start / total
     width = max(2.0, _SPAN * (phase.end - phase.start) / total)
-    length = milliseconds(phase.end - phase.start)
+    length = milliseconds(phase.told)
     parts = _BAR.format(y + 17, phase.name, phase.kind, x, y + 4, width)
     if width > 70:
         return parts + _VALUE.format("inside", x + width - 8, y + 17, "end", length)

@@ -29,7 +29,8 @@ def compare_releases(me: Viewer) -> HTMLResponse:
 def _compare(me: Visitor) -> HTMLResponse:
     length, window = me.window()
     apps = [app.app for app in me.services.traces.apps(me.principal.project)]
-    app = me.request.query_params.get("app") or _first_comparable(me, apps)
+    wanted = me.request.query_params.get("app")
+    app = wanted if wanted in apps else _first_comparable(me, apps)
     releases = list(me.services.traces.releases(me.principal.project, app)) if app in apps else []
     new, old = (
         _among(me.request.query_params.get(name), releases, place)

@@ -61,11 +61,11 @@ def _type_text(schema: Mapping[str, Any]) -> str:
     if "$ref" in schema:
         return str(schema["$ref"]).rsplit("/", 1)[-1]
     text = schema.get("type", "any")
-    limits = [f"{word} {schema[key]}" for key, word in _LIMITS.items() if key in schema]
+    limits = [f"{word} {schema[key]}".strip() for key, word in _LIMITS.items() if key in schema]
     return f"{text} ({', '.join(limits)})" if limits else str(text)
 
 
-_LIMITS = {"format": "", "minimum": "≥", "maximum": "≤", "maxLength": "≤ length", "pattern": "like"}
+_LIMITS = {"format": "", "minimum": "≥", "maximum": "≤", "maxLength": "length ≤"}
 
 
 def _example(document: Mapping[str, Any], content: Mapping[str, Any]) -> str | None:

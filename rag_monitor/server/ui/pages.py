@@ -10,18 +10,19 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
-from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
+from rag_monitor.domain.alert import RuleKind, Severity
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import KeyScope, TraceQuery
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.errors import MalformedPayload
+from rag_monitor.errors import MalformedPayload, NotFound
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.schemas.values import parse_length
 from rag_monitor.server.ui import charts
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
+from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
 from rag_monitor.server.ui.view import WINDOWS, Viewer, Visitor, page
 
@@ -29,6 +30,9 @@ router = APIRouter(include_in_schema=False)
 
 TRACES_PER_PAGE: Final = 50
 FILTERS: Final = ("app", "release", "metric", "below", "status", "q", "since")
+NO_SUCH_TRACE: Final = (
+    "There is no such trace: it never arrived, was erased, or is older than traces are kept."
+)
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
 
 
@@ -56,6 +60,7 @@ def traces(me: Viewer) -> HTMLResponse:
             "statuses": list(TraceStatus),
             "next": me.link("/traces", **values, cursor=found.next_cursor),
             "filtered": any(values.values()),
+            "ignored": _limit_is_ignored(form),
             "filters": {name: value for name, value in values.items() if value},
             "views": saved_views(me.request, FILTERS),
             "shipped_views": SHIPPED,
@@ -83,6 +88,12 @@ def _query(me: Visitor, form: dict[str, str]) -> TraceQuery:
     )
 
 
+def _limit_is_ignored(form: Mapping[str, str]) -> bool:
+    """Whether `below` was given in a way that cannot hold."""
+    usable = form["metric"] in SCORE_METRICS and _ratio(form["below"]) is not None
+    return bool(form["below"]) and not usable
+
+
 def _ratio(text: str) -> float | None:
     try:
         value = float(text)
@@ -95,8 +106,11 @@ def _ratio(text: str) -> float | None:
 def trace(me: Viewer, trace_id: str) -> HTMLResponse:
     """One trace: what was asked, found and answered, and what the judge said of it."""
     if not _TRACE_ID.fullmatch(trace_id):
-        raise ProblemError(404, "There is no such trace.", kind="not-found")
-    stored = me.services.traces.get(me.principal.project, trace_id.lower())
+        raise ProblemError(404, NO_SUCH_TRACE, kind="not-found")
+    try:
+        stored = me.services.traces.get(me.principal.project, trace_id.lower())
+    except NotFound:
+        raise ProblemError(404, NO_SUCH_TRACE, kind="not-found") from None
     it = stored.trace
     contexts = it.contexts or ()
     support = support_verdicts(stored.scores)
@@ -173,8 +187,11 @@ def settings_page(
         {
             "rules": rules,
             "rule": rule,
-            "given": form if form is not None else _rule_form(rule),
+            "given": form if form is not None else rule_form(rule),
             "kinds": list(RuleKind),
+            "rule_metrics": RULE_METRICS,
+            "rule_params": {kind: parameters(kind) for kind in RuleKind},
+            "apps": [known.app for known in me.services.traces.apps(me.principal.project)],
             "severities": list(Severity),
             "scopes": list(KeyScope),
             "keys": sorted(keys, key=lambda key: key.created_at, reverse=True),
@@ -186,24 +203,3 @@ def settings_page(
         },
         status,
     )
-
-
-def _rule_form(rule: AlertRule | None) -> dict[str, str]:
-    """The fields of the rule form: of the rule, or of a new one."""
-    shown = rule or AlertRule(name="", kind=RuleKind.DROP, metric="faithfulness")
-    return {
-        "name": shown.name,
-        "kind": shown.kind.value,
-        "app": shown.app,
-        "metric": shown.metric or "",
-        "window_s": f"{shown.window_s:g}",
-        "hold_for_s": f"{shown.hold_for_s:g}",
-        "keep_firing_s": f"{shown.keep_firing_s:g}",
-        "repeat_s": f"{shown.repeat_s:g}",
-        "min_judged": str(shown.min_judged),
-        "severity": shown.severity.value,
-        "params": "\n".join(f"{key} = {value}" for key, value in shown.params.items()),
-        "notifiers": ", ".join(shown.notifiers),
-        "enabled": "on" if shown.enabled else "",
-        "shipped": "true" if shown.shipped else "",
-    }

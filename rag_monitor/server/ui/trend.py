@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from typing import Final
 
 from markupsafe import Markup
@@ -36,7 +36,7 @@ class Frame:
     """Room for the names of releases."""
     bottom: float = 15.0
     ticks: int
-    """Labels on the time axis."""
+    """Labels on the time axis, about; 2: its ends only."""
     levels: int
     """Lines across, with their value."""
     hover: bool
@@ -116,12 +116,25 @@ class _Drawing:
         for number in range(self.frame.levels):
             value = self.low + (self.high - self.low) * number / (self.frame.levels - 1)
             parts.append(_LEVEL.format(self.frame.left, end, self.y(value), end + 4, value))
-        for number in range(self.frame.ticks):
-            share = number / (self.frame.ticks - 1)
-            moment = self.window.start + self.window.length * share
-            anchor = "start" if number == 0 else "end" if share == 1 else "middle"
+        for moment in self.ticks():
+            ends = {self.window.start: "start", self.window.end: "end"}
+            anchor = ends.get(moment, "middle")
             parts.append(_TICK.format(self.x(moment), self.frame.height - 3, anchor, clock(moment)))
         return parts
+
+    def ticks(self) -> list[datetime]:
+        """Both ends of the window, and round times (UTC) between them that leave the ends room."""
+        start, end = self.window.start, self.window.end
+        room = self.window.length * _ROOM
+        most = self.frame.ticks - 1
+        step = next((s for s in _STEPS if s * (most + 0.5) >= self.window.length), _STEPS[-1])
+        moment = start + (step - (start - _EPOCH) % step)
+        between = []
+        while most > 1 and moment < end:
+            if start + room <= moment <= end - room:
+                between.append(moment)
+            moment += step
+        return [start, *between, end]
 
     def releases(self, marks: Sequence[ReleaseMark]) -> list[Markup]:
         """A dashed line each; a name where it does not run into the one before."""
@@ -182,6 +195,14 @@ class _Drawing:
             parts.append(_HINT.format(x, self.frame.top, end - x, height, text))
         return parts
 
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ROOM: Final = 0.13
+"""Share of the axis that the label of an end needs."""
+_STEPS: Final = tuple(
+    timedelta(minutes=minutes)
+    for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 10080, 14400)
+)
 
 _LEVEL: Final = Markup(
     '<line class="level" x1="{0:.0f}" x2="{1:.0f}" y1="{2:.1f}" y2="{2:.1f}"/>'

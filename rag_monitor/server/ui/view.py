@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Final
@@ -16,7 +16,8 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
-from rag_monitor.alerting.notes import NOTES, note_text
+from rag_monitor.alerting.findings.wording import in_zone
+from rag_monitor.alerting.notes import note_text
 from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
@@ -71,7 +72,7 @@ def environment() -> Environment:
 
 def score_text(value: float | None, digits: int = 2) -> str:
     """A ratio with two digits, or a dash."""
-    return "–" if value is None else f"{value:.{digits}f}"
+    return "–" if value is None else f"{value:.{digits}f}".replace("-", "−")
 
 
 def figure_text(value: float | None) -> str:
@@ -83,7 +84,8 @@ def figure_text(value: float | None) -> str:
 
 def change_text(value: float) -> str:
     """A difference of ratios with its sign."""
-    return f"{value:+.2f}".replace("-", "−")
+    text = f"{value:+.2f}".replace("-", "−")
+    return "0.00" if text in {"+0.00", "−0.00"} else text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,10 +129,11 @@ class Visitor:
         return lambda moment: self.local(moment, style)
 
     def spoken(self, text: str) -> str:
-        """A sentence of the alerts, with metrics called as the pages call them."""
+        """A sentence of the alerts: metrics as the pages call them, times in the pages' zone."""
         spoken = catalog.METRIC_WORD.sub(
             lambda found: self.translate(catalog.metric_label(found[0])), text
         )
+        spoken = in_zone(spoken, self.zone)
         return _SPACE_IN_CHINESE.sub("", spoken) if self.language == "zh" else spoken
 
     def duration(self, seconds: float) -> str:
@@ -144,7 +147,8 @@ class Visitor:
 
     def note(self, word: str) -> str:
         """What stands beside a number, in the visitor's language."""
-        return note_text(word, self.language) if word in NOTES else self.reason(word)
+        said = note_text(word, self.language)
+        return said if said != word else self.reason(word)
 
     def open_alerts(self, app: str | None = None) -> list[Alert]:
         """Alerts that fire or are about to, of one app or of all; the firing and newest first."""
@@ -245,7 +249,7 @@ def page(
             {
                 "_": visitor.translate,
                 "me": visitor,
-                "path": visitor.request.url.path,
+                "path": _place(visitor.request),
                 "other_language": _other_language(visitor),
                 "locked": visitor.services.options.api_key is not None,
                 **values,
@@ -279,13 +283,22 @@ def _other_language(visitor: Visitor) -> str:
     """This page in the other language."""
     query = [(k, v) for k, v in visitor.request.query_params.multi_items() if k != "lang"]
     query.append(("lang", "en" if visitor.language == "zh" else "zh"))
-    return f"{visitor.request.url.path}?{urlencode(query)}"
+    return f"{_place(visitor.request)}?{urlencode(query)}"
+
+
+def _place(request: Request) -> str:
+    """Where a page stands; what a form of the settings answers with stands there, too."""
+    path = request.url.path
+    return "/settings" if path.startswith("/ui/") else path
 
 
 def problem_page(request: Request, problem: Problem) -> HTMLResponse:
     """A problem as a page that needs neither key nor database."""
     services = services_of(request)
     language = language_of(request, services)
+    if problem.kind == "not-found" and problem.detail not in CHINESE:
+        # What the store says names ids and projects; a person wants to know that it is gone.
+        problem = replace(problem, detail="This is not there any more.")
 
     def translate(text: str, **values: object) -> str:
         found = CHINESE.get(text, text) if language == "zh" else text

@@ -56,6 +56,8 @@ def test_every_note_of_an_estimate_or_a_finding_has_words() -> None:
         ("detector=12.5", "zh", "检测值 12.5"),
         ("alarm_at=1e+04", "en", "alarm at 1e+04"),
         ("gpt a day", "zh", "gpt a day"),
+        ("also:plugin:search", "en", "also plugin search"),
+        ("also:knowledge_base:loans: old", "zh", "另有知识库 loans: old"),
         ("x=1", "en", "x=1"),
     ],
 )

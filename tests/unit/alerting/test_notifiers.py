@@ -15,7 +15,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from rag_monitor.alerting.messages import compose
-from rag_monitor.alerting.notifiers import KINDS, build
+from rag_monitor.alerting.notifiers import KINDS, build, build_all
 from rag_monitor.alerting.notifiers.dingtalk import DingTalkNotifier, DingTalkOptions
 from rag_monitor.alerting.notifiers.feishu import FeishuNotifier, FeishuOptions
 from rag_monitor.alerting.notifiers.notifier import DeliveryError, Notifier
@@ -67,7 +67,7 @@ def receiver() -> Iterator[Receiver]:
         yield running
 
 
-def _make(kind: str, receiver: Receiver, **options: Any) -> Notifier:
+def _make(kind: str, receiver: Receiver, timezone: str = "UTC", **options: Any) -> Notifier:
     config: dict[str, Any] = {
         "kind": kind,
         "url": receiver.url,
@@ -75,7 +75,7 @@ def _make(kind: str, receiver: Receiver, **options: Any) -> Notifier:
         **({"routing_key": "R"} if kind == "pagerduty" else {}),
         **options,
     }
-    return build(config, channel="ops", public_url="https://monitor.example")
+    return build(config, channel="ops", public_url="https://monitor.example", timezone=timezone)
 
 
 def _strings(value: object) -> Iterator[str]:
@@ -326,6 +326,26 @@ def test_messages_speak_both_languages(language: Any, words: tuple[str, ...]) ->
 
     for word in words:
         assert word in text
+
+
+@pytest.mark.parametrize("kind", GOOD)
+def test_times_in_messages_are_in_the_configured_zone(kind: str, receiver: Receiver) -> None:
+    receiver.says = GOOD[kind]
+    finding = Finding(active=True, summary="has fallen since 2026-01-05 11:40 UTC")
+
+    _make(kind, receiver, timezone="Asia/Shanghai").send([notification(finding=finding)])
+
+    text = receiver.requests[0].body.decode()
+    assert "since 2026-01-05 19:40 Asia/Shanghai" in text
+    assert " UTC" not in text
+
+
+def test_the_log_tells_times_in_the_configured_zone(caplog: pytest.LogCaptureFixture) -> None:
+    channels = build_all({}, timezone="Asia/Shanghai")
+
+    channels["log"].send([notification()])
+
+    assert "since 2026-01-05 20:00:00 Asia/Shanghai" in caplog.text
 
 
 @pytest.mark.parametrize(

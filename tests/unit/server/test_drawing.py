@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from datetime import timedelta
 
 from hypothesis import given
@@ -62,6 +63,25 @@ def test_the_time_axis_is_named_by_the_given_clock() -> None:
     assert [EPOCH.strftime("%H:%M") in svg, "&lt;b&gt;&#34;" in svg] == [True, True]
 
 
+def test_the_times_between_the_ends_of_the_axis_are_round() -> None:
+    start = EPOCH - timedelta(hours=24, minutes=7)
+    points = [
+        replace(
+            point(0, 0.8),
+            window=Window(start + n * (EPOCH - start) / 8, start + (n + 1) * (EPOCH - start) / 8),
+        )
+        for n in range(8)
+    ]
+
+    assert re.findall(r">(\d\d:\d\d)</text>", drawn(points)) == [
+        "11:53",
+        "18:00",
+        "00:00",
+        "06:00",
+        "12:00",
+    ]
+
+
 def test_releases_are_marked_where_they_appeared_and_named_where_there_is_room() -> None:
     marks = [
         ReleaseMark(at=EPOCH + timedelta(hours=hours), name=name)
@@ -99,7 +119,9 @@ def test_phases_meet_where_generation_begins() -> None:
 def test_timings_that_contradict_one_another_still_draw() -> None:
     trace = make_trace(timings=Timings(end_to_end_ms=0.0, generation_ms=700.0, retrieval_ms=900.0))
 
-    assert "<svg" in timeline(phases_of(trace, str), 5.0, "first", "label")
+    drawing = timeline(phases_of(trace, str), 5.0, "first", "label")
+    assert "<svg" in drawing
+    assert "900 ms" in drawing
     assert timeline([], None, "first", "label") == ""
 
 

@@ -14,7 +14,13 @@ for (const name of ["mouseout", "focusout"]) document.addEventListener(name, lig
 document.addEventListener("click", async (event) => {
   const copy = event.target.closest("[data-copy]");
   if (copy) {
-    await navigator.clipboard.writeText(document.getElementById(copy.dataset.copy).textContent);
+    const text = document.getElementById(copy.dataset.copy);
+    try {
+      await navigator.clipboard.writeText(text.textContent);
+    } catch { // only https and this machine have a clipboard: leave it selected, ready for Ctrl-C
+      window.getSelection().selectAllChildren(text);
+      return;
+    }
     copy.classList.add("done");
     setTimeout(() => copy.classList.remove("done"), 1500);
   }

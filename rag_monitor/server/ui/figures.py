@@ -1,0 +1,68 @@
+"""The numbers of a finding with unit, interval and its level, baseline or limit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final
+
+from rag_monitor.alerting.params import number
+from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
+from rag_monitor.server.ui.charts import milliseconds
+from rag_monitor.server.ui.view import Visitor, figure_text, score_text
+
+_AT_RULE_LEVEL: Final = frozenset({RuleKind.LATENCY, RuleKind.JUDGE_FAILURES, RuleKind.SUSPECT})
+"""Kinds whose finding carries the interval the rule fires on; the others carry the 95 % one."""
+_MIXED_BOUNDS: Final = frozenset({RuleKind.BURN_RATE})
+"""Kinds whose two ends belong to different levels: the sentence of the finding says both."""
+_COMPARED: Final = frozenset({RuleKind.DROP, RuleKind.HIT_RATE, RuleKind.LATENCY})
+_COUNTED: Final = frozenset({RuleKind.HIT_RATE, RuleKind.LATENCY})
+"""Kinds that look at every trace, judged or not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What stands beside an alert."""
+
+    now: str
+    interval: str
+    """With its level; empty: there is none."""
+    against: str
+    """What the number is held against; empty: nothing."""
+    against_label: str
+    """`Baseline` or `Limit`, translated."""
+    counted_label: str
+    """What was counted, translated."""
+
+
+def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures:
+    """The numbers of a finding; of a rule that is gone, without what only the rule knows."""
+    kind = None if rule is None else rule.kind
+    say: Callable[[float | None], str] = milliseconds if kind is RuleKind.LATENCY else figure_text
+    against = finding.baseline
+    if rule is not None and kind is RuleKind.THRESHOLD:
+        below = number(rule, "below")
+        against = number(rule, "above") if below is None else below
+    compared = kind is None or (kind in _COMPARED and finding.baseline_judged > 0)
+    return Figures(
+        now=say(finding.value),
+        interval=_interval(me, finding, rule),
+        against="" if against is None else say(against),
+        against_label=me.translate("Baseline") if compared else me.translate("Limit"),
+        counted_label=me.translate("Traces counted" if kind in _COUNTED else "Judged"),
+    )
+
+
+def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
+    if rule is None or finding.lower is None or finding.upper is None:
+        return ""
+    if rule.kind in _MIXED_BOUNDS:
+        return ""
+    level = number(rule, "confidence") if rule.kind in _AT_RULE_LEVEL else 0.95
+    named = f"{100 * (level or 0.95):g}%" if me.language == "zh" else f"{100 * (level or 0.95):g} %"
+    ends = (finding.lower, finding.upper)
+    if rule.kind is RuleKind.LATENCY:
+        shown = " – ".join(milliseconds(end) for end in ends)
+    else:
+        shown = "–".join(score_text(end, 3) for end in ends)
+    return f"{me.translate('{level} interval', level=named)} {shown}"

@@ -1,0 +1,126 @@
+"""No machine word and no English sentence reaches a person who reads the pages in Chinese."""
+
+from __future__ import annotations
+
+import re
+from http import HTTPStatus
+from pathlib import Path
+
+import httpx
+import pytest
+
+import rag_monitor.server as server
+from rag_monitor.judges.embedded import model
+from rag_monitor.judges.labels import LOW_LABEL_MASS
+from rag_monitor.judges.pleas import REASON as PLEA
+from rag_monitor.metrics.rag.verdicts import NOT_NEEDED, VERDICT_MISSING
+from rag_monitor.server.context import Services
+from rag_monitor.server.ui.catalog import REASONS
+from rag_monitor.server.ui.chinese import CHINESE
+from rag_monitor.server.ui.view import change_text, score_text
+from tests.unit.server.conftest import open_client
+from tests.unit.server.test_pages import HTML
+
+
+def test_every_reason_a_judge_gives_is_said_in_words() -> None:
+    source = Path(model.__file__).read_text("utf-8")
+    given = set(re.findall(r'return .*"([a-z_]+)"', source)) - {"en"}
+    given |= set(re.findall(r'-?[\d.]+, "([a-z_]+)"\),', source))
+
+    assert {"verbatim", "not_covered", "number_mismatch"} <= given
+    assert given | NOT_NEEDED | {VERDICT_MISSING, LOW_LABEL_MASS, PLEA} <= set(REASONS)
+
+
+def test_every_problem_of_the_pages_is_told_in_chinese() -> None:
+    folder = Path(server.__file__).parent
+    files = [*(folder / "ui").glob("*.py"), folder / "auth.py"]
+    told = {
+        text
+        for file in files
+        for text in re.findall(
+            r'ProblemError\(\s*4(?!01)\d\d,\s*"([^"]+)"', file.read_text("utf-8")
+        )
+    }
+
+    assert len(told) > 8
+    assert told - set(CHINESE) == set()
+
+
+def test_every_status_a_page_may_have_is_named_in_chinese() -> None:
+    statuses = {status.phrase for status in HTTPStatus if status in {400, 403, 404, 405, 408, 413}}
+    statuses |= {HTTPStatus(code).phrase for code in (415, 422, 429, 503)}
+
+    assert statuses - set(CHINESE) == set()
+
+
+@pytest.mark.parametrize(
+    ("path", "language", "said"),
+    [
+        (f"/traces/{'a' * 32}", "en", "There is no such trace: it never arrived"),
+        (f"/traces/{'a' * 32}", "zh", "没有这条请求"),
+        ("/traces/nothing", "zh", "没有这条请求"),
+    ],
+)
+async def test_a_trace_that_is_gone_is_said_to_be_gone(
+    services: Services, path: str, language: str, said: str
+) -> None:
+    async with open_client(services, headers=HTML) as client:
+        answer = await client.get(path, params={"lang": language})
+
+    assert answer.status_code == 404
+    assert said in answer.text
+    assert "default" not in answer.text
+
+
+async def test_what_the_store_says_of_a_thing_that_is_gone_is_no_page(services: Services) -> None:
+    async with open_client(services, headers=HTML) as client:
+        listed = await client.get("/alerts?lang=zh")
+        token = re.findall(r'name="token" value="([^"]+)"', listed.text)[0]
+        answer = await client.post("/ui/silences/delete", data={"token": token, "id": "nothing"})
+
+    assert answer.status_code == 404
+    assert "它已不存在。" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        ({"below": "0.5"}, True),
+        ({"below": "five", "metric": "faithfulness"}, True),
+        ({"below": "0.5", "metric": "faithfulness"}, False),
+        ({}, False),
+    ],
+)
+async def test_a_limit_that_cannot_hold_is_said_not_to(
+    services: Services, query: dict[str, str], told: bool
+) -> None:
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get("/traces", params=query)).text
+
+    assert ("is not applied" in text) is told
+
+
+async def test_signing_in_leads_back_to_the_filters(outsider: httpx.AsyncClient) -> None:
+    answer = await outsider.get("/traces?q=days&since=24h", headers=HTML)
+
+    assert answer.headers["location"] == "/login?next=%2Ftraces%3Fq%3Ddays%26since%3D24h"
+
+
+async def test_every_word_about_a_parameter_is_in_chinese_too(services: Services) -> None:
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get("/docs?lang=zh")).text
+
+    cells = re.findall(r"<td>([^<]*)</td></tr>", text)
+    assert cells
+    assert [cell for cell in cells if cell and cell.isascii()] == []
+    assert "( date-time" not in text
+
+
+def test_a_difference_of_nothing_has_no_sign_and_a_minus_is_a_minus() -> None:
+    assert [change_text(value) for value in (0.001, -0.001, -0.05, 0.2)] == [
+        "0.00",
+        "0.00",
+        "−0.05",
+        "+0.20",
+    ]
+    assert score_text(-0.11) == "−0.11"
