@@ -19,8 +19,11 @@ def in_zone(text: str, zone: tzinfo) -> str:
     """A sentence with the times that findings give in UTC told in a zone, which is named."""
 
     def told(found: re.Match[str]) -> str:
-        moment = datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
-        return f"{moment.astimezone(zone):%Y-%m-%d %H:%M} {zone}"
+        try:
+            moment = datetime.strptime(found[1], "%Y-%m-%d %H:%M").replace(tzinfo=UTC)
+            return f"{moment.astimezone(zone):%Y-%m-%d %H:%M} {zone}"
+        except (ValueError, OverflowError):  # no time: part of a name that came with a trace
+            return found[0]
 
     return _UTC_TIME.sub(told, text)
 
