@@ -275,7 +275,7 @@ def _expected(reader: Reader) -> Expected | None:
         plugin=routes.texts("plugin"),
         knowledge_base=routes.texts("knowledge_base"),
         workflow=routes.texts("workflow"),
-        references=reader.texts("reference"),
+        references=_references(reader),
         key_points=reader.texts("key_points"),
         relevant_ids=_relevant(reader),
         context_labels=None if labels is None else tuple(_binary(label) for label in labels),
@@ -284,6 +284,12 @@ def _expected(reader: Reader) -> Expected | None:
         predicted=reader.label("predicted"),
     )
     return None if expected == Expected() and reader.values.get("expected") is None else expected
+
+
+def _references(reader: Reader) -> tuple[str, ...] | None:
+    """Reference answers; an empty text, as of a table's empty cell, is none."""
+    given = reader.texts("reference")
+    return tuple(text for text in given if text.strip()) or None if given else given
 
 
 def _binary(label: Any) -> int:

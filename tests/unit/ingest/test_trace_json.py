@@ -104,7 +104,7 @@ traces = st.builds(
         plugin=st.none() | lists_of(names),
         knowledge_base=st.none() | lists_of(names),
         workflow=st.none() | lists_of(names),
-        references=st.none() | lists_of(words),
+        references=st.none() | lists_of(words.filter(str.strip)),
         key_points=st.none() | lists_of(words),
         relevant_ids=st.none() | st.dictionaries(names, st.floats(0, 3), max_size=2),
         context_labels=st.none() | lists_of(st.integers(0, 1)),
@@ -232,6 +232,16 @@ def test_a_wrong_field_is_named_in_the_message(change: dict[str, Any], field: st
     with pytest.raises(MalformedPayload, match=f"`{field}`".replace("[", r"\[")) as caught:
         decode_trace({"question": "q", "answer": "a", **change})
     assert "must be" in str(caught.value)
+
+
+def test_an_empty_reference_is_none() -> None:
+    row = {"question": "q", "answer": "a"}
+
+    assert decode_trace({**row, "reference": " "}).expected is None
+    assert decode_trace({**row, "reference": ["", ""]}).expected is None
+    both = decode_trace({**row, "reference": ["", "x"]}).expected
+    assert both is not None
+    assert both.references == ("x",)
 
 
 def test_classes_may_be_words_numbers_or_truth_values() -> None:
