@@ -183,7 +183,7 @@ class Estimates:
         self, project: str, app: str, metric: str, window: Window, release: str | None = None
     ) -> LatencySummary:
         """Count, percentiles, mean (milliseconds) and histogram of one latency."""
-        rows = self._sums(project, window, app, metric, release)
+        rows = self._sums(project, app, window, metric, release)
         return latency_summary(sum_of(rows))
 
     def hit_rate(
@@ -202,7 +202,7 @@ class Estimates:
         if basis not in {"all", "expected"}:
             raise ValueError(f"basis must be 'all' or 'expected', not {basis!r}")
         dimension = keys.hit_dimension(HitKind(kind), name, basis)
-        rows = self._sums(project, window, app, HIT_RATE_METRIC)
+        rows = self._sums(project, app, window, HIT_RATE_METRIC)
         totals = sum_of(row for row in rows if row.key.dimension == dimension)
         traces = sum(self.traces(project, app, window).values())
         # A minute without the name has no row, so the rows do not know all traces.
@@ -228,7 +228,7 @@ class Estimates:
 
     def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
         """Every kind and name that was hit or expected in the window, in order."""
-        rows = self._sums(project, window, app, HIT_RATE_METRIC)
+        rows = self._sums(project, app, window, HIT_RATE_METRIC)
         found = {
             (parts[0], parts[1])
             for row in rows
@@ -243,7 +243,7 @@ class Estimates:
 
     def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
         """The routing confusion per kind and name over the labelled traces of the window."""
-        rows = self._sums(project, window, app, ROUTING_METRIC)
+        rows = self._sums(project, app, window, ROUTING_METRIC)
         labelled: dict[HitKind, int] = defaultdict(int)
         cells: dict[tuple[HitKind, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for row in rows:
@@ -262,7 +262,7 @@ class Estimates:
 
     def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
         """Traces by status."""
-        rows = self._sums(project, window, app, TRACES_METRIC)
+        rows = self._sums(project, app, window, TRACES_METRIC)
         counts: dict[str, int] = defaultdict(int)
         for row in rows:
             counts[row.key.dimension] += row.count
@@ -270,7 +270,7 @@ class Estimates:
 
     def live_traces(self, project: str, app: str, window: Window) -> int:
         """Traces that arrived soon after they began; imported history is left out."""
-        totals = sum_of(self._sums(project, window, app, TRACES_METRIC))
+        totals = sum_of(self._sums(project, app, window, TRACES_METRIC))
         return totals.count - int(totals.moment(keys.LATE))
 
     def judges(self, series: Series, window: Window) -> list[str]:
@@ -297,7 +297,7 @@ class Estimates:
         """Every metric, judge and release that was judged in the window, in order."""
         found = {
             (row.key.metric, row.key.judge, row.key.release)
-            for row in self._sums(project, window, app, None)
+            for row in self._sums(project, app, window, None)
             if row.key.judge and not keys.is_of_knowledge_base(row.key.metric)
         }
         return [
@@ -382,8 +382,8 @@ class Estimates:
     def _sums(
         self,
         project: str,
-        window: Window,
         app: str,
+        window: Window,
         metric: str | None,
         release: str | None = None,
     ) -> Sequence[Rollup]:

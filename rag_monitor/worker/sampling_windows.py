@@ -88,7 +88,7 @@ class SamplingWindows:
         expected: dict[str, float] = {}
         new: set[tuple[str, str]] = set()
         for app in self._traces.app_names(project):
-            rows = self._sums(project, past, app, TRACES_METRIC)
+            rows = self._sums(project, app, past, TRACES_METRIC)
             count = sum_of(rows).count
             if not count:
                 continue
@@ -111,20 +111,20 @@ class SamplingWindows:
         if not present:
             return set()
         before = Window(past.start - _KNOWN_FOR, past.start)
-        known = {row.key.release for row in self._sums(project, before, app, TRACES_METRIC)}
+        known = {row.key.release for row in self._sums(project, app, before, TRACES_METRIC)}
         # An app that has only just begun to send has no release that is newer than another.
         return present - known if known else set()
 
     def _uncertainty(self, project: str, app: str, past: Window) -> float | None:
         """Mean of sqrt(f (1 - f)), from the histogram of the embedded judge's scores."""
         for metric in PREFERRED:
-            rows = self._sums(project, past, app, metric)
+            rows = self._sums(project, app, past, metric)
             counts = sum_of(row for row in rows if is_embedded(row.key.judge)).histogram
             if sum(counts):
                 return _mean_uncertainty(counts)
         return None
 
-    def _sums(self, project: str, window: Window, app: str, metric: str) -> Sequence[Rollup]:
+    def _sums(self, project: str, app: str, window: Window, metric: str) -> Sequence[Rollup]:
         return self._rollups.load_sums(
             RollupQuery(project=project, window=window, app=app, metric=metric)
         )

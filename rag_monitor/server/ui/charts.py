@@ -57,7 +57,7 @@ def _clamp(value: float) -> float:
     return min(1.0, max(0.0, value))
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Phase:
     """One bar of a timeline, in milliseconds from the question."""
 
@@ -79,28 +79,16 @@ def phases_of(trace: Trace, translate: Callable[[str], str]) -> list[Phase]:
     end = timings.end_to_end_ms
     if end is None:
         return []
-    phases = [Phase(name=translate("End to end"), start=0.0, end=end, kind="whole", told=end)]
+    phases = [Phase(translate("End to end"), 0.0, end, "whole", told=end)]
     turn = end if timings.generation_ms is None else max(0.0, end - timings.generation_ms)
     if timings.retrieval_ms is not None:
         start = max(0.0, turn - timings.retrieval_ms)
         phases.append(
-            Phase(
-                name=translate("Retrieval"),
-                start=start,
-                end=turn,
-                kind="retrieval",
-                told=timings.retrieval_ms,
-            )
+            Phase(translate("Retrieval"), start, turn, "retrieval", told=timings.retrieval_ms)
         )
     if timings.generation_ms is not None:
         phases.append(
-            Phase(
-                name=translate("Generation"),
-                start=turn,
-                end=end,
-                kind="generation",
-                told=timings.generation_ms,
-            )
+            Phase(translate("Generation"), turn, end, "generation", told=timings.generation_ms)
         )
     return phases
 
