@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from functools import lru_cache
+from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.record import reference_contexts
@@ -107,12 +108,9 @@ class Encoder:
         hits: list[Json] = [hit for step in live.steps if (hit := _hit(step, clean)) is not None]
         if hits:
             record["hits"] = hits
-        usage = {
-            "input_tokens": whole(live.input_tokens),
-            "output_tokens": whole(live.output_tokens),
-        }
-        if any(value is not None for value in usage.values()):
-            record["usage"] = usage  # type: ignore[assignment]
+        went_in, came_out = whole(live.input_tokens), whole(live.output_tokens)
+        if went_in is not None or came_out is not None:
+            record["usage"] = {"input_tokens": went_in, "output_tokens": came_out}
         _labels(record, live, clean)
         lists = self._lists(encoded, live, clean)
         if live.truncated or clean.truncated:
@@ -121,24 +119,26 @@ class Encoder:
         return encoded
 
     def _lists(self, encoded: EncodedTrace, live: LiveTrace, clean: Sanitiser) -> list[str]:
-        """The bulky members of the record as JSON text: retrievals and contexts."""
-        members: list[str] = []
-        retrievals: list[str] = []
-        arrays: dict[int, str] = {}
+        """The bulky members of the record, retrievals and contexts, as pieces of JSON text.
+
+        Joined once with the rest: every join copies all passages.
+        """
+        pieces: list[str] = []
+        arrays = encoded.documents
         for step in live.steps:
             if isinstance(step, RetrievalStep):
                 array = None
                 if step.taken is not None:
                     array = self._documents(step.taken.items, clean, step.knowledge_base)
                     arrays[id(step)] = array
-                retrievals.append(_retrieval(step, array, clean))
-        if retrievals:
-            members.append('"retrievals":[' + ",".join(retrievals) + "]")
+                pieces.append("," if pieces else ',"retrievals":[')
+                pieces += _retrieval(step, array, clean)
+        if pieces:
+            pieces.append("]")
         contexts = self._contexts(live, arrays, clean)
         if contexts is not None:
-            members.append('"contexts":' + contexts)
-        encoded.documents = arrays
-        return members
+            pieces += (',"contexts":', contexts)
+        return pieces
 
     def _contexts(self, live: LiveTrace, arrays: dict[int, str], clean: Sanitiser) -> str | None:
         """What reached the model: as said, else the last reranked retrieval, else all of them."""
@@ -161,12 +161,12 @@ class Encoder:
                 clean.truncated = True
                 break
             documents.append(_document(item, clean, inherited))
-        return "[" + ",".join(documents) + "]"
+        return f"[{','.join(documents)}]"
 
     def _attributes(self, encoded: EncodedTrace, live: LiveTrace, lists: list[str]) -> None:
         record = encoded.record
         head = _dump({key: value for key, value in record.items() if value is not None})
-        text = ",".join([head[:-1], *lists]) + "}"
+        text = "".join((head[:-1], *lists, "}"))
         name = encoded.sanitiser.label(live.name) or "request"
         encoded.name = f"invoke_workflow {name}"
         attributes = encoded.attributes
@@ -273,12 +273,18 @@ def _identity(record: dict[str, Json], live: LiveTrace, clean: Sanitiser, option
     record["knowledge_base"] = clean.label(live.knowledge_base)
     record["release"] = clean.label(live.release) or options.release
     record["environment"] = clean.label(live.environment) or options.environment
-    record["started_at"] = utc_from_ns(live.wall_ns).isoformat()
+    seconds, rest = divmod(live.wall_ns, 1_000_000_000)
+    record["started_at"] = f"{_second(seconds)}.{rest // 1000:06d}+00:00"
     tags: list[Json] = [
         tag for value in live.tags if (tag := clean.content("tags", value)) is not None
     ]
     if tags:
         record["tags"] = tags
+
+
+@lru_cache(8)
+def _second(seconds: int) -> str:
+    return utc_from_ns(seconds * 1_000_000_000).strftime("%Y-%m-%dT%H:%M:%S")
 
 
 def _labels(record: dict[str, Json], live: LiveTrace, clean: Sanitiser) -> None:
@@ -301,9 +307,9 @@ def _document(item: TakenDocument, clean: Sanitiser, base: str) -> str:
     content, id_, score, own, metadata = item
     clean.left -= _DOCUMENT_OVERHEAD
     text = clean.bulk("content", content)
-    out = "" if text is None else f',"content":{clean.quoted(text)}'
+    out = ""
     if id_ is not None and (label := clean.label(id_)) is not None:
-        out += f',"id":{_quote(label)}'
+        out = f',"id":{_quote(label)}'
     if score is not None and (number := finite(score)) is not None:
         out += f',"score":{number!r}'
     out += base if own is None else _knowledge_base(own, clean)
@@ -311,7 +317,9 @@ def _document(item: TakenDocument, clean: Sanitiser, base: str) -> str:
         tree = clean.tree("metadata", metadata)
         if tree is not None:
             out += f',"metadata":{_dump(tree)}'
-    return f"{{{out[1:]}}}"
+    if text is None:
+        return f"{{{out[1:]}}}"
+    return f'{{"content":{clean.quoted(text)}{out}}}'
 
 
 def _knowledge_base(value: object, clean: Sanitiser) -> str:
@@ -319,19 +327,20 @@ def _knowledge_base(value: object, clean: Sanitiser) -> str:
     return "" if label is None else f',"knowledge_base":{_quote(label)}'
 
 
-def _retrieval(step: RetrievalStep, documents: str | None, clean: Sanitiser) -> str:
-    record: dict[str, Any] = {"latency_ms": _ms(step.ended - step.started)}
+def _retrieval(step: RetrievalStep, documents: str | None, clean: Sanitiser) -> tuple[str, ...]:
+    """A retrieval as pieces of a JSON object."""
+    out = f'"latency_ms":{_ms(step.ended - step.started)!r}'
     query = clean.bulk("query", text_of(step.query))
     if query is not None:
-        record["query"] = query
-    if step.knowledge_base is not None:
-        record["knowledge_base"] = clean.label(step.knowledge_base)
+        out += f',"query":{_quote(query)}'
+    out += _knowledge_base(step.knowledge_base, clean)
     if step.reranked is True:
-        record["reranked"] = True
-    if step.error is not None:
-        record["error"] = clean.text("error", step.error, 512)
-    head = _dump(record)
-    return head if documents is None else f'{head[:-1]},"documents":{documents}}}'
+        out += ',"reranked":true'
+    if step.error is not None and (error := clean.text("error", step.error, 512)) is not None:
+        out += f',"error":{_quote(error)}'
+    if documents is None:
+        return "{", out, "}"
+    return "{", out, ',"documents":', documents, "}"
 
 
 def _hit(step: Step, clean: Sanitiser) -> Json:

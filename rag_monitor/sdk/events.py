@@ -13,9 +13,10 @@ from contextvars import Context, copy_context
 from time import perf_counter_ns
 from typing import Any, Generic, ParamSpec, TypeVar
 
+from opentelemetry.context import attach
+
 from rag_monitor.sdk.client import active, prepare
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.otel import attach
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.steps import HitStep, Step
 from rag_monitor.sdk.text import answer_of, question_in

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Final
 
 from rag_monitor.redaction.redactor import TextRedactor
 from rag_monitor.sdk.sanitise import Sanitiser, finite, whole
+from rag_monitor.sdk.transport import Outcome
+
+_LONGEST: Final = 500
+"""Characters of a refusal that are logged."""
 
 
 class FeedbackNote:
@@ -32,3 +36,16 @@ class FeedbackNote:
             "comment": clean.text("comment", fields["comment"]),
         }
         return json.dumps({k: v for k, v in record.items() if v is not None}).encode()
+
+
+def refusal_of(outcome: Outcome) -> str:
+    """Why a mark was refused, in one line: the status, and the sentence of the problem JSON."""
+    try:
+        problem = json.loads(outcome.body)
+    except (ValueError, RecursionError):
+        problem = None
+    detail = problem.get("detail") if isinstance(problem, dict) else None
+    if not isinstance(detail, str):
+        return f"HTTP {outcome.status}; see rag_monitor.stats()"
+    shown = "".join(one if one.isprintable() else " " for one in detail[:_LONGEST])
+    return f"HTTP {outcome.status}, {shown}"

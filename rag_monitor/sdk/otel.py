@@ -6,8 +6,8 @@ from collections import OrderedDict
 from time import perf_counter_ns
 from typing import Any, Final
 
-from opentelemetry import context as otel_context
 from opentelemetry import trace as otel_trace
+from opentelemetry.context import Context
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from rag_monitor.sdk.ids import new_span_id, new_trace_id
@@ -38,14 +38,16 @@ class HostTracing:
             self._provider = found
         return self._provider
 
-    def ids(self) -> tuple[int, int, tuple[int, int] | None]:
-        """Trace id, span id and the host span to link to.
+    def ids(self, context: Context) -> tuple[int, int, tuple[int, int] | None]:
+        """Trace id, span id and the host span of `context` to link to.
 
         The host's trace id is reused, sampled or not; a second trace of ours inside the same host
         trace gets an id of its own, because one id is one answered question.
         """
         span_id = new_span_id()
-        host = otel_trace.get_current_span().get_span_context()
+        if not context:  # most hosts have no tracing of their own
+            return new_trace_id(), span_id, None
+        host = otel_trace.get_current_span(context).get_span_context()
         if not host.is_valid:
             return new_trace_id(), span_id, None
         link = (host.trace_id, host.span_id)
@@ -57,17 +59,7 @@ class HostTracing:
         return host.trace_id, span_id, link
 
 
-def context_with(trace_id: int, span_id: int) -> Any:
-    """The present context with our span current, so that outgoing calls carry its ids."""
+def context_with(context: Context, trace_id: int, span_id: int) -> Context:
+    """`context` with our span current, so that outgoing calls carry its ids."""
     span = NonRecordingSpan(SpanContext(trace_id, span_id, False, _SAMPLED))
-    return otel_trace.set_span_in_context(span)
-
-
-def attach(context: Any) -> Any:
-    """Make `context` current; returns the token for `detach`."""
-    return otel_context.attach(context)
-
-
-def detach(token: Any) -> None:
-    """Make the context before `attach` current again."""
-    otel_context.detach(token)
+    return otel_trace.set_span_in_context(span, context)

@@ -32,26 +32,22 @@ class BoundedQueue(Generic[T]):
         """Empty, with a fresh lock: what waits in the parent is the parent's to send."""
         self._lock = threading.RLock()
         self._items: deque[T] = deque()
-        self._chars = 0
+        self.chars = 0
+        """Characters waiting."""
 
     def __len__(self) -> int:
         return len(self._items)
-
-    @property
-    def chars(self) -> int:
-        """Characters waiting."""
-        return self._chars
 
     def put(self, item: T) -> int:
         """Add `item` without waiting and return how many wait now; the oldest make room."""
         dropped = 0
         with self._lock:
             self._items.append(item)
-            self._chars += item.chars
+            self.chars += item.chars
             while len(self._items) > self._max_items or (
-                self._chars > self._max_chars and len(self._items) > 1
+                self.chars > self._max_chars and len(self._items) > 1
             ):
-                self._chars -= self._items.popleft().chars
+                self.chars -= self._items.popleft().chars
                 dropped += 1
             waiting = len(self._items)
         if dropped:
@@ -64,7 +60,7 @@ class BoundedQueue(Generic[T]):
             if not self._items:
                 return None
             item = self._items.popleft()
-            self._chars -= item.chars
+            self.chars -= item.chars
             return item
 
     def clear(self) -> int:
@@ -72,5 +68,5 @@ class BoundedQueue(Generic[T]):
         with self._lock:
             count = len(self._items)
             self._items.clear()
-            self._chars = 0
+            self.chars = 0
             return count

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from opentelemetry.context import get_current
+
 from rag_monitor import __version__
 from rag_monitor.redaction.redactor import build_redactor
 from rag_monitor.sdk.counters import Counters
@@ -69,20 +71,24 @@ class Recorder:
         provider = self._host.provider()
         if self._shared is not None and provider is not None:
             return self._shared.open(self, provider, name)
-        trace_id, span_id, link = self._host.ids()
+        context = get_current()
+        trace_id, span_id, link = self._host.ids(context)
         live = LiveTrace(self, name, trace_id, span_id)
         live.host_span = link
         if provider is None:
-            live.otel_context = context_with(trace_id, span_id)
+            live.otel_context = context_with(context, trace_id, span_id)
         return live
 
     def submit(self, item: Item) -> None:
         """Queue a finished trace or a feedback note; never waits, never raises."""
         try:
-            if self._pid != os.getpid():
+            if self._pid != os.getpid():  # forked by C code that runs no hooks of Python's
                 self.renew_after_fork()
             if isinstance(item, LiveTrace):
-                item.chars += item.answer_chars + _size(item.question) + _size(item.answer)
+                item.chars += item.answer_chars
+                for text in (item.question, item.answer):
+                    if type(text) is str:
+                        item.chars += len(text)
             self.counters.produce()
             if self.closed:
                 self.counters.drop("exit")
@@ -91,7 +97,7 @@ class Recorder:
             if not self._started:
                 self._started = self._sender.ensure_started()
             if waiting % _WAKE_EVERY == 0 or self._queue.chars > self._wake_chars:
-                self._sender.wake()
+                self._sender.nudge()
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("submit", error)
 
@@ -159,7 +165,3 @@ def _headers(options: Options) -> dict[str, str]:
     if options.api_key:
         headers["Authorization"] = f"Bearer {options.api_key}"
     return headers
-
-
-def _size(value: object) -> int:
-    return len(value) if type(value) is str else 0

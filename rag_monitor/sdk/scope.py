@@ -9,9 +9,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from opentelemetry.context import attach, detach
+
 from rag_monitor.sdk.client import active
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.otel import attach, detach
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import CURRENT, LiveTrace
 from rag_monitor.sdk.text import answer_of, chunk_text, question_in, question_of, response_body

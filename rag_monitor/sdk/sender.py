@@ -6,6 +6,7 @@ import random
 import threading
 import time
 from collections import deque
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -13,7 +14,7 @@ from opentelemetry import context as otel_context
 
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.envelope import CONTENT_TYPE, Envelope, rejected_spans
-from rag_monitor.sdk.feedback import FeedbackNote
+from rag_monitor.sdk.feedback import FeedbackNote, refusal_of
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.queue import BoundedQueue
@@ -27,6 +28,8 @@ FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
 RESTART_EVERY_S: Final = 5.0
 _MAX_BATCH_TRACES: Final = 512
+_MOST_NOTES: Final = 100
+"""Feedback notes held while the server is away; more wait in the queue."""
 _YIELD_NS: Final = 300_000
 """After so long a waiting handler gets the interpreter; asked for, it would come after 5 ms."""
 
@@ -123,6 +126,15 @@ class Sender:
     def wake(self) -> None:
         """Send soon instead of at the next interval."""
         self._wake.set()
+
+    def nudge(self) -> None:
+        """As `wake`, unless a batch is held: it looks for more when that one has arrived.
+
+        With the server away the thread would wake for every trace, only to find that it must wait.
+        A spool takes what waits even then.
+        """
+        if not self._held or self._spool is not None:
+            self._wake.set()
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until everything produced so far is settled; True when all of it arrived."""
@@ -259,12 +271,15 @@ class Sender:
             self._counters.drop("rejected", rejected)
             return
         reason = "too_large" if outcome.status == 413 else f"http_{outcome.status}"
+        if batch.note is not None:
+            GUARD.say("mark", "the monitor refused a mark: %s", refusal_of(outcome))
+        else:
+            GUARD.say(
+                reason,
+                "the monitor refused traces with HTTP %s; see rag_monitor.stats()",
+                outcome.status,
+            )
         self._counters.drop(reason, count)
-        GUARD.say(
-            reason,
-            "the monitor refused traces with HTTP %s; see rag_monitor.stats()",
-            outcome.status,
-        )
 
     def _back_off(self, outcome: Outcome) -> None:
         self._failures += 1
@@ -298,8 +313,12 @@ class Sender:
         return batch
 
     def _park(self) -> None:
-        """While the server is away, move what waits in memory to disk."""
-        while self._spool is not None and len(self._held) == 1:
+        """While the server is away, move what waits in memory to disk; notes wait in memory."""
+        while (
+            self._spool is not None
+            and len(self._held) < _MOST_NOTES
+            and all(batch.note is not None for batch in islice(self._held, 1, None))
+        ):
             batch = self._collect()
             if batch is None:
                 return

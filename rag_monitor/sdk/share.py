@@ -9,10 +9,10 @@ from __future__ import annotations
 from typing import Any
 
 from opentelemetry import trace as otel_trace
+from opentelemetry.context import attach, detach
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from rag_monitor.sdk.encoding import Encoder
-from rag_monitor.sdk.otel import attach, detach
 from rag_monitor.sdk.record import LiveTrace, Owner
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step

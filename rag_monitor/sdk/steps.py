@@ -223,8 +223,10 @@ class GenerationStep(Step):
             live.model = self.model
         if self.token_ns is not None:
             live.first_token_ns = self.token_ns - self.started
-        live.input_tokens = _sum(live.input_tokens, self.input_tokens)
-        live.output_tokens = _sum(live.output_tokens, self.output_tokens)
+        if self.input_tokens is not None:
+            live.input_tokens = _sum(live.input_tokens, self.input_tokens)
+        if self.output_tokens is not None:
+            live.output_tokens = _sum(live.output_tokens, self.output_tokens)
 
     def _again(self) -> GenerationStep:
         return GenerationStep(self.model)

@@ -12,6 +12,8 @@ from functools import lru_cache
 from struct import Struct
 from typing import Final
 
+from rag_monitor import semconv
+
 AttributeValue = str | bool | int | float | list[str]
 
 STATUS_ERROR: Final = 2
@@ -27,6 +29,10 @@ _LINK: Final = b"\x6a\x1c\x0a\x10%b\x12\x08%b"  # 13: a trace id and a span id
 _STATUS: Final = b"\x7a"  # 15
 _TIMES: Final = Struct("<BQBQ")  # 7 and 8: fixed64
 _SHORT_TEXT: Final = b"\x4a%c%b\x12%c\x0a%c"  # an attribute up to its text
+_FEW_VALUES: Final = frozenset(
+    {semconv.OI_SPAN_KIND, semconv.GEN_AI_OPERATION, semconv.OI_INPUT_MIME, semconv.OI_OUTPUT_MIME}
+)
+"""Attributes whose texts we choose ourselves: encoded once."""
 _FLAGS: Final = b"\x85\x01" + LOCAL_ROOT.to_bytes(4, "little")  # 16: fixed32
 
 
@@ -64,7 +70,9 @@ def root_span(
         _FLAGS,
     ]
     for key, value in attributes.items():
-        if type(value) is str:
+        if key in _FEW_VALUES:
+            parts.append(_constant(key, str(value)))
+        elif type(value) is str:
             _add_text(parts, key, value)
         else:
             parts.append(_flag(key, bool(value)))
@@ -117,6 +125,13 @@ def _add_text(parts: list[bytes], key: str, value: str) -> None:
     any_size = varint(inner)
     whole = len(name) + 1 + len(any_size) + inner
     parts += (_ATTRIBUTE, varint(whole), name, b"\x12", any_size, b"\x0a", size, content)
+
+
+@lru_cache(64)
+def _constant(key: str, value: str) -> bytes:
+    parts: list[bytes] = []
+    _add_text(parts, key, value)
+    return b"".join(parts)
 
 
 @lru_cache(256)

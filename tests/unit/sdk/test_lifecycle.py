@@ -118,10 +118,11 @@ def test_sigterm_is_left_to_the_host(bad_server: Callable[..., BadServer]) -> No
 
 
 FORK = """
-import os, sys, threading
+import ctypes, os, sys, threading
 import rag_monitor as rm
 rm.configure(endpoint={url!r}, interval_s=60)
 with rm.trace(question='parent'): pass
+rm.flush(5) if {flushed} else None
 client = rm.sdk.client.active()
 held = threading.Event()
 def hold():
@@ -131,7 +132,7 @@ def hold():
 if {hold}:
     threading.Thread(target=hold, daemon=True).start()
     held.wait()
-pid = os.fork()
+pid = {fork}()
 if pid == 0:
     with rm.trace(question='child'): pass
     os._exit(0 if rm.flush(5) else 1)
@@ -146,7 +147,19 @@ def test_a_forked_child_sends_its_own_and_the_parent_its_own(
     bad_server: Callable[..., BadServer], hold: float
 ) -> None:
     server = bad_server(lambda *_: OK)
-    process = python(FORK.format(url=server.url, hold=hold))
+    process = python(FORK.format(url=server.url, hold=hold, fork="os.fork", flushed=False))
+    _, err = process.communicate(timeout=20)
+
+    assert process.returncode == 0, err
+    assert len(traces_at(server)) == len(set(traces_at(server))) == 2
+
+
+def test_a_child_forked_by_c_code_sends_its_own(
+    bad_server: Callable[..., BadServer],
+) -> None:
+    server = bad_server(lambda *_: OK)
+    fork = "ctypes.PyDLL(None).fork"  # runs none of `os.register_at_fork`
+    process = python(FORK.format(url=server.url, hold=0, fork=fork, flushed=True))
     _, err = process.communicate(timeout=20)
 
     assert process.returncode == 0, err

@@ -93,6 +93,51 @@ def test_a_working_server_gets_everything_once_over_one_connection(
     assert values["service.version"] == "r1"
 
 
+def _held_up(**options: Any) -> sdk_sender.Sender:
+    """The sender of a recorder whose server is away, while it waits to try again."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    rm.configure(
+        endpoint=f"http://127.0.0.1:{port}", max_queue_chars=8_000, interval_s=30.0, **options
+    )
+    recorder = sdk_client.active()
+    assert recorder is not None
+    sender = recorder._sender
+    make(1, "x" * 2_000)  # more than an eighth of the queue: sent at once
+    until = time.monotonic() + 5
+    while not (sender._held and not sender._wake.is_set()):
+        assert time.monotonic() < until
+        time.sleep(0.01)
+    return sender
+
+
+def test_with_the_server_away_new_traces_do_not_wake_the_sender() -> None:
+    sender = _held_up()
+
+    make(20, "x" * 2_000)
+    assert not sender._wake.is_set()
+    assert dropped()["queue_full"] > 0
+
+
+def test_with_the_server_away_a_spool_takes_what_waits_at_once(tmp_path: Path) -> None:
+    _held_up(spool_dir=str(tmp_path))
+
+    for _ in range(20):
+        make(1, "x" * 2_000)
+        time.sleep(0.05)
+    assert "queue_full" not in dropped()
+
+
+def test_a_mark_does_not_keep_traces_from_the_spool(tmp_path: Path) -> None:
+    _held_up(spool_dir=str(tmp_path))
+
+    rm.feedback("0" * 31 + "1", 1.0)
+    for _ in range(20):
+        make(1, "x" * 2_000)
+        time.sleep(0.05)
+    assert "queue_full" not in dropped()
+
+
 def test_413_splits_the_batch_until_it_fits(bad_server: MakeServer) -> None:
     def small(_: BadServer, body: bytes) -> tuple[int, dict[str, str], bytes]:
         return OK if len(spans_in(body)) <= 3 else (413, {}, b"")
@@ -244,6 +289,32 @@ def test_a_server_that_is_down_costs_nothing_but_old_traces() -> None:
     counts = dropped()
     assert set(counts) <= {"queue_full"}
     assert rm.stats()["delivered"] == 0
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        (
+            b'{"detail": "`metric`: there is no metric \'x\'.\\n\\ud800"}',
+            "there is no metric 'x'.  ",
+        ),
+        (b'{"detail": 7}', "HTTP 422; see rag_monitor.stats()"),
+        (b"[" * 100_000, "HTTP 422; see rag_monitor.stats()"),
+    ],
+)
+def test_a_refused_mark_is_counted_and_the_reason_logged_and_the_host_goes_on(
+    bad_server: MakeServer, caplog: pytest.LogCaptureFixture, reply: bytes, said: str
+) -> None:
+    server = bad_server(lambda *_: (422, {}, reply))
+    rm.configure(endpoint=server.url)
+
+    rm.feedback("a" * 32, 0.0, metric="x")
+
+    assert not rm.flush(5)
+    assert dropped() == {"http_422": 1}
+    (line,) = [record.getMessage() for record in caplog.records if "refused" in record.message]
+    assert line.startswith("the monitor refused a mark: HTTP 422")
+    assert line.endswith(said)
 
 
 def test_drops_are_reported_to_the_server(bad_server: MakeServer) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import functools
 import inspect
 import pickle
+import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
@@ -355,3 +356,18 @@ def test_disabled_means_nothing_happens() -> None:
     assert module_level("q") == "q:3"
     assert rm.stats() == {}
     assert rm.flush(0.1)
+
+
+def test_a_generation_that_is_still_open_began_when_it_was_entered(
+    captured: InMemoryExporter,
+) -> None:
+    step = rm.generation("m")
+    with rm.trace(question="q") as live:
+        time.sleep(0.05)
+        step.__enter__()
+        live.set(answer="a")
+    step.__exit__(None, None, None)
+
+    timings = captured.records[0]["timings"]
+    assert timings["end_to_end_ms"] >= 50
+    assert timings["generation_ms"] <= timings["end_to_end_ms"] - 45
