@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import Final
+
+from rag_monitor.language.remembered import Remembered
 
 _WORD: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9'’&-]*")
 _TITLED: Final = re.compile(
@@ -27,20 +28,27 @@ let keep add remove place click select open tap press go start dr mr mrs ms prof
 _COMMON: Final = frozenset(_COMMON_TEXT.split())
 
 
-def capitalised_words(text: str) -> Iterator[tuple[str, bool]]:
+def capitalised_words(text: str) -> list[tuple[str, bool]]:
     """Capitalised words of unfolded text that look like names, lower-cased.
 
     The flag tells whether the word opens the text, where a capital means little.
     """
     words = _WORD.findall(text)
-    for place, word in [(i, w) for i, w in enumerate(words) if "A" <= w[0] <= "Z"]:
-        lowered = word.lower().replace("’", "'").removesuffix("'s")
-        if lowered not in _COMMON and len(lowered) > 1:
-            yield lowered, place == 0
+    found = [(_NAMES[w], i == 0) for i, w in enumerate(words) if "A" <= w[0] <= "Z"]
+    return [name for name in found if name[0]]
+
+
+def _name(word: str) -> str:
+    lowered = word.lower().replace("’", "'").removesuffix("'s")
+    return lowered if lowered not in _COMMON and len(lowered) > 1 else ""
+
+
+_NAMES: Final = Remembered(_name, largest=30_000, longest=32)
+"""A capitalised word as a name, empty when it is none."""
 
 
 def quoted(text: str) -> list[str]:
     """Quoted and titled spans (《》, “”, 「」) of unfolded text, in order."""
-    if not any(mark in text for mark in _OPENING):
+    if not any(map(text.__contains__, _OPENING)):
         return []
     return [next(group for group in match.groups() if group) for match in _TITLED.finditer(text)]

@@ -95,6 +95,7 @@ _SPELLED: Final[dict[str, list[str]]] = {}
 """Stem to the number words of that stem."""
 for _word in (*_WORDS, *_FRACTIONS):
     _SPELLED.setdefault(stem(_word), []).append(_word)
+_SPELLED_STEMS: Final = frozenset(_SPELLED)
 _HAN_RUN: Final = re.compile(r"[零〇一二三四五六七八九十百千万亿两]+")
 
 
@@ -180,7 +181,7 @@ def find_quantities(
         _collect(found, taken, pattern.finditer(folded), _from_arabic)
     if not folded.isascii():
         _collect(found, taken, _han_numbers(folded), _from_han)
-    stems = _SPELLED.keys() & set(tokenise(folded) if tokens is None else tokens)
+    stems = _SPELLED_STEMS.intersection(tokenise(folded) if tokens is None else tokens)
     if stems:
         spelled = [word for stemmed in stems for word in _SPELLED[stemmed]]
         if not _PARTS.isdisjoint(spelled):

@@ -39,6 +39,11 @@ def count_han(text: str) -> int:
     return 0 if text.isascii() else len(_HAN.findall(text))
 
 
+def length(text: str, *, han: int) -> int:
+    """Characters of `text`, a Han character counting as `han`."""
+    return len(text) + (han - 1) * count_han(text)
+
+
 def has_han(text: str) -> bool:
     """Whether any Han character occurs in `text`."""
     return not text.isascii() and _HAN.search(text) is not None

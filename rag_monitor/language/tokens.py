@@ -12,6 +12,8 @@ from itertools import chain
 from operator import add
 from typing import Final
 
+from rag_monitor.language.remembered import Remembered
+
 BREAK: Final = "\0"
 """A token of its own, which marks where a sentence ends."""
 _TOKEN: Final = re.compile(
@@ -110,21 +112,6 @@ def tokenise(folded: str) -> list[str]:
     return found
 
 
-class _Reduced(dict[str, str]):
-    """Token as written to token as matched; forgets everything when it grows too large.
-
-    A look-up costs a third of an `lru_cache` call, and tokens are most of the work.
-    """
-
-    _LARGEST: Final = 100_000
-
-    def __missing__(self, token: str) -> str:
-        if len(self) >= self._LARGEST:
-            self.clear()
-        reduced = self[token] = _reduce(token)
-        return reduced
-
-
 def _reduce(token: str) -> str:
     first = token[0]
     if token in STOP_WORDS:
@@ -134,25 +121,16 @@ def _reduce(token: str) -> str:
     return stem(token) if first.isascii() else token
 
 
-_REDUCED: Final = _Reduced()
+_REDUCED: Final = Remembered(_reduce, largest=100_000)
+"""Token as written to token as matched."""
 
 
-class _Stretches(dict[str, tuple[str, ...]]):
-    """Text without spaces to its tokens; forgets everything when it grows too large."""
-
-    _LARGEST: Final = 60_000
-    _LONGEST: Final = 32
-
-    def __missing__(self, stretch: str) -> tuple[str, ...]:
-        tokens = tuple(map(_REDUCED.__getitem__, _TOKEN.findall(stretch)))
-        if len(stretch) <= self._LONGEST:
-            if len(self) >= self._LARGEST:
-                self.clear()
-            self[stretch] = tokens
-        return tokens
+def _tokens(stretch: str) -> tuple[str, ...]:
+    return tuple(map(_REDUCED.__getitem__, _TOKEN.findall(stretch)))
 
 
-_STRETCHES: Final = _Stretches()
+_STRETCHES: Final = Remembered(_tokens, largest=60_000, longest=32)
+"""Text without spaces to its tokens."""
 
 
 GRAMMAR: Final = STOP_WORDS | STOP_CHARS | frozenset("abcdefghijklmnopqrstuvwxyz")

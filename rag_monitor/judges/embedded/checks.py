@@ -104,7 +104,7 @@ def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Pie
 
 def _plain_year(date: Date, evidence: Evidence) -> bool:
     """Whether a lone year stands in the passages as a bare number."""
-    return date.month is None and date.day is None and str(date.year) in evidence.words
+    return date.month is None and date.day is None and evidence.holds(str(date.year))
 
 
 def _check_numbers(
@@ -177,10 +177,7 @@ def _check_names(
         return word in terms if word in claim.terms else evidence.knows(word)
 
     for word, opening in capitalised_words(claim.text):
-        parts = [stem(word)]
-        if not known(parts[0]):
-            parts = [stem(part) for part in fold(word).replace("&", "-").split("-") if part]
-        if not parts or all(known(p) or len(p) < 2 for p in parts):
+        if known(stem(word)) or all(known(p) or len(p) < 2 for p in _parts(word)):
             findings.facts += not opening
             continue
         if any(c.isdigit() for c in word) or fold(word) in evidence.joined:
@@ -196,11 +193,17 @@ def _check_names(
             findings.quotes_missing += 1
 
 
+def _parts(name: str) -> list[str]:
+    """What a name with hyphens is made of."""
+    return [stem(part) for part in fold(name).replace("&", "-").split("-") if part]
+
+
 def _check_strength(
     findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None
 ) -> None:
     if claim.folded.isascii():
-        findings.absolutes = _unknown(absolutes(claim.folded, claim.tokens), evidence)
+        said = absolutes(claim.folded, claim.tokens)
+        findings.absolutes = _unknown(said, evidence) if said else 0
         return
     for words, weight in _ADDS:
         said = words(claim.folded)

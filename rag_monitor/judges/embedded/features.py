@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log1p
+from operator import attrgetter
 from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
@@ -19,16 +21,7 @@ from rag_monitor.language import answers
 from rag_monitor.language.sentences import Span
 from rag_monitor.language.tokens import is_han
 
-CLAIM_FEATURES: Final = (
-    "uncovered",
-    "uncovered_by_passages",
-    "uncovered_by_sentence",
-    "uncovered_by_passage",
-    "bigrams_unseen",
-    "trigrams_unseen",
-    "order_lost",
-    "novel_weight",
-    "novel_run",
+FINDINGS: Final = (
     "numbers_missing",
     "numbers_elsewhere",
     "units_changed",
@@ -39,6 +32,19 @@ CLAIM_FEATURES: Final = (
     "quotes_missing",
     "negation",
     "opposites",
+)
+"""Counts of the checks that are features."""
+CLAIM_FEATURES: Final = (
+    "uncovered",
+    "uncovered_by_passages",
+    "uncovered_by_sentence",
+    "uncovered_by_passage",
+    "bigrams_unseen",
+    "trigrams_unseen",
+    "order_lost",
+    "novel_weight",
+    "novel_run",
+    *FINDINGS,
     "characters_unseen",
 )
 """Names of the claim features, in the order of the vector. All grow with doubt."""
@@ -49,6 +55,8 @@ _SAME_WORDING: Final = 0.75
 _LONGEST_SWAP: Final = 4
 """Han characters of a name or word that stands in the place of another."""
 _TELLING: Final = 0.5
+_CUT_WORDS: Final = 4
+"""Unknown words of a stretch of the passages: it may be cut within words or run over sentences."""
 _NOTHING: Final = 1e-9
 _CLEARLY_MORE: Final = 0.25
 
@@ -124,7 +132,7 @@ def _look_up(
         findings,
         None if match.best is None else _rests_on(evidence.owners[match.best], gains),
         match.covered,
-        _verbatim(piece, evidence),
+        len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence),
         bool(evidence.question.tokens),
         piece.terms - evidence.question.terms - (credited - matches.seen),
     )
@@ -250,21 +258,12 @@ def _novel(piece: Piece, unseen: frozenset[str], evidence: Evidence) -> list[flo
 
 
 def _counts(findings: Findings) -> list[float]:
-    return [
-        float(min(2, count))
-        for count in (
-            findings.numbers_missing,
-            findings.numbers_elsewhere,
-            findings.units_changed,
-            findings.dates_missing,
-            findings.dates_elsewhere,
-            findings.names_missing,
-            findings.names_opening_missing,
-            findings.quotes_missing,
-            findings.negation,
-            findings.opposites,
-        )
-    ]
+    counts = _COUNTED(findings)
+    return [float(min(2, count)) for count in counts] if any(counts) else _NO_COUNTS
+
+
+_COUNTED: Final = attrgetter(*FINDINGS)
+_NO_COUNTS: Final = [0.0] * len(FINDINGS)
 
 
 def _characters(piece: Piece, seen: frozenset[str]) -> float:
@@ -277,4 +276,22 @@ def _characters(piece: Piece, seen: frozenset[str]) -> float:
 
 def _verbatim(piece: Piece, evidence: Evidence) -> bool:
     text = piece.folded.strip().strip(" .。!！;；,，\"'")
-    return len(text) > 1 and text in evidence.joined
+    if len(text) < 2:
+        return False
+    known = evidence.joined
+    place = known.find(text)
+    while place >= 0 and _within_number(known, place, place + len(text)):
+        place = known.find(text, place + 1)
+    return place >= 0
+
+
+def _within_number(text: str, start: int, end: int) -> bool:
+    """Whether a stretch begins or ends inside a number: 70 of 170, 2.3 of 12.3, 500 of 1,500."""
+    return _GOES_ON.match(text, start) is not None or (
+        text[end - 1].isdigit() and _MORE_DIGITS.match(text, end) is not None
+    )
+
+
+_GOES_ON: Final = re.compile(r"(?:(?<=\d)|(?<=\d\.))\d|(?<=\d,)\d{3}(?!\d)")
+_MORE_DIGITS: Final = re.compile(r"\.?\d|,\d{3}(?!\d)")
+"""A comma before other than three digits parts two numbers; folding makes 截至2020，30人 one."""

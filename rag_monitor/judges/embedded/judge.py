@@ -27,7 +27,7 @@ from rag_monitor.judges.embedded.model import ClaimVerdict, Model, read_model, s
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.pieces import PassageCache
 from rag_monitor.language.claims import AnswerParts, take_apart
-from rag_monitor.language.script import count_han
+from rag_monitor.language.script import length
 from rag_monitor.language.sentences import Span
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ ASPECTS: Final = frozenset(
 """What the embedded judge answers; it regenerates no questions and writes no text."""
 
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "5"
+FEATURES_VERSION: Final = "6"
 """Grows when the same text and weights score otherwise than before."""
 
 
@@ -425,7 +425,7 @@ def _cut(text: str, budget: int) -> tuple[str, int]:
     text = text[: max(0, budget)]
     if text.isascii():
         return text, budget - len(text)
-    size = len(text) + (_HAN_COUNTS - 1) * count_han(text)
+    size = length(text, han=_HAN_COUNTS)
     if size > budget:
         text = text[: len(text) * budget // size]
         return text, 0

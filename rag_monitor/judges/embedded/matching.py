@@ -8,23 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import accumulate, chain, compress, count, pairwise, repeat
+from itertools import accumulate, chain, compress, count, pairwise
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from rag_monitor.judges.embedded.codes import CONTENT, Numbers, present
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
-from rag_monitor.language.tokens import BREAK, GRAMMAR
+from rag_monitor.language.tokens import GRAMMAR
 
-Numbers = NDArray[np.intp]
 Weights = NDArray[np.float64]
 
-_BREAK: Final = 2
-_FREE: Final = 3
+_FREE: Final = 2
 """The first number of a token that a statement holds."""
-_GRAMMAR_NUMBERS: Final = dict.fromkeys(GRAMMAR, 1)
 GIVEN: Final = 0.3
 """What a term of the question weighs when a claim repeats it: little, it was given."""
 _LENGTH_COSTS: Final = 0.002
@@ -68,20 +66,19 @@ class Matches:
 
     def __init__(self, claims: Sequence[Piece], evidence: Evidence) -> None:
         spoken = frozenset().union(*[claim.token_set for claim in claims])
-        grammar, content = spoken & GRAMMAR, list(spoken - GRAMMAR)
-        self._numbers = dict(_GRAMMAR_NUMBERS)
-        self._numbers.update(zip(chain(grammar, content), count(_FREE), strict=False))
+        grammar, content = list(spoken & GRAMMAR), list(spoken - GRAMMAR)
+        self._numbers = dict(zip(chain(grammar, content), count(_FREE), strict=False))
         self._first = _FREE + len(grammar)
         self._size = self._first + len(content)
         pairs = list(frozenset().union(*[c.terms for c in claims]).difference(spoken))
         self._terms = content + pairs
         self._rows = dict(zip(self._terms, count(), strict=False))
-        self._numbers[BREAK] = _BREAK
-        marked = self._numbered(list(chain.from_iterable([p.tokens for p in evidence.passages])))
-        words = marked != _BREAK
-        self._read = marked[words]
-        self._where = (~words).cumsum()[words]
-        lengths = np.bincount(self._where, minlength=len(evidence.sentences))
+        codes = present()
+        coded = [passage.coded(codes) for passage in evidence.passages]
+        lengths = np.concatenate([np.empty(0, np.intp), *[c.lengths for c in coded]])
+        words = np.concatenate([np.empty(0, np.int32), *[c.words for c in coded]])
+        self._read = codes.translated(words, grammar, content, _FREE)
+        self._where = np.arange(len(lengths)).repeat(lengths)
         self._costs = _LENGTH_COSTS * lengths
         self._evidence = evidence
         self._places = self._find(len(content), pairs)
@@ -99,10 +96,6 @@ class Matches:
         """Which passages hold a term of the statements."""
         found: list[bool] = self._held[self._rows[term]].tolist()
         return found
-
-    def _numbered(self, tokens: Sequence[str]) -> Numbers:
-        found = map(self._numbers.get, tokens, repeat(0))
-        return np.fromiter(found, np.intp, len(tokens))
 
     def _find(self, content: int, pairs: Sequence[str]) -> NDArray[np.bool_]:
         """Which terms stand in which sentences, one row a term."""
@@ -134,8 +127,9 @@ class Matches:
         return held
 
     def _all(self, claims: Sequence[Piece]) -> list[Match]:
-        said = self._numbered(list(chain.from_iterable([c.tokens for c in claims])))
-        owner = np.repeat(np.arange(len(claims)), [len(c.tokens) for c in claims])
+        tokens = list(chain.from_iterable([c.tokens for c in claims]))
+        said = np.fromiter(map(self._numbers.__getitem__, tokens), np.intp, len(tokens))
+        owner = np.arange(len(claims)).repeat([len(c.tokens) for c in claims])
         add = np.add.reduce
         weights, asked = self._weigh(claims)
         totals = add(weights, axis=1)
@@ -145,7 +139,11 @@ class Matches:
         columns = (
             [place if score else None for place, score in zip(best, scores, strict=True)],
             totals.tolist(),
-            [min(1.0, s / t) if s else 0.0 for s, t in zip(scores, totals.tolist(), strict=True)],
+            # Rounded, for whether a check counts must not hang on the last bit of a sum.
+            [
+                round(min(1.0, s / t), 9) if s else 0.0
+                for s, t in zip(scores, totals.tolist(), strict=True)
+            ],
             add(unseen, axis=1).tolist(),
             (unseen @ asked).tolist(),
             add(own, axis=1).tolist(),
@@ -205,7 +203,7 @@ class Matches:
     def _unseen_pairs(self, said: Numbers, owner: Numbers, claims: int) -> list[float]:
         """Share of each statement's neighbouring content tokens that are so in no sentence."""
         known = np.zeros(self._size**2, bool)
-        kept = (self._read >= self._first) | (self._read == 0)
+        kept = (self._read >= self._first) | (self._read == CONTENT)
         read, where = self._read[kept], self._where[kept]
         known[(read[:-1] * self._size + read[1:])[where[:-1] == where[1:]]] = True
         kept = said >= self._first

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from math import exp, expm1, log, log1p
-from operator import mul
+from operator import attrgetter, mul
 from pathlib import Path
 from typing import Any, Final
 
@@ -170,6 +170,7 @@ _FLOORS: Final = (
 """Finding, least doubt it leaves for the claim, and for the answer, coverage it needs, reason.
 
 The answer's is less: over many claims a check is sometimes wrong, and one claim decides."""
+_AGAINST: Final = attrgetter(*[finding for finding, *_ in _FLOORS])
 
 
 def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
@@ -186,8 +187,10 @@ def settle(found: ClaimEvidence, doubt: float) -> tuple[float, float, str]:
     for_claim = doubt + _NO_SUBJECT_ADDS * found.findings.subject_missing
     for_answer = doubt
     reason, highest = "", -_LIMIT
-    for finding, claim_floor, answer_floor, needed, name in _FLOORS:
-        if getattr(found.findings, finding) and found.covered >= needed:
+    against = _AGAINST(found.findings)
+    for finding, floor in zip(against, _FLOORS, strict=True) if any(against) else ():
+        _, claim_floor, answer_floor, needed, name = floor
+        if finding and found.covered >= needed:
             for_claim = softplus_max(for_claim, claim_floor)
             for_answer = softplus_max(for_answer, answer_floor)
             if claim_floor > highest:

@@ -7,7 +7,7 @@ from typing import Final
 
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
-from rag_monitor.language.script import count_han
+from rag_monitor.language.script import length
 
 EVIDENCE_UNITS: Final = 420
 """Letters of evidence beside one claim, about 90 word pieces; a Han character counts four."""
@@ -26,7 +26,7 @@ _NAMELESS: Final = 6
 
 def units(text: str) -> int:
     """Size of a text in letters, a Han character counting as four."""
-    return len(text) + (_HAN_UNITS - 1) * count_han(text)
+    return length(text, han=_HAN_UNITS)
 
 
 def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list[Piece]:

@@ -99,7 +99,7 @@ def _covered(weights: Mapping[str, float], passage: Passage) -> float:
     """Query weight held by the passage, its best sentence counting half."""
     if not passage.sentences:
         return 0.0
-    whole = sum(w for term, w in weights.items() if term in passage.terms)
+    whole = _weight_in(passage, weights)
     best = max(
         sum(w for term, w in weights.items() if term in piece.terms) for piece in passage.sentences
     )
@@ -178,8 +178,9 @@ def _explaining(claim: ClaimEvidence, evidence: Evidence) -> list[tuple[int, flo
     order = [claim.passage, *others]
     first = True
     while left:
+        # Rounded, for which of two equals is taken must not hang on the last bit of a sum.
         gains = {
-            index: sum(w for t, w in left.items() if t in evidence.passages[index].terms) / total
+            index: round(_weight_in(evidence.passages[index], left) / total, 9)
             for index in order
             if index not in dict(found)
         }
@@ -192,6 +193,10 @@ def _explaining(claim: ClaimEvidence, evidence: Evidence) -> list[tuple[int, flo
         found.append((index, gains[index]))
         left = {t: w for t, w in left.items() if t not in evidence.passages[index].terms}
     return found
+
+
+def _weight_in(passage: Passage, weights: Mapping[str, float]) -> float:
+    return sum(weight for term, weight in weights.items() if term in passage.terms)
 
 
 def coverage(point: str, evidence: Evidence) -> tuple[float, int | None]:
@@ -278,4 +283,4 @@ def usefulness(
 def _held(claim: ClaimEvidence, passage: Passage) -> float:
     """Share of a claim's own weight that one passage holds."""
     total = sum(claim.own.values())
-    return sum(w for t, w in claim.own.items() if t in passage.terms) / total if total else 0.0
+    return _weight_in(passage, claim.own) / total if total else 0.0

@@ -6,14 +6,19 @@ from bisect import bisect_right
 from collections import OrderedDict
 from itertools import accumulate
 from threading import Lock
-from typing import Final
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from rag_monitor.judges.embedded.addressed import addresses_judge, may_address_judge
+from rag_monitor.judges.embedded.codes import Codes, Numbers
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.normalise import fold, fold_all
 from rag_monitor.language.numbers import Quantity, find_quantities
 from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_negate
+from rag_monitor.language.script import length
 from rag_monitor.language.sentences import sentence_texts
 from rag_monitor.language.tokens import BREAK, GRAMMAR, term_set, tokenise
 
@@ -78,6 +83,17 @@ class Piece:
         )
 
 
+class Coded(NamedTuple):
+    """A passage as numbers."""
+
+    generation: int
+    """Of the numbers; they themselves would be kept alive by every passage."""
+    words: NDArray[np.int32]
+    """One a token, without breaks."""
+    lengths: Numbers
+    """Tokens of each sentence."""
+
+
 class Passage:
     """One retrieved passage and its sentences; knows nothing of the request it came with.
 
@@ -86,9 +102,10 @@ class Passage:
     Sentences that talk to a judge are left out: they are no evidence of anything.
     """
 
-    __slots__ = ("__dict__", "folded", "sentences", "suspect", "tokens")
+    __slots__ = ("__dict__", "_coded", "folded", "sentences", "suspect", "tokens")
 
     def __init__(self, text: str) -> None:
+        self._coded: Coded | None = None
         texts = sentence_texts(text)
         folded = fold_all(texts)
         self.sentences = tuple(map(Piece, texts, folded))
@@ -109,6 +126,23 @@ class Passage:
             self.sentences = kept
             self.folded = " ".join([piece.folded for piece in kept])
             self.tokens = [t for piece in kept for t in (*piece.tokens, BREAK)]
+
+    def coded(self, codes: Codes) -> Coded:
+        """Its words as numbers."""
+        found = self._coded
+        if found is None or found.generation != codes.generation:
+            marked = codes.of(self.tokens)
+            said = marked != 0
+            [ends] = (~said).nonzero()
+            lengths = ends.copy()
+            lengths[1:] -= ends[:-1] + 1
+            found = self._coded = Coded(codes.generation, marked[said], lengths)
+        return found
+
+    @lazily
+    def token_set(self) -> frozenset[str]:
+        """All tokens."""
+        return frozenset(self.tokens)
 
     @lazily
     def terms(self) -> frozenset[str]:
@@ -147,8 +181,8 @@ class PassageCache:
     """The passages asked for last, by their text. Thread-safe.
 
     Args:
-        most_characters: Text kept at most, in characters; the index of a passage takes about
-            fifteen bytes a character. 0 keeps nothing.
+        most_characters: Text kept at most, in characters, a Han character counting five; the
+            index of a passage takes up to forty bytes for each. 0 keeps nothing.
     """
 
     def __init__(self, most_characters: int) -> None:
@@ -165,15 +199,23 @@ class PassageCache:
                 self._passages.move_to_end(text)
                 return passage
         passage = Passage(text)
-        if len(text) <= self._most:
+        if _size(text) <= self._most:
             self._keep(text, passage)
         return passage
 
     def _keep(self, text: str, passage: Passage) -> None:
         with self._turn:
             if text not in self._passages:
-                self._held += len(text)
+                self._held += _size(text)
             self._passages[text] = passage
             while self._held > self._most:
                 forgotten, _ = self._passages.popitem(last=False)
-                self._held -= len(forgotten)
+                self._held -= _size(forgotten)
+
+
+_HAN_COUNTS: Final = 5
+
+
+def _size(text: str) -> int:
+    """What a passage counts: Han characters are words, and their pairs are terms besides."""
+    return length(text, han=_HAN_COUNTS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rag_monitor.judges import disguise, pleas
@@ -14,7 +14,11 @@ from rag_monitor.judges.pleas import PLEAS, Plea, suspicion
 
 @pytest.mark.parametrize("plea", PLEAS, ids=lambda plea: plea.pattern.pattern[:24])
 @given(data=st.data())
-@settings(max_examples=25, deadline=None)
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.filter_too_much],  # patterns with look-aheads
+)
 def test_every_text_a_pattern_matches_holds_the_words_it_needs(
     plea: Plea, data: st.DataObject
 ) -> None:

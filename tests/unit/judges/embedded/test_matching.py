@@ -50,3 +50,10 @@ def test_terms_of_the_question_weigh_little_and_belong_to_no_passage() -> None:
 
     assert asked.own == 0
     assert 0 < asked.total < matched("The ferry sails.", "The ferry sails.").total
+
+
+def test_coverage_does_not_hang_on_the_last_bit_of_a_sum() -> None:
+    words = ["ferry", "harbour", "passenger", "engine", "captain", "window", "anchor", "bridge"]
+    for size in range(2, len(words)):
+        found = matched(" ".join(words), " ".join(words[:size]) + ".")
+        assert found.covered == round(found.covered, 9) > 0

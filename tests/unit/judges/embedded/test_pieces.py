@@ -23,6 +23,13 @@ def test_the_cache_forgets_the_passage_not_asked_for_longest() -> None:
     assert cache.get(TEXT.upper()) is not second
 
 
+def test_a_han_character_counts_as_a_word() -> None:
+    text = "渡轮载客四百二十人。"
+    cache = PassageCache(4 * len(text))
+
+    assert cache.get(text) is not cache.get(text)
+
+
 def test_a_cache_of_nothing_keeps_nothing() -> None:
     cache = PassageCache(0)
 

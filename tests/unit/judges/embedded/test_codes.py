@@ -1,0 +1,59 @@
+import threading
+
+import pytest
+
+from rag_monitor.judges.embedded import codes
+from rag_monitor.judges.embedded.codes import CONTENT, PLAIN, Codes
+from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.matching import Matches
+from rag_monitor.judges.embedded.pieces import Passage, Piece
+
+
+def test_a_passage_is_read_once_and_again_by_other_numbers() -> None:
+    passage, numbers = Passage("The red ferry sails. It is old."), Codes()
+    coded = passage.coded(numbers)
+
+    assert passage.coded(numbers) is coded
+    assert coded.lengths.tolist() == [4, 3]
+    assert len(coded.words) == 7
+    assert passage.coded(Codes()).generation != numbers.generation
+
+
+def test_words_become_their_place_among_those_asked_for() -> None:
+    numbers = Codes()
+    words = numbers.of(["the", "ferry", "is", "red", "ferry"])
+
+    found = numbers.translated(words, ["the"], ["ferry", "whale"], 10)
+    assert found.tolist() == [10, 11, PLAIN, CONTENT, 11]
+    assert numbers.translated(words, [], ["red"], 10).tolist() == [PLAIN, 0, PLAIN, 10, 0]
+
+
+def test_a_new_generation_begins_when_too_many_words_were_met(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    passages, claim = ["The blue whale sings."], [Piece("Whales are blue.")]
+    evidence = Evidence.build(passages, "")
+    before = Matches(claim, evidence).of
+    old = codes.present()
+    monkeypatch.setattr(codes, "_LARGEST", 0)
+    try:
+        assert codes.present() is not old
+        assert Matches(claim, evidence).of[0].missing == before[0].missing
+    finally:
+        monkeypatch.undo()
+
+
+def test_threads_never_give_one_number_to_two_words() -> None:
+    numbers, start = Codes(), threading.Barrier(4)
+
+    def read(own: int) -> None:
+        start.wait()
+        numbers.of([f"w{n}" for n in range(own, 4000, 3)])
+
+    threads = [threading.Thread(target=read, args=(n,)) for n in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    assert len(set(numbers.values())) == len(numbers)
