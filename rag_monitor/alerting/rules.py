@@ -14,7 +14,7 @@ from typing import Final
 from rag_monitor.alerting.params import PARAMS, number, required
 from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.domain.rollup import LATENCY_METRICS, REFUSAL_METRIC
+from rag_monitor.domain.rollup import LATENCY_METRICS
 from rag_monitor.errors import RuleError
 from rag_monitor.metrics.rag import BAD_BELOW, METRICS
 from rag_monitor.statistics.burn import MIN_JUDGED, max_burn_rate
@@ -23,7 +23,6 @@ MAX_WINDOW_S: Final = 34_560_000.0
 """400 days: as long as rollups are kept."""
 _MINUTE_S: Final = 60.0
 
-_SCORE_METRICS: Final = (*METRICS, REFUSAL_METRIC)
 _GRADED_METRICS: Final = tuple(BAD_BELOW)
 
 
@@ -108,12 +107,12 @@ def _check_times(rule: AlertRule) -> None:
 
 
 _METRICS_OF: Final[Mapping[RuleKind, tuple[str, ...]]] = {
-    RuleKind.THRESHOLD: _SCORE_METRICS,
-    RuleKind.DROP: _SCORE_METRICS,
+    RuleKind.THRESHOLD: METRICS,
+    RuleKind.DROP: METRICS,
     RuleKind.CHANGE: _GRADED_METRICS,
     RuleKind.BURN_RATE: _GRADED_METRICS,
-    RuleKind.JUDGE_FAILURES: _SCORE_METRICS,
-    RuleKind.SUSPECT: _SCORE_METRICS,
+    RuleKind.JUDGE_FAILURES: METRICS,
+    RuleKind.SUSPECT: METRICS,
     RuleKind.HIT_RATE: tuple(HitKind),
     RuleKind.LATENCY: LATENCY_METRICS,
 }

@@ -26,6 +26,7 @@ from rag_monitor.domain.stored import (
     StoredTrace,
     TracePage,
     TraceQuery,
+    TraceSummary,
 )
 from rag_monitor.domain.window import Estimate, Series, Window
 
@@ -157,6 +158,10 @@ class TraceStore(Protocol):
 
     def get(self, project: str, trace_id: str, /) -> StoredTrace:
         """The trace; raises `NotFound`."""
+        ...
+
+    def summaries(self, project: str, trace_ids: Sequence[str], /) -> Sequence[TraceSummary]:
+        """What a list shows of traces, in the order asked; what is not there is left out."""
         ...
 
     def search(self, query: TraceQuery, /) -> TracePage:

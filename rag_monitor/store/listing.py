@@ -7,7 +7,7 @@ not common there is looked up in the index. Either way little is read.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Collection, Iterable, Sequence
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -26,7 +26,9 @@ from rag_monitor.domain.stored import TraceQuery, TraceSummary
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.store import questions
 from rag_monitor.store.cursor import decode_cursor
+from rag_monitor.store.evidence import chunks
 from rag_monitor.store.tables import LOW_SCORE, scores, traces
+from rag_monitor.store.trace_reads import days_of
 from rag_monitor.store.types import storable
 
 COLUMNS: Final = (
@@ -144,17 +146,29 @@ def rows_of(connection: Connection, project: str, keys: Sequence[Any]) -> list[A
     """The rows of a list by `trace_id` and `day`, in the order of `keys`."""
     if not keys:
         return []
-    found = {
-        row.trace_id: row
-        for row in connection.execute(
-            select(*(traces.c[name] for name in COLUMNS)).where(
-                traces.c.project == project,
-                traces.c.trace_id.in_({row.trace_id for row in keys}),
-                traces.c.day.in_({row.day for row in keys}),
-            )
-        )
-    }
+    ids, days = {row.trace_id for row in keys}, {row.day for row in keys}
+    found = {row.trace_id: row for row in _rows(connection, project, ids, days)}
     return [found[row.trace_id] for row in keys if row.trace_id in found]
+
+
+def by_id(
+    connection: Connection, project: str, trace_ids: Iterable[str]
+) -> dict[str, TraceSummary]:
+    """What a list shows of traces, by their ids; what is not there is left out."""
+    found: dict[str, TraceSummary] = {}
+    for _, ids in chunks((project, trace_id) for trace_id in trace_ids):
+        rows = _rows(connection, project, ids, days_of(connection, project, ids))
+        found.update({item.trace_id: item for item in summaries(connection, project, rows)})
+    return found
+
+
+def _rows(
+    connection: Connection, project: str, trace_ids: Collection[str], days: Collection[Any]
+) -> Sequence[Any]:
+    statement = select(*(traces.c[name] for name in COLUMNS)).where(
+        traces.c.project == project, traces.c.trace_id.in_(trace_ids), traces.c.day.in_(days)
+    )
+    return connection.execute(statement).all()
 
 
 def _newest(

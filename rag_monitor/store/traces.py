@@ -30,6 +30,7 @@ from rag_monitor.domain.stored import (
     StoredTrace,
     TracePage,
     TraceQuery,
+    TraceSummary,
 )
 from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
@@ -118,6 +119,15 @@ class Traces:
         with self._database.read() as connection:
             found = load_traces(connection, keys)
         return [found[key][1] for key in keys if key in found]
+
+    def summaries(self, project: str, trace_ids: Sequence[str]) -> list[TraceSummary]:
+        """What a list shows of traces, in the order asked; what is not there is left out.
+
+        Reads neither passages nor verdicts, and asks the database three times per 500 ids.
+        """
+        with self._database.read() as connection:
+            found = listing.by_id(connection, project, trace_ids)
+        return [found[trace_id] for trace_id in trace_ids if trace_id in found]
 
     def search(self, query: TraceQuery) -> TracePage:
         """One page of traces, newest first.

@@ -103,6 +103,59 @@ def test_unknown_contexts_stay_apart_from_empty_ones(store: Store) -> None:
     assert store.traces.get("default", empty.trace_id).trace.contexts == ()
 
 
+def test_what_a_list_shows_of_traces_comes_in_the_order_asked_without_the_missing(
+    store: Store,
+) -> None:
+    first, second, third = (make_trace(f"question {n}", id=f"s-{n}") for n in (1, 2, 3))
+    ingest(store, first, second, third)
+    for task in claim(store):
+        if task.trace.trace_id == third.trace_id:
+            store.tasks.complete(task, [_score("faithfulness", 0.25)], [])
+
+    found = store.traces.summaries("default", [third.trace_id, "f" * 32, first.trace_id])
+
+    assert [item.question for item in found] == ["question 3", "question 1"]
+    assert [item.scores for item in found] == [{"faithfulness": 0.25}, {}]
+    assert store.traces.summaries("default", []) == []
+
+
+def test_what_a_list_shows_is_the_same_by_id_as_in_a_page(store: Store) -> None:
+    ingest(store, RICH, make_trace(id="other"))
+
+    page = store.traces.search(TraceQuery(project="default")).items
+
+    assert store.traces.summaries("default", [item.trace_id for item in page]) == list(page)
+
+
+def test_of_several_judges_the_newest_says_what_a_list_shows(store: Store) -> None:
+    trace = make_trace()
+    ingest(store, trace)
+    (task,) = claim(store)
+    scores = [
+        replace(
+            _score("faithfulness", value),
+            judge=JudgeIdentity(name=name, model="m"),
+            created_at=EPOCH + timedelta(seconds=at),
+        )
+        for name, value, at in (("a", 0.9, 2), ("b", 0.1, 1))
+    ]
+    store.tasks.complete(task, scores, [])
+
+    (found,) = store.traces.summaries("default", [trace.trace_id])
+
+    assert found.scores == {"faithfulness": 0.9}
+
+
+def test_more_traces_are_asked_for_than_a_statement_has_parameters(store: Store) -> None:
+    trace = make_trace()
+    ingest(store, trace)
+
+    ids = [f"{number:032x}" for number in range(70_000)]
+
+    (found,) = store.traces.summaries("default", [*ids, trace.trace_id])
+    assert found.trace_id == trace.trace_id
+
+
 def test_text_that_no_database_takes_is_mended(store: Store) -> None:
     trace = make_trace("nul \0 and \ud800", "ok", ("passage \udfff",), tags=("\0\ud9ff",))
     ingest(store, trace)
@@ -118,6 +171,7 @@ def test_another_projects_trace_is_not_found(store: Store) -> None:
     trace = make_trace(project="theirs")
     ingest(store, trace)
 
+    assert store.traces.summaries("default", [trace.trace_id]) == []
     with pytest.raises(NotFound):
         store.traces.get("default", trace.trace_id)
     assert store.traces.search(TraceQuery(project="default")).items == ()

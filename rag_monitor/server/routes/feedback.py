@@ -18,7 +18,10 @@ router = APIRouter(prefix="/api/v1", tags=["Traces"])
 
 @router.post("/feedback", status_code=201)
 def post_feedback(services: ServicesOf, caller: Marker, mark: FeedbackIn) -> FeedbackOut:
-    """Store a mark. It may overtake its trace, and counts as soon as the trace is there."""
+    """Store a mark. It may overtake its trace, and counts as soon as the trace is there.
+
+    A metric that there is not is refused, with the names of those there are.
+    """
     feedback = Feedback(
         project=caller.project,
         trace_id=mark.trace_id,

@@ -9,7 +9,6 @@ from pydantic import Field
 
 from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.window import Series
-from rag_monitor.exposition.snapshot import LATENCIES
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
 from rag_monitor.server.context import Services
 from rag_monitor.server.known import METRIC_NAMES, require_known
@@ -29,7 +28,7 @@ from rag_monitor.server.schemas.quality import (
 )
 from rag_monitor.server.schemas.values import (
     Given,
-    MetricName,
+    KnownMetric,
     Moment,
     Name,
     WindowText,
@@ -140,7 +139,7 @@ class SeriesQuery(SummaryQuery):
     """Which metric, how fine."""
 
     app: Name = Field(...)
-    metric: MetricName = Field(..., examples=["faithfulness"])
+    metric: KnownMetric = Field(..., examples=["faithfulness"])
     step: WindowText | None = Field(
         default=None,
         description="Default: a round time, so that there are at most 60 points. Without `from` "
@@ -159,15 +158,10 @@ def series(
     services: ServicesOf, caller: Reader, where: Annotated[SeriesQuery, Query()]
 ) -> SeriesOut:
     """One metric over time, one estimate per step."""
-    if where.metric in LATENCIES:
-        raise ProblemError(
-            422, f"`metric`: {where.metric} is a time, not a score; `/api/v1/summary` has it."
-        )
     window = window_of(services.clock.now(), where.window, where.from_, where.to)
     step = parse_length(where.step) if where.step else step_for(window, POINTS)
     if window.length / step > MAX_POINTS:
         raise ProblemError(422, f"`step`: makes more than {MAX_POINTS} points; take a longer step.")
-    require_known("metric", where.metric, METRIC_NAMES)
     judge = where.judge if where.judge is not None else judge_of(where.metric)
     wanted = Series(
         project=caller.project,

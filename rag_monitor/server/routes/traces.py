@@ -13,7 +13,6 @@ from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
-from rag_monitor.server.known import METRIC_NAMES, require_known
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.traces import (
     DecisionOut,
@@ -25,7 +24,7 @@ from rag_monitor.server.schemas.traces import (
 )
 from rag_monitor.server.schemas.values import (
     Given,
-    MetricName,
+    KnownMetric,
     Moment,
     Name,
     TraceId,
@@ -104,7 +103,7 @@ class TraceFilter(Given):
     release: Name | None = None
     from_: Moment | None = Field(default=None, alias="from")
     to: Moment | None = None
-    metric: MetricName | None = Field(
+    metric: KnownMetric | None = Field(
         default=None, description="Only traces with a score of this metric."
     )
     below: float | None = Field(
@@ -125,8 +124,6 @@ class TraceFilter(Given):
         Raises:
             ProblemError: 422 for filters that contradict one another.
         """
-        if self.metric is not None:
-            require_known("metric", self.metric, METRIC_NAMES)
         if self.below is not None and self.metric is None:
             raise ProblemError(422, "`below` needs `metric`: say which score must be below it.")
         if self.from_ and self.to and self.from_ >= self.to:

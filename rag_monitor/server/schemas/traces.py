@@ -18,7 +18,7 @@ from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Tim
 from rag_monitor.sampling.explanation import explain
 from rag_monitor.server.schemas.values import (
     Given,
-    MetricName,
+    KnownMetric,
     Ratio,
     Text,
     TraceId,
@@ -279,7 +279,9 @@ class FeedbackIn(Given):
 
     trace_id: TraceId
     value: Ratio = Field(description="0 (bad) to 1 (good).", examples=[1.0])
-    metric: MetricName | None = Field(default=None, examples=["faithfulness"])
+    metric: KnownMetric | None = Field(
+        default=None, description="null: the whole answer.", examples=["faithfulness"]
+    )
     statement: Annotated[int, Field(strict=True, ge=0, le=10_000)] | None = Field(
         default=None, description="0-based index of the statement, when it is about one."
     )

@@ -8,9 +8,19 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Final
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Field, StringConstraints
+from pydantic import (
+    AfterValidator,
+    AwareDatetime,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    WithJsonSchema,
+)
 
 from rag_monitor.domain.window import Window
+from rag_monitor.server.known import METRIC_NAMES, known_metric
 from rag_monitor.server.problems import ProblemError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -31,6 +41,13 @@ Name = Annotated[
 UserId = Annotated[str, StringConstraints(min_length=1, max_length=1000, pattern=r"^[^\x00]+$")]
 """Whatever an application calls a user, as long as ingest keeps it."""
 MetricName = Annotated[str, StringConstraints(max_length=64, pattern=r"^[a-z][a-z0-9_]*$")]
+KnownMetric = Annotated[
+    str,
+    StringConstraints(max_length=64),
+    AfterValidator(known_metric),
+    WithJsonSchema({"type": "string", "enum": list(METRIC_NAMES)}),
+]
+"""A metric that traces are scored by."""
 TraceId = Annotated[
     str,
     StringConstraints(pattern=r"^[0-9a-fA-F]{32}$", to_lower=True),

@@ -12,7 +12,7 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.alerting.replay import Replay
 from rag_monitor.domain.alert import Alert, AlertRule, Silence
-from rag_monitor.errors import NotFound
+from rag_monitor.domain.stored import TraceSummary
 from rag_monitor.server.ui.figures import Figures, figures_of
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
 
@@ -90,37 +90,36 @@ def _open(
     silences: Sequence[Silence],
     now: datetime,
 ) -> list[Open]:
+    alerts = me.open_alerts(app)
+    known = _look_up(me, alerts)
     found: list[Open] = []
-    for alert in me.open_alerts(app):
+    for alert in alerts:
         rule = rules.get(alert.rule)
         metric = rule.metric or "" if rule else ""
-        left = MAX_WORST - sum(len(one.worst) for one in found)
         found.append(
             Open(
                 alert=alert,
                 silence=_silence_of(alert, silences, now),
                 metric=metric,
                 figures=figures_of(me, alert.finding, rule),
-                worst=[
-                    _worst(me, id, metric) if place < left else Worst(trace_id=id)
-                    for place, id in enumerate(alert.finding.worst_traces)
-                ],
+                worst=[_worst(id, known.get(id), metric) for id in alert.finding.worst_traces],
             )
         )
     return found
 
 
-def _worst(me: Visitor, trace_id: str, metric: str) -> Worst:
-    try:
-        stored = me.services.traces.get(me.principal.project, trace_id)
-    except NotFound:
+def _look_up(me: Visitor, alerts: Sequence[Alert]) -> dict[str, TraceSummary]:
+    """The first of the worst traces of a page, by id, in one question to the store."""
+    ids = dict.fromkeys(id for alert in alerts for id in alert.finding.worst_traces)
+    wanted = list(ids)[:MAX_WORST]
+    found = me.services.traces.summaries(me.principal.project, wanted) if wanted else ()
+    return {trace.trace_id: trace for trace in found}
+
+
+def _worst(trace_id: str, trace: TraceSummary | None, metric: str) -> Worst:
+    if trace is None:
         return Worst(trace_id=trace_id)
-    values = [score.value for score in stored.scores if score.metric == metric]
-    return Worst(
-        trace_id=trace_id,
-        question=stored.trace.question,
-        value=values[-1] if values else None,
-    )
+    return Worst(trace_id=trace_id, question=trace.question, value=trace.scores.get(metric))
 
 
 def _silence_of(alert: Alert, silences: Sequence[Silence], now: datetime) -> Silence | None:

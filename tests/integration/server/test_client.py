@@ -129,6 +129,9 @@ def test_a_mark_is_sent(url: str, services: Services) -> None:
 def test_a_refusal_says_why(url: str) -> None:
     monitor = Client(url)
 
+    with pytest.raises(ClientError, match="Did you mean 'faithfulness'"):
+        monitor.feedback("b" * 32, 0.0, metric="faithfullness")
+
     with pytest.raises(ClientError, match="trace_id") as wrong:
         monitor.trace("not-an-id")
     with pytest.raises(ClientError, match="no trace") as unknown:

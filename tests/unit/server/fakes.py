@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 
@@ -88,6 +88,7 @@ class FakeTraces:
         self.stored = {(s.trace.project, s.trace.trace_id): s for s in stored}
         self.error: Exception | None = None
         self.queries: list[TraceQuery] = []
+        self.asked: list[list[str]] = []
         self.erased: list[str] = []
 
     def get(self, project: str, trace_id: str) -> StoredTrace:
@@ -97,6 +98,11 @@ class FakeTraces:
             return self.stored[project, trace_id]
         except KeyError:
             raise NotFound(f"there is no trace {trace_id} in this project") from None
+
+    def summaries(self, project: str, trace_ids: Sequence[str]) -> list[TraceSummary]:
+        self.asked.append(list(trace_ids))
+        keys = [(project, trace_id) for trace_id in trace_ids]
+        return [_summary(self.stored[key]) for key in keys if key in self.stored]
 
     def search(self, query: TraceQuery) -> TracePage:
         self.queries.append(query)

@@ -52,6 +52,23 @@ async def test_the_worst_traces_of_an_alert_are_shown_by_question_and_score(
     assert f'<a href="/traces/{gone}"><code>ffffffff</code></a>' in text
 
 
+async def test_the_worst_traces_of_all_alerts_are_asked_for_once_and_not_without_end(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    alerts = services.alerts.alerts  # type: ignore[attr-defined]
+    first = alerts["al-1"]
+    ids = tuple(f"{number:032x}" for number in range(30))
+    for name, worst in (("al-1", ids[:15]), ("al-again", ids[10:])):
+        finding = replace(first.finding, worst_traces=worst)
+        alerts[name] = replace(first, id=name, state=AlertState.FIRING, finding=finding)
+
+    text = (await browser.get("/alerts")).text
+
+    (asked,) = services.traces.asked  # type: ignore[attr-defined]
+    assert asked == list(ids[:20])
+    assert f'<a href="/traces/{ids[29]}"><code>00000000</code></a>' in text
+
+
 async def test_an_alert_on_latency_has_units_and_the_level_of_its_rule(
     browser: httpx.AsyncClient, services: Services
 ) -> None:

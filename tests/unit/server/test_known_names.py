@@ -2,8 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import httpx
 import pytest
+
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.server.context import Services
+from rag_monitor.server.known import METRIC_NAMES
+from rag_monitor.testing import EPOCH
 
 ENDS = "2026-01-05T13:00:00Z"
 
@@ -37,12 +44,73 @@ async def test_a_metric_that_is_none_is_refused(client: httpx.AsyncClient, path:
     assert "'faithfulness'" in wrong.json()["detail"]
 
 
+@pytest.mark.parametrize("name", ["faithfullness", "Faithfulness", "faithfulness_score"])
+async def test_a_mark_on_a_metric_that_is_none_is_refused_with_those_there_are(
+    client: httpx.AsyncClient, services: Services, name: str
+) -> None:
+    mark = {"trace_id": "a" * 32, "value": 0, "metric": name}
+
+    answer = await client.post("/api/v1/feedback", json=mark)
+
+    assert answer.status_code == 422
+    detail = answer.json()["detail"]
+    assert f"`metric`: there is no metric {name!r}. Did you mean 'faithfulness'?" in detail
+    assert all(known in detail for known in METRIC_NAMES)
+    assert answer.json()["errors"][0]["field"] == "metric"
+    assert services.feedback.marks == []  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("name", [*METRIC_NAMES, None])
+async def test_a_mark_on_any_metric_there_is_is_taken(
+    client: httpx.AsyncClient, name: str | None
+) -> None:
+    mark = {"trace_id": "a" * 32, "value": 0, "metric": name}
+
+    answer = await client.post("/api/v1/feedback", json=mark)
+
+    assert (answer.status_code, answer.json()["metric"]) == (201, name)
+
+
+async def test_an_older_mark_on_something_else_is_still_shown(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    key, stored = next(iter(services.traces.stored.items()))  # type: ignore[attr-defined]
+    mark = Feedback(
+        project=key[0], trace_id=key[1], value=1.0, metric="helpfulness", created_at=EPOCH
+    )
+    services.traces.stored[key] = replace(stored, feedback=(mark,))  # type: ignore[attr-defined]
+
+    trace = await client.get(f"/api/v1/traces/{key[1]}")
+    page = await client.get(f"/traces/{key[1]}", headers={"accept": "text/html"})
+
+    assert [one["metric"] for one in trace.json()["feedback"]] == ["helpfulness"]
+    assert (page.status_code, "helpfulness" in page.text.lower()) == (200, True)
+
+
+async def test_the_document_lists_the_metrics_there_are(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+
+    mark = document["components"]["schemas"]["FeedbackIn"]["properties"]["metric"]
+    asked = document["paths"]["/api/v1/series"]["get"]["parameters"]
+    assert mark["anyOf"][0]["enum"] == list(METRIC_NAMES)
+    (series,) = [one["schema"]["enum"] for one in asked if one["name"] == "metric"]
+    assert series == list(METRIC_NAMES)
+
+
+async def test_a_time_is_no_metric_and_said_to_be_elsewhere(client: httpx.AsyncClient) -> None:
+    answer = await client.get("/api/v1/series?app=loan-assistant&metric=end_to_end_ms")
+
+    assert answer.status_code == 422
+    assert "is a time, not a score; `/api/v1/summary` has it" in answer.json()["detail"]
+
+
 async def test_two_releases_are_compared_in_words_and_numbers(client: httpx.AsyncClient) -> None:
     where = "/api/v1/releases/compare?app=loan-assistant&release=2.1.0&against="
 
     found = (await client.get(where + "2.0.3")).json()["changes"]
     wrong = await client.get(where + "2.0.4")
 
+    assert len(found) == len({item["metric"] for item in found})
     change = next(item for item in found if item["metric"] == "faithfulness")
     assert change["sentence"].startswith("faithfulness, 2.1.0 against 2.0.3: ")
     assert "95% interval" in change["sentence"]

@@ -31,7 +31,7 @@ HOSTILE = (
     '"><img src=x onerror=alert(1)>',
     "javascript:alert(1)",
     "<svg/onload=alert(1)>",
-    "{{7*7}}",
+    "{{7919*7919}}",
     "![x](http://evil.example/x.png)",
     "</title></textarea><iframe src=//evil.example>",
 )
@@ -114,7 +114,7 @@ async def test_what_was_traced_is_only_ever_text(hostile: str) -> None:
             assert "<img src=x" not in tags
             assert "<script>" not in answer.text
             assert 'href="javascript:' not in answer.text
-            assert "49" not in re.findall(r"<h1[^>]*>([^<]*)</h1>", answer.text)
+            assert str(7919 * 7919) not in answer.text
 
 
 async def test_a_mark_from_the_page_is_stored(
