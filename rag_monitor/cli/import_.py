@@ -14,6 +14,7 @@ from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remar
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.replay import OTLP_JSON, TRACE_JSON, BadRow, Pace, Replay, Row, read_rows
 from rag_monitor.cli.words import Language, LanguageOption, fields_in
+from rag_monitor.evaluation.rows import holds_lines
 
 
 class Format(StrEnum):
@@ -25,9 +26,7 @@ class Format(StrEnum):
 
 
 def import_file(
-    file: Annotated[
-        Path, typer.Argument(help="JSON lines, gzipped or not; exports also .json and .parquet.")
-    ],
+    file: Annotated[Path, typer.Argument(help="Rows: .jsonl, .json, .csv (also .gz), .parquet.")],
     form: Annotated[
         Format,
         typer.Option("--format", help="Trace JSON, or an export of Langfuse or Phoenix."),
@@ -55,6 +54,7 @@ def import_file(
             monitor,
             pace,
             wire=TRACE_JSON if form is Format.TRACE_JSON else OTLP_JSON,
+            unit=_unit(file, form),
             on_sent=lambda count: bar.update(task, completed=count),
         )
         outcome = replay.run(_read(file, form, app))
@@ -66,6 +66,10 @@ def import_file(
         print_fields(fields_in(outcome.as_dict(), language))
     if outcome.rejected:
         raise typer.Exit(1)
+
+
+def _unit(file: Path, form: Format) -> str:
+    return "line" if form is not Format.TRACE_JSON or holds_lines(file) else "row"
 
 
 def _read(file: Path, form: Format, app: str | None) -> Iterator[tuple[int, Row] | BadRow]:

@@ -2,15 +2,10 @@
 
 from __future__ import annotations
 
-import gzip
-import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
-from rag_monitor.errors import ConfigurationError
-
-_GZIP_MAGIC: Final = b"\x1f\x8b"
+from rag_monitor.evaluation.rows import open_bytes, readable
 
 
 def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -19,13 +14,7 @@ def numbered_lines(path: Path) -> Iterator[tuple[int, bytes]]:
     Raises:
         ConfigurationError: The file cannot be opened or unpacked.
     """
-    try:
-        with path.open("rb") as probe:
-            packed = probe.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-        with gzip.open(path, "rb") if packed else path.open("rb") as lines:
-            for number, line in enumerate(lines, start=1):
-                if line.strip():
-                    yield number, line
-    except (OSError, EOFError, zlib.error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"cannot read {path}: {reason}") from None
+    with readable(path), open_bytes(path) as lines:
+        for number, line in enumerate(lines, start=1):
+            if line.strip():
+                yield number, line

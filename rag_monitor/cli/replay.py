@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ import httpx
 from rag_monitor.cli.lines import numbered_lines
 from rag_monitor.cli.remote import Remote, explain, refusal
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.evaluation import rows as tables
 
 _BATCH: Final = 100
 _BATCH_BYTES: Final = 2 * 2**20
@@ -23,13 +25,14 @@ _RETRY: Final = frozenset({408, 429, 502, 503, 504})
 _FIRST_WAIT_S: Final = 0.2
 _LONGEST_WAIT_S: Final = 5.0
 _PROBLEMS_KEPT: Final = 100
+_JSON_HEADERS: Final = {"content-type": "application/json"}
 
 Row = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
 class BadRow:
-    """A line that is not a trace."""
+    """A line, or a row of a table, that is not a trace."""
 
     line: int
     reason: str
@@ -99,32 +102,47 @@ class Outcome:
 
 
 def read_rows(path: Path, app: str | None = None) -> Iterator[tuple[int, Row] | BadRow]:
-    """The rows of a JSONL file, gzipped or not, with their line numbers.
+    """The rows of any file that `evaluation.rows` reads, by the names it has for them.
 
     What tells the answer of a labelled set (`label_…`, `meta`) is left out.
 
     Args:
-        path: The file; compression is told by content, not by name.
+        path: The file. One of a kind nobody knows is taken for JSON lines.
         app: Application name for rows that have none.
 
+    Returns:
+        With their line numbers where the file holds lines, else counted from 1.
+
     Raises:
-        ConfigurationError: The file cannot be opened or unpacked.
+        ConfigurationError: The file cannot be opened, unpacked or read.
     """
-    for number, line in numbered_lines(path):
-        yield _row(number, line, app)
+    if tables.holds_lines(path):
+        for number, line in numbered_lines(path):
+            yield _parsed(number, line, app)
+        return
+    for item in tables.read_rows(path):
+        number = item.number + 1
+        if isinstance(item, tables.BadRow):
+            yield BadRow(number, item.reason)
+        else:
+            yield number, _unlabelled(item.fields, app)
 
 
-def _row(number: int, line: bytes, app: str | None) -> tuple[int, Row] | BadRow:
+def _parsed(number: int, line: bytes, app: str | None) -> tuple[int, Row] | BadRow:
     try:
         content = json.loads(line)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         return BadRow(number, f"not JSON: {error}")
     if not isinstance(content, dict):
         return BadRow(number, "not a JSON object")
-    row = {k: v for k, v in content.items() if k != "meta" and not k.startswith("label_")}
-    if app is not None:
-        row.setdefault("app", app)
-    return number, row
+    return number, _unlabelled(tables.rename(content, tables.COLUMN_NAMES), app)
+
+
+def _unlabelled(fields: Mapping[str, Any], app: str | None) -> Row:
+    row = {k: v for k, v in fields.items() if k != "meta" and not k.startswith("label_")}
+    if app is not None and row.get("app") is None:  # a column of a table may be null
+        row["app"] = app
+    return row
 
 
 class Replay:
@@ -134,6 +152,7 @@ class Replay:
         monitor: Where to.
         pace: How fast, how patient.
         wire: What rows are and where they go.
+        unit: What their numbers count: `line`, or `row` of a table.
         on_sent: Called with the number of rows sent so far, after each batch.
         clock: Monotonic seconds.
         sleep: Waits; replaced in tests.
@@ -145,6 +164,7 @@ class Replay:
         pace: Pace,
         *,
         wire: Wire = TRACE_JSON,
+        unit: str = "line",
         on_sent: Callable[[int], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
@@ -152,6 +172,7 @@ class Replay:
         self._monitor = monitor
         self._pace = pace
         self._wire = wire
+        self._unit = unit
         self._on_sent = on_sent
         self._clock = clock
         self._sleep = sleep
@@ -183,10 +204,14 @@ class Replay:
         for item in rows:
             outcome.rows += 1
             if isinstance(item, BadRow):
-                outcome.reject(f"line {item.line}: {item.reason}")
+                outcome.reject(f"{self._unit} {item.line}: {item.reason}")
+                continue
+            try:
+                size += len(_body(item[1]))
+            except (ValueError, RecursionError) as error:
+                outcome.reject(f"{self._unit} {item[0]}: cannot be sent as JSON: {error}")
                 continue
             batch.append(item)
-            size += len(json.dumps(item[1]))
             if len(batch) >= limit or size >= _BATCH_BYTES:
                 yield batch
                 batch, size = [], 0
@@ -198,7 +223,15 @@ class Replay:
             self._sleep(max(0.0, started + sent / self._pace.per_second - self._clock()))
 
     def _send(self, batch: list[tuple[int, Row]], outcome: Outcome) -> None:
-        reply = self._post([row for _, row in batch], outcome)
+        try:
+            body = _body(self._wire.join([row for _, row in batch]))
+        except RecursionError as error:  # a row at the edge of what can be nested, one level deeper
+            if len(batch) == 1:
+                outcome.reject(f"{self._unit} {batch[0][0]}: cannot be sent as JSON: {error}")
+            for one in batch if len(batch) > 1 else ():
+                self._send([one], outcome)
+            return
+        reply = self._post(body, outcome)
         if reply.is_success:
             self._note(batch, reply.json(), outcome)
         elif reply.status_code in (400, 413, 422) and len(batch) > 1:
@@ -206,28 +239,30 @@ class Replay:
             self._send(batch[:half], outcome)
             self._send(batch[half:], outcome)
         elif reply.status_code in (400, 413, 422):
-            outcome.reject(f"line {batch[0][0]}: {explain(reply)}")
+            outcome.reject(f"{self._unit} {batch[0][0]}: {explain(reply)}")
         else:
             raise refusal(reply)
 
     def _note(self, batch: list[tuple[int, Row]], reply: Row, outcome: Outcome) -> None:
         outcome.accepted += int(reply.get("accepted", len(batch)))
         if partial := reply.get("partialSuccess"):
-            outcome.reject(f"line {batch[0][0]} and after: {_message(partial)}")
+            outcome.reject(f"{self._unit} {batch[0][0]} and after: {_message(partial)}")
         outcome.unknown_fields.update(reply.get("unknown_fields", ()))
         lines = [line for line, _ in batch]
         for error in reply.get("errors", ()):
             row = error.get("row") if isinstance(error, dict) else None
             line = lines[row] if isinstance(row, int) and 0 <= row < len(lines) else lines[0]
-            outcome.reject(f"line {line}: {_message(error)}")
+            outcome.reject(f"{self._unit} {line}: {_message(error)}")
 
-    def _post(self, rows: list[Row], outcome: Outcome) -> httpx.Response:
+    def _post(self, body: bytes, outcome: Outcome) -> httpx.Response:
         """Send until there is an answer that is not "later"."""
         deadline = self._clock() + self._pace.patience_s
         wait = _FIRST_WAIT_S
         while True:
             try:
-                reply = self._monitor.send("POST", self._wire.path, json=self._wire.join(rows))
+                reply = self._monitor.send(
+                    "POST", self._wire.path, content=body, headers=_JSON_HEADERS
+                )
             except httpx.TransportError as error:
                 trouble, asked = f"it does not answer ({error})", 0.0
             else:
@@ -243,6 +278,21 @@ class Replay:
             outcome.retries += 1
             self._sleep(pause)
             wait = min(2 * wait, _LONGEST_WAIT_S)
+
+
+def _body(content: Any) -> bytes:
+    """Content as JSON; moments, which tables hold as such, are written out.
+
+    Raises:
+        ValueError: It holds a number that JSON has no word for.
+    """
+    text = json.dumps(content, ensure_ascii=False, allow_nan=False, default=_written)
+    # Half a surrogate pair is text to Python and an error to every encoder.
+    return text.encode("utf-8", "replace")
+
+
+def _written(value: object) -> str:
+    return value.isoformat() if isinstance(value, date) else str(value)
 
 
 def _retry_after(reply: httpx.Response) -> float:

@@ -11,6 +11,7 @@ import gzip
 import io
 import json
 import sys
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -36,6 +37,10 @@ _LISTS = ("contexts", "key_points", "context_labels", "relevant_ids", "tags")
 _TEXTS = frozenset({"id", "question", "answer", "query", "label", "predicted"})
 """Text, whatever it looks like: an answer may be JSON."""
 _JSON_LISTS = ("[", "{")
+_BOM = b"\xef\xbb\xbf"
+_GZIP_MAGIC = b"\x1f\x8b"
+_LINES = (".jsonl", ".ndjson")
+_TABLES = (".csv", ".parquet")
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +64,62 @@ def read_rows(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[
     """Rows of `path` one at a time; a file larger than memory is no problem (but for `.json`).
 
     Args:
-        path: `.jsonl`, `.json`, `.csv` (each also `.gz`), `.parquet`, or the folder of a data set
-            saved by Hugging Face `datasets`.
+        path: `.jsonl`, `.json`, `.csv` (each also gzipped), `.parquet`, or the folder of a data
+            set saved by Hugging Face `datasets`. A `.json` file may hold JSON lines, too.
         columns: The file's column to the Trace JSON name, in addition to `COLUMN_NAMES`.
 
     Raises:
-        ConfigurationError: The file is missing, of an unknown kind, or needs a library that is
-            not installed.
+        ConfigurationError: The file is missing, of an unknown kind, cannot be read or unpacked, or
+            needs a library that is not installed.
     """
     if not path.exists():
         raise ConfigurationError(f"there is no file {path}")
     names = {**COLUMN_NAMES, **(columns or {})}
-    for number, raw in enumerate(_open_rows(path)):
-        if isinstance(raw, str):
-            yield BadRow(number, raw)
-        else:
-            yield Row(number, rename(raw, names))
+    with readable(path):
+        for number, raw in enumerate(_open_rows(path)):
+            if isinstance(raw, str):
+                yield BadRow(number, raw)
+            else:
+                yield Row(number, rename(raw, names))
+
+
+def holds_lines(path: Path) -> bool:
+    """Whether a file is one of JSON lines: by its name, and a `.json` file by its first line.
+
+    A file of a kind nobody knows may be one.
+
+    Raises:
+        ConfigurationError: The file cannot be read or unpacked.
+    """
+    if path.is_dir():
+        return False
+    kind = _kind(path)
+    if kind != ".json":
+        return kind not in _TABLES
+    with readable(path), open_bytes(path) as stream:
+        first = next((line for line in stream if line.strip()), b"")
+    return first.removeprefix(_BOM).lstrip().startswith(b"{") and isinstance(_object(first), dict)
+
+
+@contextmanager
+def readable(path: Path) -> Iterator[None]:
+    """Say in one sentence what keeps a file from being read.
+
+    Raises:
+        ConfigurationError: It cannot be opened, read or unpacked.
+    """
+    try:
+        yield
+    except (OSError, EOFError, zlib.error, csv.Error) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise ConfigurationError(f"cannot read {path}: {reason}") from None
+
+
+def open_bytes(path: Path) -> IO[bytes]:
+    """What is in a file, unpacked where it is gzipped: that is told by content, not by name."""
+    with path.open("rb") as probe:
+        packed = probe.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
+    return cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb")
 
 
 def rename(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -92,27 +137,29 @@ def rename(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
 def _open_rows(path: Path) -> Iterator[Mapping[str, Any] | str]:
     if path.is_dir():
         return _data_set(path)
-    suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
-    kind = suffixes[0] if suffixes else ""
+    kind = _kind(path)
     if kind == ".parquet":
         return _parquet(path)
-    readers = {".jsonl": _jsonl, ".ndjson": _jsonl, ".json": _json, ".csv": _csv}
-    if kind not in readers:
+    if kind == ".csv":
+        return _csv(path)
+    if kind not in (*_LINES, ".json"):
         raise ConfigurationError(
             f"{path.name}: unknown kind of file; known are .jsonl, .json, .csv (also .gz), "
             ".parquet and a saved data set folder"
         )
-    return readers[kind](path)
+    return _jsonl(path) if holds_lines(path) else _json(path)
 
 
-def _bytes(path: Path) -> IO[bytes]:
-    return cast("IO[bytes]", gzip.open(path, "rb")) if path.suffix == ".gz" else path.open("rb")
+def _kind(path: Path) -> str:
+    """The suffix, without that of gzip."""
+    suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
+    return suffixes[0] if suffixes else ""
 
 
 @contextmanager
 def _text(path: Path) -> Iterator[IO[str]]:
     try:
-        with io.TextIOWrapper(_bytes(path), encoding="utf-8-sig", newline="") as stream:
+        with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="") as stream:
             yield stream
     except UnicodeDecodeError as error:
         raise ConfigurationError(
@@ -121,7 +168,7 @@ def _text(path: Path) -> Iterator[IO[str]]:
 
 
 def _jsonl(path: Path) -> Iterator[Mapping[str, Any] | str]:
-    with _bytes(path) as stream:
+    with open_bytes(path) as stream:
         for line in stream:
             if line.strip():
                 yield _object(line)
@@ -175,14 +222,18 @@ def _cell(name: str, value: str) -> Any:
 
 def _parquet(path: Path) -> Iterator[Mapping[str, Any] | str]:
     try:
+        import pyarrow as arrow
         import pyarrow.parquet as parquet
     except ImportError:
         raise ConfigurationError(
             'Parquet files need pyarrow: pip install "rag-monitor[parquet]"'
         ) from None
-    with parquet.ParquetFile(path) as file:
-        for batch in file.iter_batches(batch_size=256):
-            yield from batch.to_pylist()
+    try:
+        with parquet.ParquetFile(path) as file:
+            for batch in file.iter_batches(batch_size=256):
+                yield from batch.to_pylist()
+    except arrow.ArrowException as error:
+        raise ConfigurationError(f"cannot read {path} as Parquet: {error}") from None
 
 
 def _data_set(path: Path) -> Iterator[Mapping[str, Any] | str]:
@@ -210,24 +261,28 @@ def count_rows(path: Path) -> int | None:
     """
     if not path.exists():
         raise ConfigurationError(f"there is no file {path}")
-    suffixes = path.suffixes[-2:] if path.suffix == ".gz" else path.suffixes[-1:]
-    kind = suffixes[0] if suffixes else ""
-    if kind in (".jsonl", ".ndjson"):
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as lines:
-            return sum(1 for line in lines if line.strip())
-    if kind == ".csv":
-        csv.field_size_limit(sys.maxsize)
-        with _text(path) as stream:
-            return max(0, sum(1 for row in csv.reader(stream) if row) - 1)
-    if kind == ".parquet" and path.is_file():
-        return _parquet_rows(path)
+    kind = _kind(path)
+    with readable(path):
+        if kind in _LINES:
+            with open_bytes(path) as lines:
+                return sum(1 for line in lines if line.strip())
+        if kind == ".csv":
+            csv.field_size_limit(sys.maxsize)
+            with _text(path) as stream:
+                return max(0, sum(1 for row in csv.reader(stream) if row) - 1)
+        if kind == ".parquet" and path.is_file():
+            return _parquet_rows(path)
     return None
 
 
 def _parquet_rows(path: Path) -> int | None:
     try:
+        import pyarrow as arrow
         import pyarrow.parquet as parquet
     except ImportError:
         return None
-    with parquet.ParquetFile(path) as file:
-        return int(file.metadata.num_rows)
+    try:
+        with parquet.ParquetFile(path) as file:
+            return int(file.metadata.num_rows)
+    except arrow.ArrowException:
+        return None  # reading it says why

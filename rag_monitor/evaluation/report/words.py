@@ -58,7 +58,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "reliability_hint": (
         "Rows that people labelled, by the judge's P(answer supported). On the diagonal, stated and"
         " observed agree; the size of a point is its number of rows.",
-        "人工标注的行，按评审模型给出的 P(答案有依据) 分组。落在对角线上表示概率与实际一致；"
+        "人工标注的行，按评审模型给出的 P(回答有依据) 分组。落在对角线上表示概率与实际一致；"
         "点的大小代表行数。",
     ),
     "stated": ("stated probability", "评审模型给出的概率"),
@@ -111,7 +111,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
         "更可能无依据的语句已标出；悬停可查看概率。",
     ),
     "question": ("Question", "问题"),
-    "answer": ("Answer", "答案"),
+    "answer": ("Answer", "回答"),
     "reference": ("Reference", "参考答案"),
     "passages": ("Passages", "检索段落"),
     "no_passages": ("Nothing was retrieved.", "没有检索到内容。"),
@@ -132,7 +132,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "note_perplexity_model": ("Language model", "语言模型"),
     "note_similarity_share": (
         "Share of similarity in answer correctness",
-        "语义相似度在答案正确性中的权重",
+        "语义相似度在回答正确性中的权重",
     ),
     "note_resumed": ("Rows taken over from an interrupted run", "接续中断评测的行数"),
     "note_mean": (
@@ -164,17 +164,17 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
 
 _METRICS: Final[Mapping[str, tuple[str, str]]] = {
     "faithfulness": ("Faithfulness", "忠实度"),
-    "answer_supported": ("Answer supported", "答案有依据"),
-    "answer_relevance": ("Answer relevance", "答案相关性"),
-    "answer_relevancy": ("Answer relevancy", "答案切题度"),
+    "answer_supported": ("Answer supported", "回答有据"),
+    "answer_relevance": ("Answer relevance", "回答切题度"),
+    "answer_relevancy": ("Answer relevancy", "回答相关性"),
     "context_relevance": ("Context relevance", "上下文相关性"),
-    "context_precision": ("Context precision", "上下文精确率"),
+    "context_precision": ("Context precision", "上下文精确度"),
     "context_utilization": ("Context utilization", "上下文利用率"),
     "context_recall": ("Context recall", "上下文召回率"),
     "context_entity_recall": ("Context entity recall", "上下文实体召回率"),
     "summary_score": ("Summary score", "摘要得分"),
     "refusal_rate": ("Refusal rate", "拒答率"),
-    "answer_correctness": ("Answer correctness", "答案正确性"),
+    "answer_correctness": ("Answer correctness", "回答正确性"),
     "noise_sensitivity": ("Noise sensitivity", "噪声敏感度"),
     "noise_sensitivity_irrelevant": ("Noise sensitivity (irrelevant)", "噪声敏感度（无关段落）"),
     "bleu_1": ("BLEU-1", "BLEU-1"),
@@ -210,10 +210,10 @@ _METRICS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 _REASONS: Final[Mapping[str, tuple[str, str]]] = {
-    "refusal": ("the answer declines", "答案拒答"),
+    "refusal": ("the answer declines", "回答为拒答"),
     "refusal_on_empty_contexts": ("rightly declined: nothing retrieved", "无检索内容时的合理拒答"),
-    "empty_answer": ("no answer", "没有答案"),
-    "no_answer": ("no answer", "没有答案"),
+    "empty_answer": ("no answer", "没有回答"),
+    "no_answer": ("no answer", "没有回答"),
     "no_question": ("no question", "没有问题"),
     "no_reference": ("no reference", "没有参考答案"),
     "no_statements": ("no statements", "没有可核查的陈述"),

@@ -128,6 +128,22 @@ def test_import_reports_what_was_taken(
     assert report["problems"][0].startswith("line 2: not JSON")
 
 
+def test_import_names_the_row_of_a_table(
+    monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rows.csv"
+    file.write_text("id,question,answer\n1,q,a\n2,q,a,more\n3,q,a\n", encoding="utf-8")
+    refused = {"row": 1, "id": "3", "field": "answer", "message": "too long"}
+    monitor.answers["POST", "/api/v1/traces"] = (200, {"accepted": 1, "errors": [refused]})
+
+    assert run("import", str(file), "--app", "faq", "--url", monitor.url, "--json") == 1
+
+    problems = json.loads(capsys.readouterr().out)["problems"]
+    assert problems == ["row 2: more cells than the header has columns", "row 3: too long"]
+    ((_, _, body),) = monitor.requests
+    assert body[0] == {"id": "1", "question": "q", "answer": "a", "app": "faq"}
+
+
 def test_backfill_says_the_cost_before_it_starts_and_asks_for_one_judge(
     monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import csv
 import gzip
 import json
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,7 @@ import pytest
 from rag_monitor.cli.remote import Remote
 from rag_monitor.cli.replay import BadRow, Pace, Replay, read_rows
 from rag_monitor.errors import ConfigurationError, RagMonitorError
-from rag_monitor.testing import ManualClock
+from rag_monitor.testing import EPOCH, ManualClock
 
 Handler = Callable[[httpx.Request], httpx.Response]
 
@@ -140,9 +142,167 @@ def test_labels_are_left_out_and_bad_lines_are_named(tmp_path: Path, packed: boo
     assert rows[-1] == (5, {"id": "2", "app": "mine"})
 
 
-def test_a_missing_file_is_one_sentence(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match=r"cannot read .*: No such file"):
-        list(read_rows(tmp_path / "nothing.jsonl"))
+TRAFFIC: list[dict[str, Any]] = [
+    {
+        "id": "1",
+        "question": "保修期多久?",
+        "answer": 'He said "two, years"\nor so',
+        "contexts": ["24 个月"],
+        "timings": {"first_byte_ms": 120.5},
+        "hits": [{"kind": "plugin", "name": "calc", "ok": True}],
+    },
+    {
+        "id": "2",
+        "question": "[2024]",
+        "answer": "b",
+        "contexts": ["one", "two"],
+        "timings": {"first_byte_ms": 7.5},
+        "hits": [],
+    },
+]
+
+
+def _write(path: Path) -> Path:
+    kind = path.name.removesuffix(".gz").rsplit(".", 1)[-1]
+    opener = gzip.open if path.suffix == ".gz" else open
+    if kind == "parquet":
+        pa = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+        parquet = pytest.importorskip("pyarrow.parquet")
+        parquet.write_table(pa.Table.from_pylist(TRAFFIC), path)
+        return path
+    with opener(path, "wt", encoding="utf-8", newline="") as stream:
+        if kind == "csv":
+            writer = csv.DictWriter(stream, list(TRAFFIC[0]))
+            writer.writeheader()
+            for row in TRAFFIC:
+                nested = ("contexts", "timings", "hits")
+                writer.writerow(row | {name: json.dumps(row[name]) for name in nested})
+        elif kind == "json":
+            json.dump(TRAFFIC, stream, indent=1)
+        else:
+            stream.writelines(json.dumps(row) + "\n" for row in TRAFFIC)
+    return path
+
+
+@pytest.mark.parametrize(
+    "name", ["a.jsonl", "a.txt.gz", "a.json", "a.json.gz", "a.csv", "a.csv.gz", "a.parquet"]
+)
+def test_every_kind_of_file_sends_the_same_rows(
+    tmp_path: Path, clock: ManualClock, name: str
+) -> None:
+    received: list[dict[str, Any]] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        received.extend(json.loads(request.content))
+        return _accept(request)
+
+    outcome = _replay(handler, clock).run(read_rows(_write(tmp_path / name), app="faq"))
+
+    assert received == [row | {"app": "faq"} for row in TRAFFIC]
+    assert (outcome.rows, outcome.accepted) == (2, 2)
+
+
+def test_columns_of_other_systems_and_labels_are_known_in_tables_as_in_lines(
+    tmp_path: Path,
+) -> None:
+    table, lines = tmp_path / "a.csv", tmp_path / "a.jsonl"
+    table.write_text("user_input,response,label_faithful\nq,a,1\n")
+    lines.write_text('{"user_input": "q", "response": "a", "label_faithful": 1}\n')
+
+    assert (
+        list(read_rows(table)) == list(read_rows(lines)) == [(1, {"question": "q", "answer": "a"})]
+    )
+
+
+def test_a_row_of_a_table_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    table, document = tmp_path / "a.csv", tmp_path / "a.json"
+    table.write_text("id,question\n1,q\n2,q,too much\n3,q\n")
+    document.write_text('[{"id": "1"},\n 7]')
+
+    assert list(read_rows(table))[1] == BadRow(2, "more cells than the header has columns")
+    assert list(read_rows(document)) == [(1, {"id": "1"}), BadRow(2, "not a JSON object")]
+
+
+def test_json_lines_under_another_name_keep_their_line_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('\n{"id": "1"}\n\n{oops\n{"id": "2"}\n')
+
+    first, second, third = read_rows(file)
+
+    assert (first, third) == ((2, {"id": "1"}), (5, {"id": "2"}))
+    assert isinstance(second, BadRow)
+    assert second.line == 4
+
+
+def test_a_row_that_json_has_no_words_for_is_named_and_the_others_are_sent(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    file = tmp_path / "a.jsonl"
+    deep = "[" * 100_000
+    file.write_text(f'{{"question": NaN}}\n{{"question": {deep}\n{{"question": "\\ud800"}}\n')
+    received: list[Any] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        received.extend(json.loads(request.content))
+        return _accept(request)
+
+    outcome = _replay(handler, clock).run(read_rows(file))
+
+    assert [problem.partition(":")[0] for problem in outcome.problems] == ["line 1", "line 2"]
+    assert received == [{"question": "?"}]
+
+
+def test_a_row_nested_to_the_edge_costs_no_other_row(clock: ManualClock) -> None:
+    def accept(request: httpx.Request) -> httpx.Response:
+        accepted = request.content.count(b'"id"')  # too deep for a parser
+        return httpx.Response(200, json={"accepted": accepted, "errors": []})
+
+    depths = range(300, 1_000, 5)
+    rows: list[tuple[int, dict[str, Any]]] = []
+    for number, depth in enumerate(depths, 1):
+        nested: list[Any] = []
+        for _ in range(depth):
+            nested = [nested]
+        rows += [(2 * number - 1, {"id": "deep", "metadata": nested}), (2 * number, {"id": "flat"})]
+
+    outcome = _replay(accept, clock).run(rows)
+
+    assert outcome.accepted + outcome.rejected == 2 * len(depths)
+    assert outcome.accepted >= len(depths)
+    assert outcome.rejected > 0
+
+
+def test_a_null_application_of_a_table_takes_the_given_one(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    path.write_text('{"question": "q", "app": null}\n{"question": "q", "app": "own"}\n')
+
+    found = [item for item in read_rows(path, "given") if not isinstance(item, BadRow)]
+    assert [row["app"] for _, row in found] == ["given", "own"]
+
+
+def test_moments_of_a_table_are_written_out(tmp_path: Path, clock: ManualClock) -> None:
+    pa = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    file = tmp_path / "a.parquet"
+    parquet.write_table(pa.Table.from_pylist([{"question": "q", "started_at": EPOCH}]), file)
+    received: list[Any] = []
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        received.extend(json.loads(request.content))
+        return _accept(request)
+
+    _replay(handler, clock).run(read_rows(file))
+
+    assert datetime.fromisoformat(received[0]["started_at"]) == EPOCH
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("nothing.jsonl", r"cannot read .*: No such file"), ("nothing.csv", "there is no file")],
+)
+def test_a_missing_file_is_one_sentence(tmp_path: Path, name: str, reason: str) -> None:
+    with pytest.raises(ConfigurationError, match=reason):
+        list(read_rows(tmp_path / name))
 
 
 def test_a_cut_gzip_file_is_one_sentence(tmp_path: Path) -> None:

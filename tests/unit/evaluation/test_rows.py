@@ -166,6 +166,55 @@ def test_an_unreadable_file_says_why(tmp_path: Path, name: str, message: str) ->
         list(read_rows(path))
 
 
+def test_packed_files_are_known_by_their_content(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(gzip.compress(b"question,answer\na,b\n"))
+
+    (row,) = read_rows(path)
+
+    assert isinstance(row, Row)
+    assert row.fields == {"question": "a", "answer": "b"}
+    assert count_rows(path) == 1
+
+
+def test_json_lines_may_be_called_json(tmp_path: Path) -> None:
+    path = tmp_path / "a.json"
+    path.write_bytes(b'\xef\xbb\xbf{"question": "a"}\n{"question": "b"}\n')
+
+    assert [row.fields for row in read_rows(path) if isinstance(row, Row)] == [
+        {"question": "a"},
+        {"question": "b"},
+    ]
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz", "a.json.gz"])
+def test_a_cut_file_says_so(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b'{"question": "a"}\n' * 1000)[:-20])
+
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        list(read_rows(path))
+
+
+@pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz"])
+def test_counting_the_rows_of_a_cut_file_says_so(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(b'{"question": "a"}\n' * 1000)[:-20])
+
+    with pytest.raises(ConfigurationError, match="cannot read"):
+        count_rows(path)
+
+
+def test_what_is_no_parquet_says_so(tmp_path: Path) -> None:
+    pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
+    path = tmp_path / "a.parquet"
+    path.write_bytes(b"question,answer\n")
+
+    assert count_rows(path) is None
+    with pytest.raises(ConfigurationError, match="as Parquet"):
+        list(read_rows(path))
+
+
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="there is no file"):
         list(read_rows(tmp_path / "nothing.jsonl"))
