@@ -58,6 +58,10 @@ def write_files(folder: Path) -> None:
         (folder / name).write_text(lines, encoding="utf-8")
     for name in ("before.jsonl", "after.jsonl"):
         (folder / name).write_text(scores, encoding="utf-8")
+    (folder / "traffic.csv").write_text(
+        'id,question,answer,contexts\nq-1,How long?,24 months.,"[""24 months.""]"\n',
+        encoding="utf-8",
+    )
     (folder / "traces.jsonl").write_text(json.dumps(_LANGFUSE) + "\n", encoding="utf-8")
     pq.write_table(pa.Table.from_pylist([_PHOENIX]), folder / "spans.parquet")
 
@@ -88,4 +92,4 @@ NAMES: Mapping[str, Mapping[str, Any]] = {
     "docs/instrumenting.md": {"app": _AnyApp(), "search": _asearch, "llm": _allm},
     "docs/migrating-from-ragas.md": {"search": _search, "llm": _llm},
 }
-"""By page, the names its Python may use without saying where they come from."""
+"""By page, the names its Python may use unexplained; the Chinese page may use the same."""

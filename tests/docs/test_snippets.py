@@ -25,6 +25,7 @@ _ASKED = {
     "docs/quickstart.md": "How long is the warranty?",
     "docs/zh/quickstart.md": "首套房最低首付比例是多少?",
     "docs/migrating-from-ragas.md": "How long is the warranty?",
+    "docs/zh/migrating-from-ragas.md": "How long is the warranty?",
 }
 """By page, what a reader who followed it finds asked, answered and scored in the monitor."""
 _FOLDERS = re.compile(r"docs/adr/|docs/zh/")
@@ -42,7 +43,10 @@ _KINDS = {"", "python", "bash", "sh", "toml", "json", "yaml", "text"}
 def test_every_snippet_of_a_page_works_as_printed(
     page: str, folder: Path, running: Monitor
 ) -> None:
-    names: dict[str, Any] = {"__name__": "snippet", **given.NAMES.get(page, {})}
+    names: dict[str, Any] = {
+        "__name__": "snippet",
+        **given.NAMES.get(page.replace("/zh/", "/"), {}),
+    }
     before = {row["trace_id"] for row in running.traces()}
     for block in blocks(page):
         if block.why_not is None:
