@@ -15,10 +15,14 @@ SCRIPTS = (
     "<base href=//evil.example/>",
     '<link rel=stylesheet href="https://evil.example/x.css">',
     "![seen](https://evil.example/pixel.png)",
-    "{{7*7}} ${7*7} {% raw %} #{7*7}",
+    "{{7919*7919}} ${7919*7919} {% raw %} #{7919*7919}",
     "&lt;script&gt;window.__acted=1&lt;/script&gt;",
     "\u2028</script><script>window.__acted=1</script>",
     "]]><script>window.__acted=1</script><![CDATA[",
 )
+
+PRODUCT = str(7919 * 7919)
+"""What a template engine would make of the sums above: nothing else on a page says it."""
+
 EVERYTHING = " ".join(SCRIPTS)
 """All of them in one text."""
