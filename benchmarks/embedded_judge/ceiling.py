@@ -1,7 +1,7 @@
 """How far words can go on OCNLI. Prints one JSON object.
 
 Usage: `python -m benchmarks.embedded_judge.ceiling DATA_FOLDER` (needs scikit-learn and jieba)
-A diagnosis, nothing of which is shipped: OCNLI may only be measured on. AUROC of the shipped judge
+A diagnosis, nothing of which is shipped: OCNLI may only be measured on. AUROC of the lexical judge
 on its train and dev pairs, and of logistic regressions taught on train and asked about dev: with
 measures of coverage beside the judge, with every word and word pair of the hypothesis, and both.
 """
@@ -18,7 +18,7 @@ import numpy as np
 from benchmarks.embedded_judge.corpora import load
 from benchmarks.embedded_judge.evaluate import Vector, auroc, judge
 from rag_monitor.domain.judgement import Aspect
-from rag_monitor.judges.embedded.judge import EmbeddedJudge
+from rag_monitor.judges.embedded import EmbeddedJudge, create_lexical
 
 RARE = 3
 """Words of fewer hypotheses are left out."""
@@ -56,7 +56,7 @@ def main(folder: Path) -> dict[str, Any]:
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
 
-    engine = EmbeddedJudge()
+    engine = create_lexical({})
     train, dev = load(folder, "ocnli_zh_train"), load(folder, "ocnli_zh_dev")
     labels = np.array([1.0 - row["label_faithful"] for row in train])
     asked = np.array([1.0 - row["label_faithful"] for row in dev])

@@ -28,7 +28,7 @@ from rag_monitor.domain.judgement import JudgeRequest
 from rag_monitor.judges.embedded.encoder import OnnxEncoder, load_encoder
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import look_up_all
-from rag_monitor.judges.embedded.model import settle, shipped, total_doubt
+from rag_monitor.judges.embedded.model import lexical, settle, total_doubt
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.language.claims import take_apart
 
@@ -45,7 +45,7 @@ class Read:
 
     group: str
     supported: bool
-    lexical: list[Any]
+    words: list[Any]
     encoder: list[float]
 
 
@@ -74,7 +74,7 @@ def sets(folder: Path) -> Iterator[tuple[str, list[Row]]]:
 
 def read(rows: list[Row], encoder: OnnxEncoder) -> list[Read]:
     """Look every claim up and let the encoder read it."""
-    model = shipped()
+    model = lexical()
     found, pairs = [], []
     for row in rows:
         evidence = Evidence.build(row.contexts, row.question)
@@ -103,7 +103,7 @@ def doubt(one: Read, weight: float) -> float:
     return total_doubt(
         [
             settle(claim, linear + weight * said)[1]
-            for (claim, linear), said in zip(one.lexical, one.encoder, strict=True)
+            for (claim, linear), said in zip(one.words, one.encoder, strict=True)
         ]
     )
 
@@ -112,11 +112,11 @@ def report(reads: list[Read]) -> dict[str, Any]:
     """AUROCs of one data set."""
     positive = np.array([1.0 - one.supported for one in reads])
     groups = [one.group for one in reads]
-    lexical = np.array([doubt(one, 0.0) for one in reads])
+    words = np.array([doubt(one, 0.0) for one in reads])
     alone = np.array([max(one.encoder) for one in reads])
     found: dict[str, Any] = {
         "rows": len(reads),
-        "lexical": round(auroc(positive, lexical), 3),
+        "lexical": round(auroc(positive, words), 3),
         "encoder_alone": round(auroc(positive, alone), 3),
     }
     for weight in WEIGHTS:
@@ -124,7 +124,7 @@ def report(reads: list[Read]) -> dict[str, Any]:
         found[f"with_{weight}"] = round(auroc(positive, mixed), 3)
         found[f"gain_{weight}"] = interval(
             groups,
-            lambda i, m=mixed: auroc(positive[i], m[i]) - auroc(positive[i], lexical[i]),  # type: ignore[misc]
+            lambda i, m=mixed: auroc(positive[i], m[i]) - auroc(positive[i], words[i]),  # type: ignore[misc]
         )
     return found
 

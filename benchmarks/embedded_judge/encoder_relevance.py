@@ -21,8 +21,8 @@ import numpy as np
 from benchmarks.embedded_judge.corpora import load
 from benchmarks.embedded_judge.evaluate import RELEVANCE, auroc, interval
 from rag_monitor.domain.judgement import JudgeRequest
+from rag_monitor.judges.embedded import EmbeddedJudge, create_lexical
 from rag_monitor.judges.embedded.encoder import OnnxEncoder, load_encoder
-from rag_monitor.judges.embedded.judge import EmbeddedJudge
 
 SETS = (("clapnq", "clapnq_dev"), ("clapnq_sent", "clapnq_dev"), ("rgb_en_fact", "rgb_en"))
 WEIGHTS = (0.25, 0.5, 1.0, 2.0)
@@ -68,7 +68,7 @@ def report(
 
 def main(folder: Path, encoder: Path, most: int) -> None:
     """Measure and print."""
-    judge, engine = EmbeddedJudge(), load_encoder(encoder, 1)
+    judge, engine = create_lexical({}), load_encoder(encoder, 1)
     found: dict[str, Any] = {"encoder_of_relevance": engine.version}
     for dataset, file in SETS:
         rows = [row for row in load(folder, file) if row["dataset"] == dataset]

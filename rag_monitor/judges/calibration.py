@@ -84,8 +84,11 @@ def read_calibration(path: Path, judge: str) -> Calibration:
     if calibration.version != stated:
         raise ConfigurationError(f"calibration {path} was changed after it was written; {mend}")
     if calibration.judge != judge:
+        kept = ""
+        if calibration.judge.startswith("embedded-lexical/"):
+            kept = ', or keep it for judge = "embedded-lexical" under [judges.embedded-lexical]'
         raise ConfigurationError(
-            f"calibration {path} belongs to {calibration.judge}, not to {judge}; {mend}"
+            f"calibration {path} belongs to {calibration.judge}, not to {judge}; {mend}{kept}"
         )
     return calibration
 

@@ -36,8 +36,8 @@ BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
     ),
     "packed": _BuiltIn("rag_monitor.judges.packed", "create", frozenset({"ledger"})),
 }
-"""Imported only when asked for. `embedded` without an encoder is the lexical variant; its identity
-says which it is."""
+"""Imported only when asked for. `embedded` with weights that know no encoder is the lexical
+variant; its identity says which it is."""
 
 
 def names() -> tuple[str, ...]:

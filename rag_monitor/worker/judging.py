@@ -10,6 +10,10 @@ from rag_monitor.store.store import Store
 
 EMBEDDED = "embedded"
 LEXICAL = "embedded-lexical"
+_OF_THE_ENCODER = frozenset(
+    {"kind", "weights", "calibration", "encoder", "encoder_threads", "encoder_window"}
+)
+"""Settings of `embedded` that its stand-in does not take over."""
 
 
 def create_judge(settings: Settings, name: str | None = None, store: Store | None = None) -> Judge:
@@ -39,7 +43,22 @@ def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
     lexical_already = every.identity.name == LEXICAL
     return EvaluationPlan(
         every=every,
-        lagging=None if lexical_already else create_judge(settings, LEXICAL),
+        lagging=None if lexical_already else _stand_in(settings),
         sampled=sampled,
         options=settings.evaluation,
     )
+
+
+def _stand_in(settings: Settings) -> Judge:
+    """The judge by words alone, for when judging lags.
+
+    Where it has no table of its own, it keeps to the limits and the threshold of `embedded`.
+    """
+    if LEXICAL in settings.judges:
+        return create_judge(settings, LEXICAL)
+    shared = {
+        name: value
+        for name, value in settings.judges.get(EMBEDDED, {}).items()
+        if name not in _OF_THE_ENCODER
+    }
+    return make_judge(LEXICAL, {LEXICAL: shared})

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.embedded.judge import FULL, LEXICAL, EmbeddedJudge, EmbeddedOptions
+from rag_monitor.judges.embedded.model import Model, lexical, read_model
 
 __all__ = ["EmbeddedJudge", "EmbeddedOptions", "create", "create_lexical"]
 
@@ -43,7 +45,18 @@ def _create(options: Mapping[str, Any], name: str) -> EmbeddedJudge:
                 f"[judges.{name}] has no setting {option!r}; known: {', '.join(known)}"
             )
     try:
-        return EmbeddedJudge(TypeAdapter(EmbeddedOptions).validate_python(dict(options)))
+        checked = TypeAdapter(EmbeddedOptions).validate_python(dict(options))
+        return EmbeddedJudge(checked, model=_words_alone(checked) if name == LEXICAL else None)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ConfigurationError(f"[judges.{name}] {first['loc']}: {first['msg']}") from None
+
+
+def _words_alone(options: EmbeddedOptions) -> Model:
+    model = read_model(Path(options.weights)) if options.weights else lexical()
+    if model.encoder:
+        raise ConfigurationError(
+            f"[judges.{LEXICAL}] weights {options.weights} were learnt with an encoder;"
+            f" name them in [judges.{FULL}]"
+        )
+    return model

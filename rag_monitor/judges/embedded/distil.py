@@ -97,11 +97,13 @@ def distil(lessons: Sequence[Lesson], start: Model, encoder: str = "") -> Distil
     for language, own in by_language.items():
         before = start.of_language(language)
         if not _enough(own):
-            learnt[language] = replace(before, encoder=0.0)
+            learnt[language] = before if start.encoder == encoder else replace(before, encoder=0.0)
             facts[language] = {"answers": len(own), "learnt": False}
             continue
-        learnt[language] = _learn(own, before, with_encoder=bool(encoder))
-        facts[language] = _facts(own, before, with_encoder=bool(encoder))
+        # A language whose weights leave this very encoder out goes on doing so: it costs time.
+        with_encoder = bool(encoder) and (start.encoder != encoder or before.encoder > 0)
+        learnt[language] = _learn(own, before, with_encoder=with_encoder)
+        facts[language] = _facts(own, before, with_encoder=with_encoder)
     if not any(fact["learnt"] for fact in facts.values()):
         raise RagMonitorError(
             f"distilling needs {FEWEST} answers of one language, {_FEWEST_OF_A_CLASS} of them held"

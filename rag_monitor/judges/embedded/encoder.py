@@ -17,6 +17,8 @@ import hashlib
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
+from importlib import resources
 from pathlib import Path
 from typing import Any, Final, Literal, Protocol
 
@@ -72,6 +74,16 @@ class EncoderSpec:
     """For people: which model this is."""
 
 
+@cache
+def shipped_encoder(threads: int) -> OnnxEncoder:
+    """The encoder in the package; one for all judges of a process.
+
+    Raises:
+        ConfigurationError: onnxruntime is not installed, or cannot run here.
+    """
+    return load_encoder(Path(str(resources.files(__package__) / "shipped")), threads)
+
+
 def load_encoder(folder: Path, threads: int) -> OnnxEncoder:
     """The encoder in a folder.
 
@@ -90,7 +102,8 @@ def load_encoder(folder: Path, threads: int) -> OnnxEncoder:
         ) from None
     except ImportError as error:
         raise ConfigurationError(
-            f"encoder {folder} needs {error.name!r}; install rag-monitor[server]"
+            f"encoder {folder} needs {error.name or error}; install rag-monitor[server],"
+            " or judge by words alone with the judge embedded-lexical"
         ) from None
 
 
@@ -121,10 +134,10 @@ class OnnxEncoder:
     def doubts(self, readings: Sequence[Reading]) -> list[float]:
         """Log-odds of doubt, one each."""
         if self._spec.reads == "pairs":
-            found = self._run(self._tokenizer.encode_batch(list(readings)), self._of_pairs)
+            found = self._run([self._tokenizer.encode(*pair) for pair in readings], self._of_pairs)
         else:
             texts = sorted({text for reading in readings for text in reading})
-            vectors = self._run(self._tokenizer.encode_batch(texts), self._of_texts)
+            vectors = self._run([self._tokenizer.encode(text) for text in texts], self._of_texts)
             by_text = dict(zip(texts, vectors, strict=True))
             cosines = [float(by_text[claim] @ by_text[evidence]) for claim, evidence in readings]
             found = [self._spec.scale * (self._spec.centre - cosine) for cosine in cosines]
@@ -132,8 +145,8 @@ class OnnxEncoder:
 
     def _encode(self, readings: Sequence[Reading]) -> list[Any]:
         if self._spec.reads == "pairs":
-            return list(self._tokenizer.encode_batch(list(readings)))
-        return list(self._tokenizer.encode_batch([" ".join(reading) for reading in readings]))
+            return [self._tokenizer.encode(*pair) for pair in readings]
+        return [self._tokenizer.encode(" ".join(pair)) for pair in readings]
 
     def _run(self, encodings: Sequence[Any], read: Any) -> list[Any]:
         """Run in batches of like lengths; results in the order given."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, TypeVar
+from typing import TYPE_CHECKING, Final
 
 from rag_monitor.domain.judgement import (
     Aspect,
@@ -23,7 +23,7 @@ from rag_monitor.judges.embedded import addressed, passages
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence, look_up_all
 from rag_monitor.judges.embedded.grade import grade, noncommittal
-from rag_monitor.judges.embedded.model import ClaimVerdict, Model, read_model, shipped
+from rag_monitor.judges.embedded.model import ClaimVerdict, Model, full, read_model
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.pieces import PassageCache
 from rag_monitor.language.claims import AnswerParts, take_apart
@@ -33,8 +33,6 @@ from rag_monitor.language.sentences import Span
 if TYPE_CHECKING:
     from rag_monitor.judges.embedded.encoder import Encoder, Reading
 
-Given = TypeVar("Given")
-Found = TypeVar("Found")
 FULL: Final = "embedded"
 LEXICAL: Final = "embedded-lexical"
 
@@ -52,9 +50,15 @@ ASPECTS: Final = frozenset(
 )
 """What the embedded judge answers; it regenerates no questions and writes no text."""
 
+_ON_SUPPORT: Final = (
+    Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED, Aspect.USEFULNESS, Aspect.USE, Aspect.GRADE
+)  # fmt: skip
+"""What follows from how well the statements are supported."""
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
 FEATURES_VERSION: Final = "6"
 """Grows when the same text and weights score otherwise than before."""
+READING_VERSION: Final = "2"
+"""Grows when an encoder is given other texts, or is run otherwise, than before."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,11 +80,11 @@ class EmbeddedOptions:
     """Path of a file `rag-monitor distil` wrote; empty: the shipped weights."""
     encoder: str = ""
     """Folder of an ONNX encoder (`encoder.py` says what is in it) that `weights` were learnt with;
-    empty: lexical evidence alone."""
+    empty: the shipped one, or none where the weights know none."""
     encoder_threads: int = 1
-    """Threads one batch may take; more help only while the machine is idle."""
+    """Threads the reading of one trace may take; more help only while the machine is idle."""
     encoder_window: int = 512
-    """Tokens of one trace that the encoder reads; the most doubtful statements go first."""
+    """Tokens of one trace that the encoder reads; the least certain statements go first."""
     calibration: str = ""
     """Path of a file `rag-monitor calibrate` wrote; its version becomes part of the identity."""
 
@@ -112,7 +116,7 @@ class _Case:
 
 
 class EmbeddedJudge:
-    """Judges every trace on CPU, by lexical evidence and, where one is given, an encoder.
+    """Judges every trace on CPU, by lexical evidence and what an encoder says beside it.
 
     Thread-safe: holds its weights and the passages seen last.
     """
@@ -126,14 +130,14 @@ class EmbeddedJudge:
     ) -> None:
         self._options = options or EmbeddedOptions()
         self._model = model or _weights(self._options)
-        self._encoder = encoder or _encoder(self._options)
-        if self._model.encoder != (self._encoder.version if self._encoder else ""):
-            raise ConfigurationError(_mismatch(self._model, self._encoder))
+        self._encoder = encoder or _encoder(self._options, self._model)
+        if self._encoder and self._model.encoder != self._encoder.version:
+            raise ConfigurationError(_mismatch(self._options, self._model, self._encoder))
         self._passage_cache = PassageCache(self._options.passage_cache_chars)
         kind = f"lexical-{FEATURES_VERSION}"
         own = JudgeIdentity(
             name=FULL if self._encoder else LEXICAL,
-            model=f"{kind}+{self._encoder.version}" if self._encoder else kind,
+            model=f"{kind}+{self._encoder.version}-{READING_VERSION}" if self._encoder else kind,
             prompts=self._model.digest,
             calibration=self._model.version
             if self._options.weights
@@ -168,28 +172,19 @@ class EmbeddedJudge:
         """Nothing to release."""
 
     def _judge_batch(self, requests: Sequence[JudgeRequest]) -> list[Judgement | Exception]:
-        """Look everything up, let the encoder read all traces in one go, and settle each."""
-        results: list[Judgement | Exception] = []
-        opened: list[_Case | Exception] = [self._guarded(self._look_up, r) for r in requests]
-        self._read([case for case in opened if isinstance(case, _Case)])
-        for case in opened:
-            if isinstance(case, _Case):
-                results.append(self._guarded(self._settle, case))
-            else:
-                results.append(case)
-        return results
+        """Judge one after the other; what fails is a value."""
+        return [self._guarded(request) for request in requests]
 
-    @staticmethod
-    def _guarded(step: Callable[[Given], Found], given: Given) -> Found | Exception:
+    def _guarded(self, request: JudgeRequest) -> Judgement | Exception:
         try:
-            return step(given)
+            return self.judge_one(request)
         except Exception as error:  # noqa: BLE001 - failures are values here, one must not spoil the batch
             return error
 
     def judge_one(self, request: JudgeRequest) -> Judgement:
         """Judge one trace here and now."""
         case = self._look_up(request)
-        self._read([case])
+        self._read(case)
         return self._settle(case)
 
     def _look_up(self, request: JudgeRequest) -> _Case:
@@ -205,21 +200,19 @@ class EmbeddedJudge:
         case.seconds = time.perf_counter() - started
         return case
 
-    def _read(self, cases: Sequence[_Case]) -> None:
-        """Let the encoder read the claims of several traces, each within its window."""
-        if self._encoder is None:
+    def _read(self, case: _Case) -> None:
+        """Let the encoder read the claims of a trace, within its window.
+
+        One trace at a time: arithmetic in eight bits depends on everything that is read together,
+        and a score must not depend on which traces happened to come with it.
+        """
+        if self._encoder is None or not case.asks(*_ON_SUPPORT):
             return
         started = time.perf_counter()
-        chosen = [
-            (case, number, pair)
-            for case in cases
-            for number, pair in self._readings(case, self._encoder)
-        ]
-        found = self._encoder.doubts([pair for *_, pair in chosen])
-        for (case, number, _), doubt in zip(chosen, found, strict=True):
-            case.read[number] = doubt
-        for case in cases:
-            case.seconds += (time.perf_counter() - started) / len(cases)
+        chosen = dict(self._readings(case, self._encoder))
+        if chosen:
+            case.read = dict(zip(chosen, self._encoder.doubts(list(chosen.values())), strict=True))
+        case.seconds += time.perf_counter() - started
 
     def _readings(self, case: _Case, encoder: Encoder) -> Iterator[tuple[int, Reading]]:
         """Which claims of a trace the encoder reads: the least certain ones that fit its window."""
@@ -392,24 +385,40 @@ class EmbeddedJudge:
 
 
 def _weights(options: EmbeddedOptions) -> Model:
-    return read_model(Path(options.weights)) if options.weights else shipped()
+    return read_model(Path(options.weights)) if options.weights else full()
 
 
-def _encoder(options: EmbeddedOptions) -> Encoder | None:
-    if not options.encoder:
+def _encoder(options: EmbeddedOptions, model: Model) -> Encoder | None:
+    if not options.encoder and not model.encoder:
         return None
-    from rag_monitor.judges.embedded.encoder import load_encoder
+    from rag_monitor.judges.embedded.encoder import load_encoder, shipped_encoder
 
-    return load_encoder(Path(options.encoder), options.encoder_threads)
+    if options.encoder:
+        return load_encoder(Path(options.encoder), options.encoder_threads)
+    return shipped_encoder(options.encoder_threads)
 
 
-def _mismatch(model: Model, encoder: Encoder | None) -> str:
-    learn = "learn weights for it with: rag-monitor distil ROWS --encoder FOLDER"
-    if not model.encoder and encoder is not None:
-        return f"the weights know no encoder, but encoder {encoder.version} is configured; {learn}"
-    if encoder is None:
-        return f"the weights were learnt with encoder {model.encoder}; name its folder as `encoder`"
-    return f"the weights were learnt with encoder {model.encoder}, not {encoder.version}; {learn}"
+def _mismatch(options: EmbeddedOptions, model: Model, encoder: Encoder) -> str:
+    """What to do when weights and encoder do not belong together."""
+    own = f"encoder {options.encoder or encoder.version}"
+    learn = "rag-monitor distil ROWS --judge YOURS"
+    if not options.weights and options.encoder:
+        return (
+            f"{own} needs weights of its own; learn them with: {learn} --encoder {options.encoder}"
+            " - or leave `encoder` out"
+        )
+    if not model.encoder:
+        return f"the weights know no encoder, but {own} is configured; leave `encoder` out"
+    if options.encoder:
+        return (
+            f"the weights were learnt with encoder {model.encoder}, not with {own}"
+            f" ({encoder.version}); name its folder as `encoder`, or learn weights for this one:"
+            f" {learn} --encoder {options.encoder}"
+        )
+    return (
+        f"the weights were learnt with encoder {model.encoder}, and the one in this package is"
+        f" {encoder.version}; name the folder of theirs as `encoder`, or learn them anew: {learn}"
+    )
 
 
 _HOPELESS: Final = 6.0

@@ -39,6 +39,9 @@ _ABSOLUTE_ADDS: Final = 0.5
 """What each word without exception adds: such a claim needs more than the passages gave."""
 _EMPTY: Final = 8.0
 """Doubt of a claim that states nothing, or that only talks to the judge."""
+_PLEA_READS: Final = 2.0
+"""What an encoder at least says against a claim that talks to the judge, about what it says of a
+sentence on something else: it must not be the one who is talked round."""
 _MOSTLY_COVERED: Final = 0.5
 """A claim of which passages hold so much is judged like any other, whatever else it says."""
 _FULL_CLAIM: Final = 3
@@ -127,6 +130,8 @@ class Model:
 
 def judge_claim(found: ClaimEvidence, read: float, weights: Weights) -> ClaimVerdict:
     """Judge one claim by the weights of its language."""
+    if found.piece.addressed:
+        read = max(read, _PLEA_READS)
     doubt = weights.bias + weights.encoder * read + sum(map(mul, found.features, weights.claim))
     doubt, for_answer, reason = settle(found, doubt)
     probability = 1 - sigmoid(weights.slope * doubt + weights.shift)
@@ -303,6 +308,12 @@ def read_model(path: Path) -> Model:
 
 
 @cache
-def shipped() -> Model:
-    """The model in the package."""
+def lexical() -> Model:
+    """The shipped weights of words alone."""
     return Model((resources.files(__package__) / "weights.json").read_bytes())
+
+
+@cache
+def full() -> Model:
+    """The shipped weights of words and of the shipped encoder."""
+    return Model((resources.files(__package__) / "shipped" / "weights.json").read_bytes())

@@ -7,6 +7,7 @@ from typing import Final
 
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.language.normalise import to_simplified
 from rag_monitor.language.script import length
 
 EVIDENCE_UNITS: Final = 420
@@ -64,12 +65,20 @@ def _gain(sentence: Piece, left: dict[str, float]) -> float:
 
 
 def reading(claim: Piece, evidence: Evidence) -> tuple[str, str]:
-    """What an encoder reads of one claim: the claim, with its question when short, and evidence."""
+    """What an encoder reads of one claim: the claim, with its question when short, and evidence.
+
+    Chinese in Simplified characters, of which small encoders know more.
+    """
     chosen = pack(claim, evidence)
     first = claim.text
     if len(claim.tokens) <= _NAMELESS and evidence.question.text:
         first = f"{evidence.question.text} {first}"
-    return first, joined([piece.text for piece in chosen])
+    return _legible(first), _legible(joined([piece.text for piece in chosen]))
+
+
+def _legible(text: str) -> str:
+    """Simplified, and without lone surrogates, which no tokenizer takes."""
+    return to_simplified(text).encode("utf-8", "replace").decode("utf-8")
 
 
 def joined(sentences: Sequence[str]) -> str:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from rag_monitor.domain.judgement import (
     Aspect,
     Judgement,
@@ -9,9 +11,23 @@ from rag_monitor.domain.judgement import (
     KeyPoint,
     KeyPointSource,
 )
-from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge
+from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
+from rag_monitor.judges.embedded.judge import ASPECTS
 
-JUDGE = EmbeddedJudge()
+VARIANTS = {"full": create, "lexical": create_lexical}
+ASKED = ["full"]
+"""The variant that is asked stands last."""
+
+
+@cache
+def variant(name: str) -> EmbeddedJudge:
+    """A variant as it is shipped."""
+    return VARIANTS[name]({})
+
+
+def judge() -> EmbeddedJudge:
+    """The variant a test is about."""
+    return variant(ASKED[-1])
 
 
 def judged(
@@ -24,7 +40,7 @@ def judged(
 ) -> Judgement:
     """What the embedded judge says."""
     points = tuple(KeyPoint(text=p, source=KeyPointSource.LABELLED) for p in key_points) or None
-    return JUDGE.judge_one(
+    return judge().judge_one(
         JudgeRequest(
             question=question,
             answer=answer,

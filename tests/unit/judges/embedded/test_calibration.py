@@ -8,9 +8,9 @@ from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.calibration import Calibration, read_calibration
 from rag_monitor.judges.embedded import EmbeddedJudge, create
 from rag_monitor.statistics.calibration import Isotonic, Platt
-from tests.unit.judges.embedded.cases import JUDGE, judged
+from tests.unit.judges.embedded import cases
 
-SHIPPED = str(JUDGE.identity)
+SHIPPED = str(cases.judge().identity)
 
 
 def written(path: Path, calibration: Calibration) -> Path:
@@ -27,7 +27,7 @@ def test_a_calibration_changes_answer_supported_its_threshold_and_the_identity(
 ) -> None:
     path = written(tmp_path / "c.json", halving())
     judge = create({"calibration": str(path)})
-    before = judged("", ("The ferry is red.",), "The ferry is red.")
+    before = cases.judged("", ("The ferry is red.",), "The ferry is red.")
     after = judge.judge_one(
         JudgeRequest(
             question="",
@@ -89,3 +89,12 @@ def test_a_calibration_of_other_weights_is_refused_with_a_way_out(tmp_path: Path
 def test_a_missing_file_is_named(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match=r"none\.json"):
         create({"calibration": str(tmp_path / "none.json")})
+
+
+def test_a_calibration_of_the_variant_by_words_alone_is_refused_with_a_way_to_keep_it(
+    tmp_path: Path,
+) -> None:
+    path = written(tmp_path / "c.json", halving(str(cases.variant("lexical").identity)))
+
+    with pytest.raises(ConfigurationError, match="keep it for judge = "):
+        create({"calibration": str(path)})

@@ -23,10 +23,10 @@ from rag_monitor.domain.judgement import (
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.evaluation.distilling import gather_lessons
 from rag_monitor.evaluation.labelled import read_labelled
-from rag_monitor.judges.embedded import create
+from rag_monitor.judges.embedded import create, create_lexical
 from rag_monitor.judges.embedded.distil import Distilled, distil
-from rag_monitor.judges.embedded.encoder import load_encoder
-from rag_monitor.judges.embedded.model import shipped
+from rag_monitor.judges.embedded.encoder import load_encoder, shipped_encoder
+from rag_monitor.judges.embedded.model import full, lexical
 from tests.unit.judges.embedded import tiny_encoders
 
 THINGS = ("ferry", "tram", "coach", "barge")
@@ -77,7 +77,7 @@ def rows(tmp_path: Path) -> Path:
 
 def taught(rows: Path) -> Distilled:
     lessons = asyncio.run(gather_lessons(list(read_labelled(rows)), MindsQuotations()))
-    return distil(lessons, shipped())
+    return distil(lessons, lexical())
 
 
 def test_the_student_agrees_with_its_teacher_on_sources_it_never_saw(rows: Path) -> None:
@@ -96,10 +96,10 @@ def test_the_same_verdicts_give_the_same_file_and_version(rows: Path) -> None:
 def test_a_language_with_too_few_verdicts_keeps_its_weights(rows: Path) -> None:
     languages = json.loads(taught(rows).packed)["languages"]
 
-    own = shipped().of_language("zh")
+    own = lexical().of_language("zh")
     assert languages["zh"] == {name: languages["zh"][name] for name in own.__slots__}
     assert tuple(languages["zh"]["claim"]) == own.claim
-    assert tuple(languages["en"]["claim"]) != shipped().of_language("en").claim
+    assert tuple(languages["en"]["claim"]) != lexical().of_language("en").claim
 
 
 def test_no_learnt_weight_is_negative(rows: Path) -> None:
@@ -118,7 +118,7 @@ def test_the_encoder_is_given_a_weight_where_it_agrees_with_the_teacher(
         for lesson in asyncio.run(gather_lessons(list(read_labelled(rows)), MindsQuotations()))
     ]
 
-    learnt = distil(lessons, shipped(), encoder.version)
+    learnt = distil(lessons, lexical(), encoder.version)
 
     path = tmp_path / "weights.json"
     path.write_bytes(learnt.packed)
@@ -127,11 +127,29 @@ def test_the_encoder_is_given_a_weight_where_it_agrees_with_the_teacher(
     assert json.loads(learnt.packed)["languages"]["en"]["encoder"] > 0.05
 
 
+def test_the_shipped_encoder_is_read_where_it_was_and_stays_unread_where_it_was_not(
+    rows: Path,
+) -> None:
+    encoder = shipped_encoder(1)
+    lessons = [
+        replace(lesson, read=[4.0 - 8.0 * (value or 0.0) for value in lesson.taught])
+        for lesson in asyncio.run(gather_lessons(list(read_labelled(rows)), MindsQuotations()))
+    ]
+
+    languages = json.loads(distil(lessons, full(), encoder.version).packed)["languages"]
+
+    own = full().of_language("zh")
+    assert languages["zh"]["encoder"] == own.encoder > 0
+    assert tuple(languages["zh"]["claim"]) == own.claim
+    assert tuple(languages["en"]["claim"]) != full().of_language("en").claim
+    assert languages["en"]["encoder"] == 0
+
+
 def test_too_few_verdicts_are_refused_with_their_number(rows: Path) -> None:
     lessons = asyncio.run(gather_lessons(list(read_labelled(rows))[:20], MindsQuotations()))
 
     with pytest.raises(RagMonitorError, match="10 held and 10 rejected in en"):
-        distil([replace(x, holds=bool(n % 2)) for n, x in enumerate(lessons)], shipped())
+        distil([replace(x, holds=bool(n % 2)) for n, x in enumerate(lessons)], lexical())
 
 
 def _run(*arguments: object) -> Result:
@@ -161,6 +179,22 @@ def test_the_command_writes_weights_the_judge_takes(
     [value], [shipped_value] = (j.of(Aspect.ANSWER_SUPPORTED) for j in (judgement, before))
     assert value.probability >= judgement.threshold
     assert value.probability > shipped_value.probability
+
+
+def test_a_student_without_an_encoder_is_taught_on_request(
+    rows: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(command, "create_judge", lambda _settings, _name: MindsQuotations())
+    output = tmp_path / "weights.json"
+
+    done = _run("distil", rows, "--judge", "teacher", "--output", output, "--lexical")
+
+    assert done.exit_code == 0, done.output
+    told = " ".join(done.output.split())
+    assert 'judge = "embedded-lexical" and [judges.embedded-lexical]' in told
+    assert create_lexical({"weights": str(output)}).identity.name == "embedded-lexical"
+    both = _run("distil", rows, "--judge", "teacher", "--lexical", "--encoder", tmp_path)
+    assert isinstance(both.exception, RagMonitorError)
 
 
 def test_the_student_cannot_teach_itself(rows: Path) -> None:

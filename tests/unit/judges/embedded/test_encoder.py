@@ -1,14 +1,24 @@
 import asyncio
 import json
+from dataclasses import replace
 from importlib import resources
 from pathlib import Path
 
 import pytest
 
+from benchmarks.embedded_judge import written
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
-from rag_monitor.judges.embedded.encoder import LIMIT, load_encoder
+from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical, model
+from rag_monitor.judges.embedded import encoder as encoder_module
+from rag_monitor.judges.embedded.encoder import (
+    LIMIT,
+    OnnxEncoder,
+    load_encoder,
+    shipped_encoder,
+)
+from rag_monitor.language.script import has_han
+from rag_monitor.statistics.agreement import auroc
 from tests.unit.judges.embedded import tiny_encoders
 
 ASPECTS = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
@@ -22,6 +32,13 @@ def learnt_with(encoder: Path, target: Path, weight: float = 1.0) -> Path:
     for language in data["languages"].values():
         language["encoder"] = weight
     target.write_text(json.dumps(data), encoding="utf-8")
+    return target
+
+
+def lexical_weights(target: Path) -> Path:
+    """A copy of the weights that know no encoder."""
+    packed = resources.files("rag_monitor.judges.embedded").joinpath("weights.json").read_bytes()
+    target.write_bytes(packed)
     return target
 
 
@@ -81,7 +98,7 @@ def test_batches_of_unlike_lengths_give_what_single_rows_give(tmp_path: Path) ->
 
 def test_the_encoder_moves_the_support_of_a_claim(full: EmbeddedJudge) -> None:
     passage = "The ferry leaves at noon from the old pier."
-    lexical = EmbeddedJudge()
+    lexical = create_lexical({})
     doubted = asked("A blue boat departs at noon.", passage)
     held = asked("A red boat departs at noon.", passage)
 
@@ -114,7 +131,7 @@ def test_a_trace_takes_no_more_than_its_window(tmp_path: Path) -> None:
     narrow = create({**options, "encoder_window": 3})
     request = asked("A blue boat departs at noon.", "The ferry leaves at noon.")
 
-    assert support(narrow.judge_one(request)) == support(EmbeddedJudge().judge_one(request))
+    assert support(narrow.judge_one(request)) == support(create_lexical({}).judge_one(request))
 
 
 def test_the_identity_says_which_variant_judged(full: EmbeddedJudge) -> None:
@@ -130,14 +147,110 @@ def test_weights_and_encoder_belong_together(tmp_path: Path) -> None:
     other = tiny_encoders.classes(tmp_path / "other")
     weights = str(learnt_with(encoder, tmp_path / "weights.json"))
 
+    plain = str(lexical_weights(tmp_path / "plain.json"))
     with pytest.raises(ConfigurationError, match="know no encoder"):
-        create({"encoder": str(encoder)})
-    with pytest.raises(ConfigurationError, match="name its folder"):
+        create({"encoder": str(encoder), "weights": plain})
+    with pytest.raises(ConfigurationError, match="name the folder of theirs"):
         create({"weights": weights})
-    with pytest.raises(ConfigurationError, match="learnt with encoder"):
+    with pytest.raises(ConfigurationError, match=r"weights of its own.*or leave `encoder` out"):
+        create({"encoder": str(encoder)})
+    with pytest.raises(ConfigurationError, match="name its folder as `encoder`"):
         create({"weights": weights, "encoder": str(other)})
     with pytest.raises(ConfigurationError, match="takes no encoder"):
         create_lexical({"encoder": str(encoder)})
+    with pytest.raises(ConfigurationError, match="learnt with an encoder"):
+        create_lexical({"weights": weights})
+
+
+def test_weights_that_know_no_encoder_judge_by_words_alone(tmp_path: Path) -> None:
+    judge = create({"weights": str(lexical_weights(tmp_path / "plain.json"))})
+    request = asked("A blue boat departs at noon.", "The ferry leaves at noon.")
+
+    assert judge.identity.name == "embedded-lexical"
+    assert support(judge.judge_one(request)) == support(create_lexical({}).judge_one(request))
+
+
+def test_the_shipped_encoder_knows_other_words_for_the_same_in_chinese() -> None:
+    unseen = [s for s in written.statements() if s.held_out and has_han(s.text)][:400]
+    open_ = [not said.supported for said in unseen]
+
+    def ranked(judge: EmbeddedJudge) -> float | None:
+        return auroc(
+            [-support(judge.judge_one(asked(s.text, s.premise)))[0] for s in unseen], open_
+        )
+
+    full, words = ranked(create({})), ranked(create_lexical({}))
+
+    assert full is not None
+    assert words is not None
+    assert full > words + 0.1
+
+
+def test_english_statements_are_not_read_and_score_as_by_words() -> None:
+    full, words = create({}), create_lexical({})
+    request = asked("A blue boat departs at noon.", "The ferry leaves at noon.")
+
+    assert model.full().of_language("en") == model.lexical().of_language("en")
+    assert support(full.judge_one(request)) == support(words.judge_one(request))
+
+
+def test_a_lone_surrogate_is_read_as_an_unknown_letter() -> None:
+    judgement = create({}).judge_one(asked("小周是一名\ud800老师。", "小周在县城的小学教书。"))
+
+    assert 0 < support(judgement)[0] < 1
+
+
+def test_nothing_is_read_where_support_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    judge = create({})
+    read: list[int] = []
+    monkeypatch.setattr(
+        OnnxEncoder, "doubts", lambda _self, pairs: read.append(len(pairs)) or [0.0] * len(pairs)
+    )
+    request = asked("小周是一名老师。他住在县城。", "小周在县城的小学教书。")
+
+    judge.judge_one(replace(request, aspects=frozenset({Aspect.RELEVANCE, Aspect.COVERAGE})))
+    assert read == []
+    judge.judge_one(request)
+    assert read == [2]
+
+
+def test_what_the_shipped_encoder_says_of_a_trace_does_not_depend_on_its_batch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    judge = create({})
+    requests = [
+        asked(f"小周在第{n}小学教书，工资{n}千元。", f"小周是第{n}小学的老师，每月拿{n}千元。" * n)
+        for n in range(1, 7)
+    ]
+
+    read: list[int] = []
+    doubts = OnnxEncoder.doubts
+    monkeypatch.setattr(
+        OnnxEncoder,
+        "doubts",
+        lambda self, pairs: read.append(len(pairs)) or doubts(self, pairs),
+    )
+
+    together = asyncio.run(judge.judge_many(requests))
+
+    assert read == [1] * len(requests)
+    assert [support(j) for j in together if isinstance(j, Judgement)] == [
+        support(judge.judge_one(request)) for request in requests
+    ]
+
+
+def test_judges_of_a_process_share_the_shipped_encoder(monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[Path] = []
+    load = encoder_module.load_encoder
+    monkeypatch.setattr(
+        encoder_module,
+        "load_encoder",
+        lambda folder, threads: loaded.append(folder) or load(folder, threads),
+    )
+    shipped_encoder.cache_clear()
+
+    assert create({}).identity == create({}).identity
+    assert len(loaded) == 1
 
 
 def test_a_folder_that_cannot_be_used_is_refused_with_its_reason(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ import pytest
 from benchmarks.embedded_judge import injection
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.judges.embedded.pieces import Passage
-from tests.unit.judges.embedded.cases import faithfulness, judged
+from tests.unit.judges.embedded.cases import faithfulness, judge, judged
 
 QUESTION = "How long is the warranty?"
 PASSAGES = ("The standard warranty lasts 24 months.", "Delivery takes three days.")
@@ -76,7 +76,7 @@ def test_injected_text_moves_no_mean_more_than_its_control(reference_vectors: Pa
         (reference_vectors / "injection_families.json").read_text(encoding="utf-8")
     )
 
-    report = injection.main(families, list(injection.sample_bases(families)))
+    report = injection.main(families, list(injection.sample_bases(families)), judge())
 
     for group in "AE":
         assert abs(report["shift"][group]["faithfulness"]) <= 0.02

@@ -10,16 +10,16 @@ from hypothesis import strategies as st
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, Statement
 from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge, EmbeddedOptions
 from rag_monitor.judges.judge import Judge
-from tests.unit.judges.embedded.cases import JUDGE, faithfulness, holds, judged
+from tests.unit.judges.embedded.cases import ASKED, faithfulness, holds, judge, judged
 
 QUESTION = "How long is the warranty?"
 PASSAGES = ("The standard warranty lasts 24 months.", "Delivery takes three days.")
 
 
 def test_the_judge_keeps_the_protocol_and_names_itself() -> None:
-    assert isinstance(JUDGE, Judge)
-    assert JUDGE.identity.name == "embedded-lexical"
-    assert len(JUDGE.identity.prompts) == 12
+    assert isinstance(judge(), Judge)
+    assert judge().identity.name == {"full": "embedded", "lexical": "embedded-lexical"}[ASKED[-1]]
+    assert len(judge().identity.prompts) == 12
 
 
 def test_verdicts_carry_offsets_evidence_and_reason() -> None:
@@ -80,7 +80,7 @@ def test_given_statements_are_judged_as_given() -> None:
         ),
     )
 
-    assert holds(JUDGE.judge_one(request), Aspect.SUPPORT) == [1, 0]
+    assert holds(judge().judge_one(request), Aspect.SUPPORT) == [1, 0]
 
 
 def test_unsupported_aspects_are_named() -> None:
@@ -105,12 +105,12 @@ def test_key_points_come_from_references_when_none_are_labelled() -> None:
 
 
 def test_long_input_is_cut_and_the_judgement_says_so() -> None:
-    judge = EmbeddedJudge(EmbeddedOptions(max_answer_chars=100, max_context_chars=200))
+    short = EmbeddedJudge(EmbeddedOptions(max_answer_chars=100, max_context_chars=200))
     request = JudgeRequest(
         question=QUESTION, answer="word " * 100, contexts=("text " * 100,), aspects=ASPECTS
     )
 
-    assert judge.judge_one(request).coverage == pytest.approx(0.3)
+    assert short.judge_one(request).coverage == pytest.approx(0.3)
 
 
 async def test_a_batch_keeps_its_order() -> None:
@@ -119,12 +119,12 @@ async def test_a_batch_keeps_its_order() -> None:
         for a in ("The warranty lasts 24 months.", "Cats sleep on Mars.")
     ]
 
-    good, bad = await JUDGE.judge_many(requests)
+    good, bad = await judge().judge_many(requests)
 
     assert not isinstance(good, Exception)
     assert not isinstance(bad, Exception)
     assert faithfulness(good) > faithfulness(bad)
-    assert (await JUDGE.judge(requests[0])).verdicts == good.verdicts
+    assert (await judge().judge(requests[0])).verdicts == good.verdicts
 
 
 @given(st.text(max_size=200), st.lists(st.text(max_size=100), max_size=3), st.text(max_size=200))
