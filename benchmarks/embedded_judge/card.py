@@ -80,6 +80,8 @@ def support(found: dict[str, Any]) -> dict[str, str]:
         f" {between(words['auroc_interval'])}, ECE {words['ece']:.3f}; learnt from (not verbatim in"
         " the news: .740)."
     )
+    if found["judge"].startswith("embedded-lexical/"):
+        return {"support by words": "\n".join(table)}
     return {
         "support": "\n".join(table),
         "generators": "\n".join(generators),
