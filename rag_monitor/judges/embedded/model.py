@@ -316,4 +316,5 @@ def lexical() -> Model:
 @cache
 def full() -> Model:
     """The shipped weights of words and of the shipped encoder."""
-    return Model((resources.files(__package__) / "shipped" / "weights.json").read_bytes())
+    folder = resources.files(__package__) / "shipped"
+    return Model((folder / "weights.json").read_bytes())
