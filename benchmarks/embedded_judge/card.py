@@ -133,12 +133,13 @@ def encoder(found: dict[str, Any]) -> dict[str, str]:
         f" the clock, {s['cpu_p50_ms']} ms of processor time,"
         f" {s['batched_traces_per_cpu_second']} traces a processor second in batches"
         for name, s in fast.items()
-        if name != "load_average"
+        if name not in {"load_average", "window"}
     )
     version = found["encoder"]
     return {
         f"encoder {version}": "\n".join(table)
-        + f"\n\nOne trace's window of 512 tokens, at load {fast['load_average']}: {said}."
+        + f"\n\nOne trace's window of {fast['window']} tokens, at load {fast['load_average']}:"
+        f" {said}."
     }
 
 

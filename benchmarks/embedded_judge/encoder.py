@@ -28,12 +28,13 @@ from rag_monitor.domain.judgement import JudgeRequest
 from rag_monitor.judges.embedded.encoder import OnnxEncoder, load_encoder
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import look_up_all
+from rag_monitor.judges.embedded.judge import EmbeddedOptions
 from rag_monitor.judges.embedded.model import lexical, settle, total_doubt
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.language.claims import take_apart
 
 WEIGHTS = (0.1, 0.25, 0.5, 1.0)
-WINDOW = 512
+WINDOW = EmbeddedOptions().encoder_window
 TRACES = 30
 MOST_ROWS = 300
 """Of OCNLI, so many rows."""
@@ -144,7 +145,7 @@ def window(request: JudgeRequest, encoder: OnnxEncoder) -> list[tuple[str, str]]
 
 def speed(folder: Path, encoder: Path) -> dict[str, Any]:
     """Milliseconds of the encoder for one trace's window, one and two threads, and in batches."""
-    found: dict[str, Any] = {"load_average": round(os.getloadavg()[0], 2)}
+    found: dict[str, Any] = {"load_average": round(os.getloadavg()[0], 2), "window": WINDOW}
     traces = english(folder)[:TRACES]
     for threads in (1, 2):
         engine = load_encoder(encoder, threads)

@@ -83,7 +83,7 @@ class EmbeddedOptions:
     empty: the shipped one, or none where the weights know none."""
     encoder_threads: int = 1
     """Threads the reading of one trace may take; more help only while the machine is idle."""
-    encoder_window: int = 512
+    encoder_window: int = 256
     """Tokens of one trace that the encoder reads; the least certain statements go first."""
     calibration: str = ""
     """Path of a file `rag-monitor calibrate` wrote; its version becomes part of the identity."""
