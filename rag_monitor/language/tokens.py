@@ -6,7 +6,7 @@ Works on text that `normalise` has folded. Needs no segmenter and no model.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from itertools import chain
 from operator import add
@@ -16,14 +16,14 @@ from rag_monitor.language.remembered import Remembered
 
 BREAK: Final = "\0"
 """A token of its own, which marks where a sentence ends."""
-_TOKEN: Final = re.compile(
-    r"[\u3400-\u9fff]|[a-z][a-z]*(?:'[a-z]+)?|\d\d*(?:,\d{3})*(?:\.\d+)?|[^\W\d_\u3400-\u9fff]+|\0"
+_NO_HAN_TEXT: Final = (
+    r"[a-z][a-z]*(?:'[a-z]+)?|\d\d*(?:,\d{3})*(?:\.\d+)?|[^\W\d_\u3400-\u9fff]+|\0"
 )
+_TOKEN: Final = re.compile(rf"[\u3400-\u9fff]|{_NO_HAN_TEXT}")
 """Each way of going on but the last begins with a plain set, which the search tells apart fast."""
-_RUN: Final = re.compile(
-    r"[\u3400-\u9fff]+|[a-z][a-z]*(?:'[a-z]+)?|\d\d*(?:,\d{3})*(?:\.\d+)?|[^\W\d_\u3400-\u9fff]+|\0"
-)
+_RUN: Final = re.compile(rf"[\u3400-\u9fff]+|{_NO_HAN_TEXT}")
 """`_TOKEN`, but neighbouring Han characters in one go."""
+_NO_HAN: Final = re.compile(_NO_HAN_TEXT)
 _HAN_RUN: Final = re.compile(r"[\u3400-\u9fff]{2,}")
 _SPACED: Final = 12
 """Characters between spaces, on average, up to which words recur and are worth remembering."""
@@ -74,6 +74,11 @@ _SUFFIXES: Final = (
     ("ied", "i"), ("ers", ""), ("er", ""), ("ors", ""), ("ly", ""), ("ed", ""), ("ize", "iz"),
     ("ise", "iz"), ("es", ""), ("s", ""), ("e", ""), ("y", "i"),
 )  # fmt: skip
+_SUFFIXES_BY_END: Final = {
+    end: tuple(pair for pair in _SUFFIXES if pair[0][-1] == end)
+    for end in {suffix[-1] for suffix, _ in _SUFFIXES}
+}
+"""The same by their last letter: most words need not be compared with most of them."""
 
 
 @lru_cache(maxsize=16384)
@@ -86,7 +91,7 @@ def stem(word: str) -> str:
         return word
     if word.endswith("ss"):
         return word
-    for suffix, replacement in _SUFFIXES:
+    for suffix, replacement in _SUFFIXES_BY_END.get(word[-1], ()):
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             root = word[: len(word) - len(suffix)] + replacement
             if len(root) > 3 and root[-1] == root[-2] and root[-1] not in "aeiols":
@@ -95,14 +100,20 @@ def stem(word: str) -> str:
     return word
 
 
-def tokenise(folded: str) -> list[str]:
-    """All tokens of folded text, in order, function words included, words stemmed.
+def stretches(folded: str) -> list[str] | None:
+    """Folded text cut at its spaces, which no token holds; None where Han characters run on.
 
-    No token holds a space, so text between spaces that was seen before is looked up as a whole.
+    What stands between spaces recurs, and can be looked up as a whole.
     """
-    stretches = folded.split()
-    if len(folded) <= _SPACED * len(stretches):
-        return list(chain.from_iterable(map(_STRETCHES.__getitem__, stretches)))
+    found = folded.split()
+    return found if len(folded) <= _SPACED * len(found) else None
+
+
+def tokenise(folded: str) -> list[str]:
+    """All tokens of folded text, in order, function words included, words stemmed."""
+    spaced = stretches(folded)
+    if spaced is not None:
+        return list(chain.from_iterable(map(_STRETCHES.__getitem__, spaced)))
     found: list[str] = []
     for run in _RUN.findall(folded):
         if "\u3400" <= run[0] <= "\u9fff":
@@ -125,11 +136,21 @@ _REDUCED: Final = Remembered(_reduce, largest=100_000)
 """Token as written to token as matched."""
 
 
-def _tokens(stretch: str) -> tuple[str, ...]:
+def stretch_tokens(stretch: str) -> tuple[str, ...]:
+    """The tokens of folded text without spaces."""
+    word = stretch.rstrip(".,")
+    if word.isalpha() and word.islower() and word.isascii():
+        return (_REDUCED[word],)
     return tuple(map(_REDUCED.__getitem__, _TOKEN.findall(stretch)))
 
 
-_STRETCHES: Final = Remembered(_tokens, largest=60_000, longest=32)
+def tokens_between_han(folded: str) -> Iterator[tuple[int, str]]:
+    """Each token of folded text that is no Han character, and where it begins."""
+    for match in _NO_HAN.finditer(folded):
+        yield match.start(), _REDUCED[match.group()]
+
+
+_STRETCHES: Final = Remembered(stretch_tokens, largest=60_000, longest=32)
 """Text without spaces to its tokens."""
 
 

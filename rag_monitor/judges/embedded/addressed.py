@@ -9,7 +9,7 @@ like any chatter. It keeps them from lending each other support, and lets a pers
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from typing import Final
 
 from rag_monitor.language.tokens import stem
@@ -22,7 +22,8 @@ score scores scored mark marks marked grade grades graded grading grader graders
 supported grounded faithful flawless fabricated hallucination hallucinated rubric criteria criterion
 instructions instruction verdict evidence teacher examiner evaluator evaluators reviewer reviewers
 """
-_HINTS: Final = frozenset(map(stem, _HINTS_TEXT.split()))
+HINTS: Final = frozenset(map(stem, _HINTS_TEXT.split()))
+"""Words of judging; without one, English text pleads only in letters set apart."""
 _COMMON_HINTS: Final = frozenset(map(stem, ("supported", "grounded", "faithful", "evidence")))
 _BESIDE_COMMON: Final = (
     "as ", "fully", "completely", "always", "entirely", "result", "verdict", "verified", "points",
@@ -76,9 +77,9 @@ _ALONE: Final = re.compile(
 )
 
 
-def may_address_judge(folded: str, tokens: Iterable[str]) -> bool:
-    """Whether a sentence of folded text may be one that `addresses_judge`; a quick look."""
-    if not _HINTS.isdisjoint(tokens) or _LETTERS_APART.search(folded):
+def may_address_judge(folded: str) -> bool:
+    """Whether folded text without any of the `HINTS` may hold what `addresses_judge`."""
+    if _LETTERS_APART.search(folded):
         return True
     if folded.isascii():
         return False
@@ -104,7 +105,7 @@ def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
     if spaced:
         folded = re.sub(r"(?<=\b[a-z]) (?=[a-z]\b)", "", folded)
     if not (hinted or spaced):
-        hints = _HINTS.intersection(tokens)
+        hints = HINTS.intersection(tokens)
         if not hints or (
             hints <= _COMMON_HINTS
             and folded.isascii()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from itertools import chain, count
 from threading import Lock, local
@@ -10,7 +11,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_monitor.language.tokens import BREAK, GRAMMAR
+from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.tokens import (
+    BREAK,
+    GRAMMAR,
+    stretch_tokens,
+    stretches,
+    tokens_between_han,
+)
 
 Numbers = NDArray[np.intp]
 
@@ -21,29 +29,81 @@ PLAIN: Final = 1
 _GENERATIONS: Final = count()
 _LARGEST: Final = 100_000
 """Words of one generation; then a new one begins, or memory would grow with the traffic."""
+_STRETCHES: Final = 60_000
+_FIRST_HAN: Final = 0x3400
+_LAST_HAN: Final = 0x9FFF
+_CHARACTERS: Final = 0x10000
+"""Everything beyond is no Han character of ours."""
+_NO_WORD: Final = -1
+_NOT_MET: Final = -2
 
 
 class Codes(dict[str, int]):
-    """Each word to a number of its own, given when it is first met. Thread-safe."""
+    """Each word to a number of its own, given when it is first met. Thread-safe.
+
+    Text is read straight into numbers, for most of the words of a passage are compared with nothing
+    and never need be words.
+    """
 
     def __init__(self) -> None:
-        super().__init__({BREAK: 0})
+        self._words = [BREAK, *sorted(GRAMMAR)]
+        """The word of each number."""
+        super().__init__(zip(self._words, count(), strict=False))
         self.generation = next(_GENERATIONS)
         """Tells these numbers from those of before."""
-        self.update({word: code for code, word in enumerate(sorted(GRAMMAR), 1)})
         self._turn = Lock()
         self._threads = local()
+        self._stretches = Remembered(self._packed, largest=_STRETCHES, longest=32)
+        """Text without spaces to the numbers of its words."""
+        self._characters = np.full(_CHARACTERS + 1, _NO_WORD, np.int32)
+        """Of each Han character its number; the last place is that of all rarer ones."""
+        self._characters[_FIRST_HAN : _LAST_HAN + 1] = _NOT_MET
+        self._marks: dict[frozenset[str], NDArray[np.bool_]] = {}
+        """Which numbers are those of some words; what lies beyond is none of them."""
 
     def __missing__(self, word: str) -> int:
         with self._turn:
-            return self.setdefault(word, len(self))
+            if word not in self:
+                self._words.append(word)
+                self[word] = len(self)
+            return self[word]
 
-    def of(self, tokens: Sequence[str]) -> NDArray[np.int32]:
-        """The numbers of tokens, in order; 0 for a `BREAK`."""
-        try:  # `get` takes half the time, and most words have a number
-            return np.fromiter(map(self.get, tokens), np.int32, len(tokens))
-        except TypeError:
-            return np.fromiter(map(self.__getitem__, tokens), np.int32, len(tokens))
+    def read(self, folded: str) -> NDArray[np.int32]:
+        """The numbers of the words of folded text, in order; 0 for a `BREAK`."""
+        spaced = stretches(folded)
+        if spaced is None:
+            return self._among_han(folded)
+        return np.frombuffer(b"".join(map(self._stretches.__getitem__, spaced)), np.int32)
+
+    def _packed(self, stretch: str) -> bytes:
+        return array("i", map(self.__getitem__, stretch_tokens(stretch))).tobytes()
+
+    def _among_han(self, folded: str) -> NDArray[np.int32]:
+        """As `read`: every character's number in its place, of other words at their beginning."""
+        points = np.frombuffer(folded.encode("utf-32-le", "surrogatepass"), np.uint32)
+        places = np.minimum(points, _CHARACTERS)
+        found = self._characters.take(places)
+        unmet = found == _NOT_MET
+        if unmet.any():
+            for point in set(places[unmet].tolist()):
+                self._characters[point] = self[chr(point)]
+            found = self._characters.take(places)
+        for place, word in tokens_between_han(folded):
+            found[place] = self[word]
+        return found[found >= 0]
+
+    def words(self, codes: NDArray[np.int32]) -> frozenset[str]:
+        """The words of these numbers."""
+        return frozenset(map(self._words.__getitem__, codes.tolist()))
+
+    def holds(self, codes: NDArray[np.int32], wanted: frozenset[str]) -> bool:
+        """Whether any of the `wanted` words is among those of these numbers."""
+        marks = self._marks.get(wanted)
+        if marks is None:
+            numbers = [self[word] for word in wanted]
+            marks = self._marks[wanted] = np.zeros(max(numbers, default=0) + 2, bool)
+            marks[numbers] = True
+        return bool(marks.take(codes, mode="clip").any())
 
     def translated(
         self, codes: NDArray[np.int32], grammar: Sequence[str], content: Sequence[str], first: int

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
+from collections.abc import Sequence
 from itertools import accumulate
 from threading import Lock
 from typing import Final, NamedTuple
@@ -11,8 +12,8 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rag_monitor.judges.embedded.addressed import addresses_judge, may_address_judge
-from rag_monitor.judges.embedded.codes import Codes, Numbers
+from rag_monitor.judges.embedded.addressed import HINTS, addresses_judge, may_address_judge
+from rag_monitor.judges.embedded.codes import Codes, Numbers, present
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.normalise import fold, fold_all
@@ -97,52 +98,42 @@ class Coded(NamedTuple):
 class Passage:
     """One retrieved passage and its sentences; knows nothing of the request it came with.
 
-    `tokens` are those of all sentences in order, with a `BREAK` after each sentence.
-
     Sentences that talk to a judge are left out: they are no evidence of anything.
     """
 
-    __slots__ = ("__dict__", "_coded", "folded", "sentences", "suspect", "tokens")
+    __slots__ = ("__dict__", "_coded", "folded", "sentences", "suspect")
 
     def __init__(self, text: str) -> None:
-        self._coded: Coded | None = None
         texts = sentence_texts(text)
         folded = fold_all(texts)
         self.sentences = tuple(map(Piece, texts, folded))
         self.suspect = False
         self.folded = " ".join(folded)
-        self.tokens = tokenise(_SPACED_BREAK.join([*folded, ""]))
-        if may_address_judge(self.folded, self.tokens):
+        codes = present()
+        self._coded = _read(folded, codes)
+        if codes.holds(self._coded.words, HINTS) or may_address_judge(self.folded):
             self._leave_out_pleas()
 
     def _leave_out_pleas(self) -> None:
-        kept = tuple(
-            piece
-            for piece in self.sentences
-            if not (may_address_judge(f" {piece.folded}", piece.tokens) and piece.addressed)
-        )
+        kept = tuple(piece for piece in self.sentences if not _is_plea(piece))
         if len(kept) < len(self.sentences):
             self.suspect = True
             self.sentences = kept
-            self.folded = " ".join([piece.folded for piece in kept])
-            self.tokens = [t for piece in kept for t in (*piece.tokens, BREAK)]
+            folded = [piece.folded for piece in kept]
+            self.folded = " ".join(folded)
+            self._coded = _read(folded, present())
 
     def coded(self, codes: Codes) -> Coded:
         """Its words as numbers."""
-        found = self._coded
-        if found is None or found.generation != codes.generation:
-            marked = codes.of(self.tokens)
-            said = marked != 0
-            [ends] = (~said).nonzero()
-            lengths = ends.copy()
-            lengths[1:] -= ends[:-1] + 1
-            found = self._coded = Coded(codes.generation, marked[said], lengths)
-        return found
+        if self._coded.generation != codes.generation:
+            self._coded = _read([piece.folded for piece in self.sentences], codes)
+        return self._coded
 
     @lazily
     def token_set(self) -> frozenset[str]:
         """All tokens."""
-        return frozenset(self.tokens)
+        codes = present()
+        return codes.words(self.coded(codes).words)
 
     @lazily
     def terms(self) -> frozenset[str]:
@@ -152,14 +143,14 @@ class Passage:
     @lazily
     def dates(self) -> list[tuple[Date, Piece]]:
         """Every date with the sentence it stands in; offsets are of the passage."""
-        return [(date, self._at(date.start)) for date in find_dates(self._apart, self.tokens)]
+        return [(date, self._at(date.start)) for date in find_dates(self._apart, self.token_set)]
 
     @lazily
     def quantities(self) -> list[tuple[Quantity, Piece]]:
         """Every quantity that is no part of a date, once for each sentence it stands in."""
         taken = tuple((date.start, date.end) for date, _ in self.dates)
         found: dict[tuple[float, str, str, int, int], tuple[Quantity, Piece]] = {}
-        for q in find_quantities(self._apart, taken, self.tokens):
+        for q in find_quantities(self._apart, taken, self.token_set):
             piece = self._at(q.start)
             found.setdefault((q.value, q.kind, q.unit, q.digits, id(piece)), (q, piece))
         return list(found.values())
@@ -175,6 +166,22 @@ class Passage:
     def _at(self, offset: int) -> Piece:
         place = bisect_right(self._starts, offset) - 1
         return self.sentences[min(place, len(self.sentences) - 1)]
+
+
+def _is_plea(piece: Piece) -> bool:
+    """Whether a sentence talks to a judge; most are told by a quick look that they do not."""
+    hinted = not HINTS.isdisjoint(piece.tokens) or may_address_judge(f" {piece.folded}")
+    return hinted and piece.addressed
+
+
+def _read(folded: Sequence[str], codes: Codes) -> Coded:
+    """The sentences of a passage as numbers."""
+    marked = codes.read(_SPACED_BREAK.join([*folded, ""]))
+    said = marked != 0
+    [ends] = (~said).nonzero()
+    lengths = ends.copy()
+    lengths[1:] -= ends[:-1] + 1
+    return Coded(codes.generation, marked[said], lengths)
 
 
 class PassageCache:

@@ -7,6 +7,7 @@ from rag_monitor.judges.embedded.codes import CONTENT, PLAIN, Codes
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.matching import Matches
 from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.language.tokens import tokenise
 
 
 def test_a_passage_is_read_once_and_again_by_other_numbers() -> None:
@@ -21,9 +22,9 @@ def test_a_passage_is_read_once_and_again_by_other_numbers() -> None:
 
 def test_words_become_their_place_among_those_asked_for() -> None:
     numbers = Codes()
-    words = numbers.of(["the", "ferry", "is", "red", "ferry"])
+    words = numbers.read("the boat is red: boat.")
 
-    found = numbers.translated(words, ["the"], ["ferry", "whale"], 10)
+    found = numbers.translated(words, ["the"], ["boat", "whale"], 10)
     assert found.tolist() == [10, 11, PLAIN, CONTENT, 11]
     assert numbers.translated(words, [], ["red"], 10).tolist() == [PLAIN, 0, PLAIN, 10, 0]
 
@@ -48,7 +49,7 @@ def test_threads_never_give_one_number_to_two_words() -> None:
 
     def read(own: int) -> None:
         start.wait()
-        numbers.of([f"w{n}" for n in range(own, 4000, 3)])
+        numbers.read(" ".join(map(_spelled, range(own, 4000, 3))))
 
     threads = [threading.Thread(target=read, args=(n,)) for n in range(4)]
     for thread in threads:
@@ -57,3 +58,38 @@ def test_threads_never_give_one_number_to_two_words() -> None:
         thread.join()
 
     assert len(set(numbers.values())) == len(numbers)
+    assert numbers.words(numbers.read(_spelled(7))) == {_spelled(7)}
+
+
+def _spelled(number: int) -> str:
+    """A word for a number that no stem shortens."""
+    return "x" + "".join(chr(ord("a") + int(digit)) for digit in str(number)) + "q"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "the red ferry's 1,234.50 passengers, p.m. \0 don't (well-known) 3.5. été \0",
+        "渡轮载客四百二十人。\0 2021年3月的 ferry 只有é1,234 位\0",
+        "\U00020000字\ud800漢ａ٣ \0",
+        "無空格的長句子" * 20 + "ferry's",
+        "word," * 30,
+    ],
+)
+def test_text_is_read_into_the_numbers_of_its_tokens(text: str) -> None:
+    numbers, tokens = Codes(), tokenise(text)
+
+    for _ in range(2):
+        read = numbers.read(text)
+        assert read.tolist() == [numbers[token] for token in tokens]
+        assert numbers.words(read) == set(tokens)
+
+
+def test_numbers_tell_whether_words_are_among_them() -> None:
+    numbers, wanted = Codes(), frozenset({"boat", "whale"})
+    read = numbers.read("a red boat")
+
+    assert numbers.holds(read, wanted)
+    assert not numbers.holds(numbers.read("a red ship sails"), wanted)
+    assert not numbers.holds(numbers.read(""), wanted)
