@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from opentelemetry import trace as otel_trace
 from opentelemetry.context import Context
-from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
+from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, TraceFlags
 
 from rag_monitor.sdk.ids import new_span_id, new_trace_id
 
@@ -22,7 +22,7 @@ class HostTracing:
 
     def __init__(self) -> None:
         self._provider: Any = None
-        self._checked_at = 0
+        self._check_at = 0
         self._used: OrderedDict[int, None] = OrderedDict()
 
     def provider(self) -> Any:
@@ -30,9 +30,9 @@ class HostTracing:
         if self._provider is not None:
             return self._provider
         now = perf_counter_ns()
-        if self._checked_at and now - self._checked_at < _RECHECK_NS:
+        if now < self._check_at:
             return None
-        self._checked_at = now
+        self._check_at = now + _RECHECK_NS
         found = otel_trace.get_tracer_provider()
         if not isinstance(found, otel_trace.ProxyTracerProvider | otel_trace.NoOpTracerProvider):
             self._provider = found
@@ -59,7 +59,27 @@ class HostTracing:
         return host.trace_id, span_id, link
 
 
+class CurrentSpan(NonRecordingSpan):
+    """Our span as OpenTelemetry's context knows it; its `SpanContext` is made when asked for.
+
+    Most requests never ask: they call nobody who would pass the ids on.
+    """
+
+    def __init__(self, trace_id: int, span_id: int) -> None:
+        self._ids = (trace_id, span_id)
+
+    def get_span_context(self) -> SpanContext:
+        """The ids, sampled."""
+        return SpanContext(*self._ids, is_remote=False, trace_flags=_SAMPLED)
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.get_span_context()!r})"
+
+
 def context_with(context: Context, trace_id: int, span_id: int) -> Context:
     """`context` with our span current, so that outgoing calls carry its ids."""
-    span = NonRecordingSpan(SpanContext(trace_id, span_id, False, _SAMPLED))
-    return otel_trace.set_span_in_context(span, context)
+    return Context({**context, _CURRENT: CurrentSpan(trace_id, span_id)})
+
+
+[_CURRENT] = otel_trace.set_span_in_context(INVALID_SPAN, Context())
+"""The key under which a context holds its span."""

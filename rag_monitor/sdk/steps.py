@@ -23,21 +23,23 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Step:
-    """A timed part of a trace."""
+    """A timed part of a trace.
 
-    __slots__ = ("ended", "error", "kind", "live", "name", "ok", "shared", "started", "timed")
+    What most steps are never told stands in the class: it costs the request nothing.
+    """
+
+    live: LiveTrace | None = None
+    started = 0
+    ended = 0
+    ok = True
+    timed = True
+    """False when the duration is unknown and must not be reported."""
+    error: str | None = None
+    shared: Any = None
 
     def __init__(self, kind: str, name: str | None) -> None:
         self.kind = kind
         self.name = name
-        self.live: LiveTrace | None = None
-        self.started = 0
-        self.ended = 0
-        self.ok = True
-        self.timed = True
-        """False when the duration is unknown and must not be reported."""
-        self.error: str | None = None
-        self.shared: Any = None
 
     def __enter__(self) -> Self:
         live = CURRENT.get()
@@ -130,7 +132,9 @@ class Step:
 class RetrievalStep(Step):
     """One call of a retriever; assign what it returned to `documents`."""
 
-    __slots__ = ("_documents", "_value_type", "knowledge_base", "query", "reranked", "taken")
+    taken: TakenDocuments | None = None
+    _documents: Any = None
+    _value_type: str | None = None
 
     def __init__(self, knowledge_base: str | None, query: str | None, reranked: bool) -> None:
         super().__init__("retrieval", knowledge_base)
@@ -139,9 +143,6 @@ class RetrievalStep(Step):
         """The query the retriever saw, when it is not the user's question."""
         self.reranked = reranked
         """True when `documents` is the order after reranking."""
-        self.taken: TakenDocuments | None = None
-        self._documents: Any = None
-        self._value_type: str | None = None
 
     @property
     def documents(self) -> Any:
@@ -189,16 +190,15 @@ class RetrievalStep(Step):
 class GenerationStep(Step):
     """The model call that writes the answer."""
 
-    __slots__ = ("input_tokens", "model", "output_tokens", "text", "token_ns")
+    text: Any = None
+    """The model's text; stands in for the answer when the handler returns none we know."""
+    input_tokens: Any = None
+    output_tokens: Any = None
+    token_ns: int | None = None
 
     def __init__(self, model: str | None) -> None:
         super().__init__("generation", model)
         self.model: Any = model
-        self.text: Any = None
-        """The model's text; stands in for the answer when the handler returns none we know."""
-        self.input_tokens: Any = None
-        self.output_tokens: Any = None
-        self.token_ns: int | None = None
 
     def first_token(self) -> None:
         """Mark the model's first token; later calls change nothing."""
@@ -235,12 +235,8 @@ class GenerationStep(Step):
 class HitStep(Step):
     """A plugin or workflow that was called."""
 
-    __slots__ = ("items",)
-
-    def __init__(self, kind: str, name: str | None) -> None:
-        super().__init__(kind, name)
-        self.items: int | None = None
-        """How many results came back; None when it does not return a list."""
+    items: int | None = None
+    """How many results came back; None when it does not return a list."""
 
     def _again(self) -> HitStep:
         return HitStep(self.kind, self.name)

@@ -188,13 +188,16 @@ def finish_with(scope: Scope, result: Any) -> Any:
     that watches it.
     """
     kind = type(result)
+    if kind is str:
+        scope.returned(result)
+        return result
     if kind is GeneratorType and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
         return watch(scope, result)
     if kind is AsyncGeneratorType and not result.ag_running and result.ag_frame is not None:
         return watch_async(scope, result)
     if kind is CoroutineType and inspect.getcoroutinestate(result) == inspect.CORO_CREATED:
         return watch_coroutine(scope, result)
-    body = peek(result, "body_iterator") if kind is not str else None
+    body = peek(result, "body_iterator")
     if body is not None:
         try:
             result.body_iterator = AnswerStream(scope, body)

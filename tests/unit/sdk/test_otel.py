@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from opentelemetry import trace as otel
+from opentelemetry.context import attach, detach, get_value, set_value
 from opentelemetry.propagate import inject
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
@@ -44,6 +45,24 @@ def test_without_a_provider_outgoing_calls_carry_our_ids(captured: InMemoryExpor
     (span,) = captured.spans
     assert carrier["traceparent"] == f"00-{trace_id}-{span.span_id.hex()}-01"
     assert not otel.get_current_span().get_span_context().is_valid
+
+
+def test_the_current_span_is_ours_to_whoever_asks(captured: InMemoryExporter) -> None:
+    held = attach(set_value("tenant", "red"))
+    try:
+        with rm.trace() as live:
+            span = otel.get_current_span()
+            said, tenant = repr(span), get_value("tenant")
+    finally:
+        detach(held)
+
+    context = span.get_span_context()
+    assert f"{context.trace_id:032x}" == live.trace_id
+    assert context.span_id == int.from_bytes(captured.spans[0].span_id)
+    assert (context.is_valid, context.is_remote, context.trace_flags.sampled) == (True, False, True)
+    assert not span.is_recording()
+    assert live.trace_id in said
+    assert tenant == "red"
 
 
 def test_a_hosts_trace_id_is_reused_with_a_link_and_its_spans_keep_their_parents(

@@ -311,6 +311,15 @@ def test_reranked_documents_are_the_contexts(captured: InMemoryExporter) -> None
     assert len(record["retrievals"]) == 2
 
 
+def test_a_misspelt_attribute_never_fails_the_handler(captured: InMemoryExporter) -> None:
+    with rm.trace() as live, rm.retrieval("kb") as found, rm.generation("m") as written:
+        found.document = ["a passage"]  # type: ignore[attr-defined]
+        written.input_token = 3  # type: ignore[attr-defined]
+        live.questions = "q"  # type: ignore[union-attr]
+
+    assert len(captured.spans) == 1
+
+
 def test_a_decorated_retriever_gives_documents_and_query(captured: InMemoryExporter) -> None:
     @rm.retrieval(knowledge_base="kb")
     def search(query: str) -> list[str]:
