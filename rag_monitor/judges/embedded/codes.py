@@ -96,14 +96,14 @@ class Codes(dict[str, int]):
         """The words of these numbers."""
         return frozenset(map(self._words.__getitem__, codes.tolist()))
 
-    def holds(self, codes: NDArray[np.int32], wanted: frozenset[str]) -> bool:
-        """Whether any of the `wanted` words is among those of these numbers."""
+    def among(self, codes: NDArray[np.int32], wanted: frozenset[str]) -> NDArray[np.bool_]:
+        """Of each number whether its word is one of the `wanted`."""
         marks = self._marks.get(wanted)
         if marks is None:
             numbers = [self[word] for word in wanted]
             marks = self._marks[wanted] = np.zeros(max(numbers, default=0) + 2, bool)
             marks[numbers] = True
-        return bool(marks.take(codes, mode="clip").any())
+        return marks.take(codes, mode="clip")
 
     def translated(
         self, codes: NDArray[np.int32], grammar: Sequence[str], content: Sequence[str], first: int

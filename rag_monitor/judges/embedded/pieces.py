@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from itertools import accumulate
 from threading import Lock
 from typing import Final, NamedTuple
@@ -111,17 +111,26 @@ class Passage:
         self.folded = " ".join(folded)
         codes = present()
         self._coded = _read(folded, codes)
-        if codes.holds(self._coded.words, HINTS) or may_address_judge(self.folded):
-            self._leave_out_pleas()
+        pleas = {place for place in self._suspects(codes) if self.sentences[place].addressed}
+        if pleas:
+            self._leave_out(pleas)
 
-    def _leave_out_pleas(self) -> None:
-        kept = tuple(piece for piece in self.sentences if not _is_plea(piece))
-        if len(kept) < len(self.sentences):
-            self.suspect = True
-            self.sentences = kept
-            folded = [piece.folded for piece in kept]
-            self.folded = " ".join(folded)
-            self._coded = _read(folded, present())
+    def _suspects(self, codes: Codes) -> Sequence[int]:
+        """The places of the sentences that may talk to a judge."""
+        if may_address_judge(self.folded):
+            return range(len(self.sentences))
+        hinted = codes.among(self._coded.words, HINTS).nonzero()[0]
+        if not len(hinted):
+            return ()
+        found: list[int] = self._coded.lengths.cumsum().searchsorted(hinted, side="right").tolist()
+        return found
+
+    def _leave_out(self, pleas: Collection[int]) -> None:
+        self.suspect = True
+        self.sentences = tuple(p for place, p in enumerate(self.sentences) if place not in pleas)
+        folded = [piece.folded for piece in self.sentences]
+        self.folded = " ".join(folded)
+        self._coded = _read(folded, present())
 
     def coded(self, codes: Codes) -> Coded:
         """Its words as numbers."""
@@ -166,12 +175,6 @@ class Passage:
     def _at(self, offset: int) -> Piece:
         place = bisect_right(self._starts, offset) - 1
         return self.sentences[min(place, len(self.sentences) - 1)]
-
-
-def _is_plea(piece: Piece) -> bool:
-    """Whether a sentence talks to a judge; most are told by a quick look that they do not."""
-    hinted = not HINTS.isdisjoint(piece.tokens) or may_address_judge(f" {piece.folded}")
-    return hinted and piece.addressed
 
 
 def _read(folded: Sequence[str], codes: Codes) -> Coded:
