@@ -11,6 +11,12 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TextIO
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.exported import (
+    SCORES_COLUMN,
+    TIMING_COLUMNS,
+    TOKEN_COLUMNS,
+    TRACE_COLUMN,
+)
 
 _TEXTS: Final = (
     "trace_id",
@@ -26,8 +32,6 @@ _TEXTS: Final = (
     "error",
     "model",
 )
-_TIMINGS: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
-_TOKENS: Final = ("input_tokens", "output_tokens")
 _ROW_GROUP: Final = 500
 
 
@@ -89,11 +93,11 @@ def _parquet(path: Path) -> Iterator[TraceFile]:
     schema = pyarrow.schema(
         [(name, pyarrow.string()) for name in _TEXTS]
         + [("started_at", pyarrow.timestamp("us", tz="UTC"))]
-        + [(name, pyarrow.float64()) for name in _TIMINGS]
-        + [(name, pyarrow.int64()) for name in _TOKENS]
+        + [(name, pyarrow.float64()) for name in TIMING_COLUMNS]
+        + [(name, pyarrow.int64()) for name in TOKEN_COLUMNS]
         + [("contexts", pyarrow.list_(pyarrow.string()))]
-        + [("scores", pyarrow.map_(pyarrow.string(), pyarrow.float64()))]
-        + [("trace", pyarrow.string())]  # all of it, as JSON
+        + [(SCORES_COLUMN, pyarrow.map_(pyarrow.string(), pyarrow.float64()))]
+        + [(TRACE_COLUMN, pyarrow.string())]
     )
     with pyarrow.parquet.ParquetWriter(path, schema) as writer:
         file = _Parquet(lambda rows: writer.write_table(pyarrow.Table.from_pylist(rows, schema)))
@@ -128,9 +132,9 @@ def _row(trace: Mapping[str, Any]) -> dict[str, Any]:
     return {
         **{name: trace.get(name) for name in _TEXTS},
         "started_at": datetime.fromisoformat(trace["started_at"]),
-        **{name: timings.get(name) for name in _TIMINGS},
-        **{name: usage.get(name) for name in _TOKENS},
+        **{name: timings.get(name) for name in TIMING_COLUMNS},
+        **{name: usage.get(name) for name in TOKEN_COLUMNS},
         "contexts": None if contexts is None else [item.get("content") for item in contexts],
-        "scores": sorted(scored.items()),
-        "trace": json.dumps(trace, ensure_ascii=False),
+        SCORES_COLUMN: sorted(scored.items()),
+        TRACE_COLUMN: json.dumps(trace, ensure_ascii=False),
     }

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.exported import restored
 
 COLUMN_NAMES: Mapping[str, str] = {
     # Ragas 0.2 and later
@@ -231,7 +232,7 @@ def _parquet(path: Path) -> Iterator[Mapping[str, Any] | str]:
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=256):
-                yield from batch.to_pylist()
+                yield from map(restored, batch.to_pylist())
     except arrow.ArrowException as error:
         raise ConfigurationError(f"cannot read {path} as Parquet: {error}") from None
 
