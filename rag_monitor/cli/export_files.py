@@ -13,6 +13,7 @@ from rag_monitor.cli.foreign_exports import READERS, BadExport, rows_of
 from rag_monitor.cli.lines import numbered_lines
 from rag_monitor.cli.replay import BadRow, Row
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.rows import looks_like_lines
 
 _PARQUET_MAGIC: Final = b"PAR1"
 _BATCH: Final = 500
@@ -48,7 +49,7 @@ def _rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         try:
             content = json.loads(line)
         except (ValueError, RecursionError) as error:
-            if number == 1:
+            if number == 1 and not looks_like_lines(path):
                 yield from _document(path)
                 return
             yield number, f"not JSON: {error}"

@@ -15,6 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -42,6 +43,7 @@ _BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 _LINES = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".parquet")
+_LINES_LOOKED_AT = 51
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +87,7 @@ def read_rows(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[
 
 
 def holds_lines(path: Path) -> bool:
-    """Whether a file is one of JSON lines: by its name, and a `.json` file by its first line.
+    """Whether a file is one of JSON lines: by its name, and a `.json` file by its lines.
 
     A file of a kind nobody knows may be one.
 
@@ -97,9 +99,32 @@ def holds_lines(path: Path) -> bool:
     kind = _kind(path)
     if kind != ".json":
         return kind not in _TABLES
+    return looks_like_lines(path)
+
+
+def looks_like_lines(path: Path) -> bool:
+    """Whether the first line is an object, or it is broken and most of those after it are.
+
+    One document can never look like that: between two lines of it that are objects there is one
+    that is not, and neither its first nor its last line is. The number of lines looked at is odd,
+    so that this also holds of a beginning.
+
+    Raises:
+        ConfigurationError: The file cannot be read or unpacked.
+    """
     with readable(path), open_bytes(path) as stream:
-        first = next((line for line in stream if line.strip()), b"")
-    return first.removeprefix(_BOM).lstrip().startswith(b"{") and isinstance(_object(first), dict)
+        lines = islice((line for line in stream if line.strip()), _LINES_LOOKED_AT)
+        first = next(lines, b"").removeprefix(_BOM).strip()
+        if _is_object(first):
+            return True
+        if first in (b"[", b"{"):  # a document that is written over many lines, whole or broken
+            return False
+        found = [_is_object(line) for line in lines]
+    return 2 * sum(found) > len(found)
+
+
+def _is_object(line: bytes) -> bool:
+    return line.lstrip().startswith(b"{") and isinstance(_object(line), dict)
 
 
 @contextmanager

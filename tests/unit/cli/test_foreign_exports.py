@@ -346,3 +346,16 @@ def test_a_bad_row_is_named_and_the_rest_goes_on(tmp_path: Path, form: str, line
     assert [isinstance(row, BadRow) for row in rows] == [False, True, False]
     assert isinstance(rows[1], BadRow)
     assert rows[1].line == 2
+
+
+@pytest.mark.parametrize("form", ["langfuse", "phoenix"])
+def test_a_broken_first_line_is_named_and_the_rest_goes_on(tmp_path: Path, form: str) -> None:
+    good = json.dumps(LANGFUSE if form == "langfuse" else PHOENIX[0])
+    path = tmp_path / "export.json"
+    path.write_text(f"{good[:-1]}\n{good}\n{good}\n")
+
+    first, *others = read_export(path, form, None)
+
+    assert isinstance(first, BadRow)
+    assert first.line == 1
+    assert [isinstance(row, BadRow) for row in others] == [False, False]

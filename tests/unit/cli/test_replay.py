@@ -234,6 +234,19 @@ def test_json_lines_under_another_name_keep_their_line_numbers(tmp_path: Path) -
     assert second.line == 4
 
 
+def test_a_broken_first_line_under_another_name_is_named_and_the_others_are_sent(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "a.json"
+    file.write_text('{"id": "1"\n{"id": "2"}\n{"id": "3"}\n')
+
+    first, *others = read_rows(file)
+
+    assert isinstance(first, BadRow)
+    assert first.line == 1
+    assert others == [(2, {"id": "2"}), (3, {"id": "3"})]
+
+
 def test_a_row_that_json_has_no_words_for_is_named_and_the_others_are_sent(
     tmp_path: Path, clock: ManualClock
 ) -> None:

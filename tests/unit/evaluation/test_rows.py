@@ -187,6 +187,41 @@ def test_json_lines_may_be_called_json(tmp_path: Path) -> None:
     ]
 
 
+@pytest.mark.parametrize("broken", ["oops", '{"question": "a"', "[1]", '{"question": "a"},'])
+def test_json_lines_called_json_are_read_though_the_first_is_broken(
+    tmp_path: Path, broken: str
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(broken + '\n{"question": "b"}\n\n{"question": "c"}\n')
+
+    first, second, third = read_rows(path)
+
+    assert isinstance(first, BadRow)
+    assert (second, third) == (Row(1, {"question": "b"}), Row(2, {"question": "c"}))
+
+
+@pytest.mark.parametrize("rows", [1, 2, 24, 25, 26, 100])
+@pytest.mark.parametrize("begin", ["[", "[1,"])
+def test_a_document_over_many_lines_is_never_taken_for_lines(
+    tmp_path: Path, begin: str, rows: int
+) -> None:
+    path = tmp_path / "a.json"
+    path.write_text("\n".join((begin, "\n,\n".join(['{"question": "a"}'] * rows), "]")))
+
+    found = [row for row in read_rows(path) if isinstance(row, Row)]
+
+    assert len(found) == rows
+
+
+@pytest.mark.parametrize("text", ['[\n{"question": "a"}\n', '{\n{"question": "a"}\n', "oops\n"])
+def test_a_broken_document_is_refused_whole(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "a.json"
+    path.write_text(text)
+
+    with pytest.raises(ConfigurationError, match="not valid JSON"):
+        list(read_rows(path))
+
+
 @pytest.mark.parametrize("name", ["a.jsonl.gz", "a.csv.gz", "a.json.gz"])
 def test_a_cut_file_says_so(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
