@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 
 from rag_monitor.domain.stored import ApiKey
 from rag_monitor.server import audit
@@ -137,7 +137,7 @@ def rotate_key(
     return KeyMade(key=KeyOut.from_domain(key), secret=secret)
 
 
-@router.delete("/keys/{key_id}", status_code=204)
+@router.delete("/keys/{key_id}", status_code=204, response_class=Response)
 def revoke_key(
     services: ServicesOf,
     request: Request,

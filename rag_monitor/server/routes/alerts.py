@@ -6,7 +6,7 @@ import secrets
 from datetime import timedelta
 from typing import Annotated, Final
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query, Request, Response
 
 from rag_monitor.domain.alert import AlertState, Silence
 from rag_monitor.errors import RuleError
@@ -184,7 +184,7 @@ def add_silence(
     return SilenceOut.from_domain(silence)
 
 
-@router.delete("/silences/{silence_id}", status_code=204)
+@router.delete("/silences/{silence_id}", status_code=204, response_class=Response)
 def delete_silence(
     services: ServicesOf, request: Request, caller: Writer, silence_id: RowId
 ) -> None:

@@ -430,6 +430,7 @@ async def test_a_silence_lives_and_ends(client: httpx.AsyncClient) -> None:
     assert made.status_code == 201
     assert len(listed) == 1
     assert (gone.status_code, again.status_code) == (204, 404)
+    assert "content-type" not in gone.headers
 
 
 @pytest.mark.parametrize("ends_at", ["2026-01-05T11:00:00Z", "2196-01-05T11:00:00Z"])

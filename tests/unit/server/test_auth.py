@@ -110,10 +110,11 @@ async def test_a_revoked_key_opens_nothing(outsider: httpx.AsyncClient) -> None:
     )
     mine = {"x-api-key": made.json()["secret"]}
     before = await outsider.get("/api/v1/traces", headers=mine)
-    await outsider.delete(f"/api/v1/keys/{made.json()['key']['id']}", headers=admin)
+    gone = await outsider.delete(f"/api/v1/keys/{made.json()['key']['id']}", headers=admin)
     after = await outsider.get("/api/v1/traces", headers=mine)
 
-    assert made.status_code == 201
+    assert (made.status_code, gone.status_code) == (201, 204)
+    assert "content-type" not in gone.headers
     assert (before.status_code, after.status_code) == (200, 401)
 
 
