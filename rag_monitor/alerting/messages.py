@@ -16,6 +16,7 @@ from urllib.parse import quote
 from rag_monitor.alerting.findings.wording import in_zone
 from rag_monitor.alerting.notes import notes_text
 from rag_monitor.domain.alert import Alert, AlertState, Notification
+from rag_monitor.metrics.names import told
 
 Language = Literal["en", "zh"]
 
@@ -137,10 +138,22 @@ def compose(
 
 
 def summary_of(alert: Alert, language: Language, zone: tzinfo = UTC) -> str:
-    """The finding's sentence in the language, cut and on one line."""
+    """The finding's sentence in the language, cut and on one line; metrics by their own names."""
+    return plain(in_zone(_summary(alert, language)[0], zone), _MAX_SUMMARY)
+
+
+def sentence_of(alert: Alert, language: Language, zone: tzinfo = UTC) -> str:
+    """The finding's sentence for people: metrics are called as the pages call them."""
+    text, spoken = _summary(alert, language)
+    return plain(told(in_zone(text, zone), spoken), _MAX_SUMMARY)
+
+
+def _summary(alert: Alert, language: Language) -> tuple[str, Language]:
+    """The sentence and the language it is in: English where nothing was said in Chinese."""
     finding = alert.finding
-    text = finding.summary_zh if language == "zh" and finding.summary_zh else finding.summary
-    return plain(in_zone(text, zone), _MAX_SUMMARY)
+    if language == "zh" and finding.summary_zh:
+        return finding.summary_zh, "zh"
+    return finding.summary, "en"
 
 
 def trace_url(public_url: str, trace_id: str) -> str:
@@ -182,7 +195,7 @@ def _detailed(
 ) -> Item:
     alert = notification.alert
     words = _WORDS[language]
-    lines = [summary_of(alert, language, zone)]
+    lines = [sentence_of(alert, language, zone)]
     moment = alert.fired_at or alert.started_at
     lines.append(f"{words['since']} {moment.astimezone(zone):%Y-%m-%d %H:%M:%S} {zone}")
     lines.extend(_reasons(alert, language))

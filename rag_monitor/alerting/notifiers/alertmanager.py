@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from rag_monitor.alerting.messages import Language, alerts_url, compose, plain, summary_of
+from rag_monitor.alerting.messages import Language, alerts_url, compose, plain, sentence_of
 from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.transport import HttpOptions, encode, post
 from rag_monitor.domain.alert import Notification
@@ -65,7 +65,7 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
             },
             "annotations": {
                 "summary": message.title,
-                "description": summary_of(alert, self._language, self._zone),
+                "description": sentence_of(alert, self._language, self._zone),
                 "traces": " ".join(link.url for item in message.items for link in item.links[:-1]),
             },
             "startsAt": fired_at.isoformat(),

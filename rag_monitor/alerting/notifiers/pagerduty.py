@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from rag_monitor.alerting.messages import compose, plain, summary_of
+from rag_monitor.alerting.messages import compose, plain, sentence_of
 from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import (
@@ -46,7 +46,7 @@ class PagerDutyNotifier(HttpChannel[PagerDutyOptions]):
     def _event(self, notification: Notification) -> dict[str, Any]:
         alert, finding = notification.alert, notification.alert.finding
         message = compose([notification], self._language, self._public_url, zone=self._zone)
-        summary = f"{message.title}: {summary_of(alert, self._language, self._zone)}"
+        summary = f"{message.title}: {sentence_of(alert, self._language, self._zone)}"
         return {
             "routing_key": self._options.routing_key,
             "event_action": "resolve" if notification.event == "resolved" else "trigger",

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Final
 
+from rag_monitor.metrics.names import METRIC_NAMES
+
 LANGUAGES: Final = ("en", "zh")
 
 _WORDS: Final[Mapping[str, tuple[str, str]]] = {
@@ -163,17 +165,8 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
 }
 
 _METRICS: Final[Mapping[str, tuple[str, str]]] = {
-    "faithfulness": ("Faithfulness", "忠实度"),
-    "answer_supported": ("Answer supported", "回答有据"),
-    "answer_relevance": ("Answer relevance", "回答切题度"),
-    "answer_relevancy": ("Answer relevancy", "回答相关性"),
-    "context_relevance": ("Context relevance", "上下文相关性"),
-    "context_precision": ("Context precision", "上下文精确度"),
-    "context_utilization": ("Context utilization", "上下文利用率"),
-    "context_recall": ("Context recall", "上下文召回率"),
+    **METRIC_NAMES,
     "context_entity_recall": ("Context entity recall", "上下文实体召回率"),
-    "summary_score": ("Summary score", "摘要得分"),
-    "refusal_rate": ("Refusal rate", "拒答率"),
     "answer_correctness": ("Answer correctness", "回答正确性"),
     "noise_sensitivity": ("Noise sensitivity", "噪声敏感度"),
     "noise_sensitivity_irrelevant": ("Noise sensitivity (irrelevant)", "噪声敏感度（无关段落）"),

@@ -5,22 +5,25 @@ from __future__ import annotations
 import re
 from typing import Final
 
-METRICS: Final = {
-    "faithfulness": ("Faithfulness", "Share of the answer that its passages support"),
-    "answer_supported": ("Answer supported", "Chance that no statement is unsupported"),
-    "answer_relevance": ("Answer relevance", "Does it answer the question, without padding?"),
-    "answer_relevancy": ("Answer relevancy", "Question against questions made of the answer"),
-    "context_relevance": ("Context relevance", "Relevant passages among those retrieved"),
-    "context_precision": ("Context precision", "Are the useful passages ranked first?"),
-    "context_utilization": ("Context utilization", "Passages the answer actually drew on"),
-    "context_recall": ("Context recall", "Key points that the passages cover"),
-    "summary_score": ("Summary score", "Questions answered, weighed against length"),
-    "refusal_rate": ("Refusal rate", "Answers that decline to answer"),
-    "first_byte_ms": ("First byte", "Question received to first piece of the answer"),
-    "generation_ms": ("Generation", "Last retrieval to complete answer"),
-    "end_to_end_ms": ("End to end", "Question received to complete answer"),
-    "retrieval_ms": ("Retrieval", "Time spent in the retriever"),
+from rag_monitor.metrics import names
+
+_HELP: Final = {
+    "faithfulness": "Share of the answer that its passages support",
+    "answer_supported": "Chance that no statement is unsupported",
+    "answer_relevance": "Does it answer the question, without padding?",
+    "answer_relevancy": "Question against questions made of the answer",
+    "context_relevance": "Relevant passages among those retrieved",
+    "context_precision": "Are the useful passages ranked first?",
+    "context_utilization": "Passages the answer actually drew on",
+    "context_recall": "Key points that the passages cover",
+    "summary_score": "Questions answered, weighed against length",
+    "refusal_rate": "Answers that decline to answer",
+    "first_byte_ms": "Question received to first piece of the answer",
+    "generation_ms": "Last retrieval to complete answer",
+    "end_to_end_ms": "Question received to complete answer",
+    "retrieval_ms": "Time spent in the retriever",
 }
+METRICS: Final = {name: (names.METRIC_NAMES[name][0], text) for name, text in _HELP.items()}
 """Label and one-line explanation, in English; both are translated."""
 
 BAD_BELOW: Final = {"faithfulness": 0.8, "answer_supported": 0.5}

@@ -106,6 +106,31 @@ def test_a_message_that_was_taken_is_a_success_with_its_numbers(
     assert f"https://monitor.example/traces/{'a' * 32}" in text
 
 
+@pytest.mark.parametrize("kind", sorted({*GOOD} - {"webhook"}))
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [
+        ("zh", "的忠实度（faithfulness）从 0.93 降到 0.71"),
+        ("en", "Faithfulness of bank-faq fell from 0.93 to 0.71"),
+    ],
+)
+def test_messages_call_a_metric_as_the_pages_do(
+    kind: str, language: str, said: str, receiver: Receiver
+) -> None:
+    receiver.says = GOOD[kind]
+
+    _make(kind, receiver, language=language).send([notification()])
+
+    assert any(said in text for text in _strings(receiver.requests[0].json))
+
+
+def test_the_data_of_the_webhook_keeps_the_metrics_own_name(receiver: Receiver) -> None:
+    _make("webhook", receiver, language="zh").send([notification()])
+
+    (alert,) = receiver.requests[0].json["alerts"]
+    assert alert["summary"] == "bank-faq 的 faithfulness 从 0.93 降到 0.71"
+
+
 @pytest.mark.parametrize(("kind", "says"), NO_INSIDE_200)
 def test_a_no_inside_an_http_yes_is_a_failure(kind: str, says: Answer, receiver: Receiver) -> None:
     receiver.says = says
