@@ -55,6 +55,11 @@ def test_a_chinese_page_has_the_sections_and_tables_of_the_english_one(page: str
     assert tables(page) == tables(english(page))
 
 
+@pytest.mark.parametrize("page", [*CHINESE, "README.zh.md"])
+def test_readers_are_addressed_in_one_way(page: str) -> None:
+    assert "您" not in text_of(page)
+
+
 @pytest.mark.parametrize("page", CHINESE)
 def test_the_two_languages_lead_to_each_other(page: str) -> None:
     name = PurePosixPath(page).name

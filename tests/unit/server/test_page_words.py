@@ -53,6 +53,10 @@ def test_every_status_a_page_may_have_is_named_in_chinese() -> None:
     assert statuses - set(CHINESE) == set()
 
 
+def test_the_pages_address_their_readers_as_the_guides_do() -> None:
+    assert [text for text in CHINESE.values() if "您" in text] == []
+
+
 @pytest.mark.parametrize(
     ("path", "language", "said"),
     [
