@@ -80,9 +80,13 @@ class Finding:
     value: float | None = None
     lower: float | None = None
     upper: float | None = None
+    level: float | None = None
+    """Of the interval, 0 to 1; None: there is none, or its ends are of different levels."""
     baseline: float | None = None
     judged: int = 0
     baseline_judged: int = 0
+    onset_at: datetime | None = None
+    """When what was found began, where that can be told: the time that the sentences name."""
     summary: str = ""
     """One English sentence with the numbers."""
     summary_zh: str = ""

@@ -60,6 +60,8 @@ def load_alert(body: Mapping[str, Any]) -> Alert:
     finding = _known(Finding, values["finding"])
     for name in ("worst_traces", "notes"):
         finding[name] = tuple(finding[name])
+    if finding.get("onset_at") is not None:
+        finding["onset_at"] = datetime.fromisoformat(finding["onset_at"])
     return Alert(
         **{
             **values,

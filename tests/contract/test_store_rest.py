@@ -45,7 +45,9 @@ ALERT = Alert(
     since=EPOCH,
     started_at=EPOCH,
     fired_at=EPOCH,
-    finding=Finding(active=True, value=0.5, worst_traces=("t",), notes=("n",)),
+    finding=Finding(
+        active=True, value=0.5, level=0.95, onset_at=EPOCH, worst_traces=("t",), notes=("n",)
+    ),
 )
 NOTE = Notification(
     dedup_key="k", project="default", channel="c", alert=ALERT, event="firing", created_at=EPOCH

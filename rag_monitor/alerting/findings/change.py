@@ -252,6 +252,7 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
         baseline=required(rule, "mu0"),
         judged=judged,
         baseline_judged=stream.judged,
+        onset_at=onset,
         summary=(
             f"the share of good {rule.metric} of {sight.subject} {relation} {mu0}: "
             f"{wording.share(good)} of {judged} judged{began}; detector {value:.4g}, alarm at "

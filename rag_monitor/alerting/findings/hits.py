@@ -101,6 +101,7 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
         english, chinese = wording.baseline_name(word(rule, "baseline"))
     shown = wording.interval(now.lower, now.upper)
     shown_zh = wording.interval_zh(now.lower, now.upper)
+    level = wording.percent(now.confidence)
     kind = rate.kind.value.replace("_", " ")
     more = tuple(f"also:{o.kind.value}:{o.name}" for o in others if o is not rate)
     return Finding(
@@ -108,17 +109,19 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
         value=now.value,
         lower=now.lower,
         upper=now.upper,
+        level=None if now.lower is None or now.upper is None else now.confidence,
         baseline=limit,
         judged=now.judged,
         baseline_judged=before.judged if before is not None else 0,
         summary=(
             f"hit rate of {kind} {rate.name} in {sight.app}: {wording.share(now.value)}, "
-            f"{english} {wording.share(limit)} (95% interval {shown}; {now.judged} traces in "
+            f"{english} {wording.share(limit)} ({level} interval {shown}; {now.judged} traces in "
             f"{wording.span(rule.window_s)})"
         ),
         summary_zh=(
             f"{sight.app} 中{_KINDS_ZH[rate.kind]} {rate.name} 的命中率 "
-            f"{wording.share(now.value)}，{chinese} {wording.share(limit)}（95% 区间 {shown_zh}；"
+            f"{wording.share(now.value)}，{chinese} {wording.share(limit)}"
+            f"（{level} 区间 {shown_zh}；"
             f"{wording.span_zh(rule.window_s)}内 {now.judged} 条请求）"
         ),
         notes=more if active is not None else ("few_traces",),

@@ -84,13 +84,15 @@ def _finding(
     rule = sight.rule
     name = f"p{required(rule, 'quantile') * 100:g} of {rule.metric}"
     value, limit = wording.milliseconds(now.value), wording.milliseconds(baseline)
-    level = wording.percent(required(rule, "confidence"))
+    confidence = required(rule, "confidence")
+    level = wording.percent(confidence)
     lower, upper = wording.milliseconds(now.lower), wording.milliseconds(now.upper)
     return Finding(
         active=active,
         value=now.value,
         lower=now.lower,
         upper=now.upper,
+        level=confidence,
         baseline=baseline,
         judged=now.count,
         baseline_judged=baseline_count,

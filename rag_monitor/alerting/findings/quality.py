@@ -38,6 +38,7 @@ def threshold(sight: Sight) -> Finding:
         value=estimate.value,
         lower=estimate.lower,
         upper=estimate.upper,
+        level=estimate.confidence,
         judged=estimate.judged,
         summary=(
             f"{rule.metric} of {sight.subject} is {wording.share(estimate.value)}, {relation} "
@@ -92,6 +93,7 @@ def drop(sight: Sight) -> Finding:
         value=now.value,
         lower=now.lower,
         upper=now.upper,
+        level=now.confidence,
         baseline=before.value,
         judged=now.judged,
         baseline_judged=before.judged,

@@ -98,6 +98,7 @@ def _share(sight: Sight, count: int, asked: int, what: tuple[str, str], *, worst
         value=count / asked,
         lower=bounds.lower,
         upper=bounds.upper,
+        level=level,
         baseline=limit,
         judged=asked,
         summary=(

@@ -111,9 +111,15 @@ class FindingOut(Wire):
     value: float | None
     lower: float | None
     upper: float | None
+    level: float | None = Field(
+        description="Of the interval, 0 to 1; null: none, or one level at each end (burn rate)."
+    )
     baseline: float | None
     judged: int
     baseline_judged: int
+    onset_at: datetime | None = Field(
+        description="When the change began, as the sentences say it; null: not known."
+    )
     summary: str
     summary_zh: str
     worst_traces: list[str]
@@ -127,9 +133,11 @@ class FindingOut(Wire):
             value=finite(finding.value),
             lower=finite(finding.lower),
             upper=finite(finding.upper),
+            level=finding.level,
             baseline=finite(finding.baseline),
             judged=finding.judged,
             baseline_judged=finding.baseline_judged,
+            onset_at=finding.onset_at,
             summary=finding.summary,
             summary_zh=finding.summary_zh,
             worst_traces=list(finding.worst_traces),

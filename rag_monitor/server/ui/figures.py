@@ -11,10 +11,6 @@ from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
 from rag_monitor.server.ui.charts import milliseconds
 from rag_monitor.server.ui.view import Visitor, figure_text, score_text
 
-_AT_RULE_LEVEL: Final = frozenset({RuleKind.LATENCY, RuleKind.JUDGE_FAILURES, RuleKind.SUSPECT})
-"""Kinds whose finding carries the interval the rule fires on; the others carry the 95 % one."""
-_MIXED_BOUNDS: Final = frozenset({RuleKind.BURN_RATE})
-"""Kinds whose two ends belong to different levels: the sentence of the finding says both."""
 _COMPARED: Final = frozenset({RuleKind.DROP, RuleKind.HIT_RATE, RuleKind.LATENCY})
 _COUNTED: Final = frozenset({RuleKind.HIT_RATE, RuleKind.LATENCY})
 """Kinds that look at every trace, judged or not."""
@@ -56,10 +52,9 @@ def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures
 def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
     if rule is None or finding.lower is None or finding.upper is None:
         return ""
-    if rule.kind in _MIXED_BOUNDS:
+    if finding.level is None:  # each end has its own, and the sentence of the finding says both
         return ""
-    level = number(rule, "confidence") if rule.kind in _AT_RULE_LEVEL else 0.95
-    named = f"{100 * (level or 0.95):g}%" if me.language == "zh" else f"{100 * (level or 0.95):g} %"
+    named = f"{100 * finding.level:g}%" if me.language == "zh" else f"{100 * finding.level:g} %"
     ends = (finding.lower, finding.upper)
     if rule.kind is RuleKind.LATENCY:
         shown = " – ".join(milliseconds(end) for end in ends)

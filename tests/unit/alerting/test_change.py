@@ -64,6 +64,9 @@ def test_a_change_is_found_and_clears() -> None:
     assert "10000 judged" in fired.summary.replace("1e+04", "10000")
     assert fired.value == pytest.approx(0.4, abs=0.1)
     assert fired.worst_traces
+    assert fired.onset_at is not None
+    assert abs(fired.onset_at - EPOCH) <= timedelta(minutes=2)
+    assert f"since {fired.onset_at:%Y-%m-%d %H:%M} UTC" in fired.summary
 
     assert evaluator.look(CHANGE, APP, EPOCH + timedelta(hours=3)).active is False
 

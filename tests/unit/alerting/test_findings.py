@@ -110,6 +110,37 @@ def test_a_rule_may_say_how_sure_it_wants_to_be() -> None:
     assert _look(sides, DROP).active is False
 
 
+@pytest.mark.parametrize(
+    ("item", "level"),
+    [
+        (DROP, 0.95),
+        (rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.8}), 0.95),
+        (rule(RuleKind.HIT_RATE, metric="plugin", params={"name": "search"}), 0.95),
+        (rule(RuleKind.LATENCY, metric="end_to_end_ms", params={"confidence": 0.99}), 0.99),
+        (rule(RuleKind.JUDGE_FAILURES, metric="faithfulness"), 0.999),
+        (rule(RuleKind.BURN_RATE, metric="faithfulness", params={"slo": 0.95}), None),
+    ],
+)
+def test_an_interval_says_its_level_unless_its_ends_have_two(
+    item: AlertRule, level: float | None
+) -> None:
+    estimates = FakeEstimates(
+        scores=lambda series, window: estimate(0.71, 400),
+        hits=lambda name, window: estimate(0.71, 400),
+        latencies=lambda window: _latency((1.28, 400)),
+        counts=lambda window: BadCount(
+            judge="j", judged=400, bad=40, effective_judged=400.0, effective_bad=40.0
+        ),
+        outcome=Outcomes(scored=380, failed=20),
+    )
+
+    found = _look(estimates, item)
+
+    assert found.lower is not None
+    assert found.upper is not None
+    assert found.level == level
+
+
 def test_a_drop_against_last_week_looks_at_the_same_hours() -> None:
     estimates = _against(estimate(0.7), estimate(0.9))
     _look(estimates, rule(RuleKind.DROP, metric="faithfulness", params={"baseline": "last_week"}))

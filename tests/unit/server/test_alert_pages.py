@@ -81,6 +81,7 @@ async def test_an_alert_on_latency_has_units_and_the_level_of_its_rule(
             value=2400.0,
             lower=1900.0,
             upper=2600.0,
+            level=0.999,
             baseline=840.0,
             judged=300,
             baseline_judged=280,

@@ -417,6 +417,8 @@ async def test_alerts_are_listed_by_state(client: httpx.AsyncClient) -> None:
     assert [a["id"] for a in firing] == ["al-1"]
     assert [a["id"] for a in every] == ["al-1", "al-2"]
     assert firing[0]["finding"]["baseline"] == 0.912
+    assert firing[0]["finding"]["level"] == 0.95
+    assert firing[0]["finding"]["onset_at"] == "2026-01-05T11:18:00Z"
 
 
 async def test_a_silence_lives_and_ends(client: httpx.AsyncClient) -> None:
