@@ -14,7 +14,7 @@ from rag_monitor import semconv
 from rag_monitor.domain.record import reference_contexts
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.redaction.redactor import TextRedactor
-from rag_monitor.sdk.documents import TakenDocument
+from rag_monitor.sdk.documents import Document
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.http_body import answer_in_body, question_in_body
 from rag_monitor.sdk.options import Options
@@ -129,7 +129,7 @@ class Encoder:
             if isinstance(step, RetrievalStep):
                 array = None
                 if step.taken is not None:
-                    array = self._documents(step.taken.items, clean, step.knowledge_base)
+                    array = self._documents(step.taken, clean, step.knowledge_base)
                     arrays[id(step)] = array
                 pieces.append("," if pieces else ',"retrievals":[')
                 pieces += _retrieval(step, array, clean)
@@ -152,7 +152,7 @@ class Encoder:
         return _dump(reference_contexts(reranked[-1:] or known))
 
     def _documents(
-        self, items: Sequence[TakenDocument], clean: Sanitiser, knowledge_base: object
+        self, items: Sequence[Document], clean: Sanitiser, knowledge_base: object
     ) -> str:
         documents = []
         inherited = _knowledge_base(knowledge_base, clean)
@@ -260,10 +260,10 @@ def _bulk_texts(live: LiveTrace, question: object, answer: object) -> Iterator[o
         if isinstance(step, RetrievalStep):
             yield step.query
             if step.taken is not None:
-                for item in step.taken.items:
-                    yield item.content
-    for item in live.contexts:
-        yield item.content
+                for content, *_ in step.taken:
+                    yield content
+    for content, *_ in live.contexts:
+        yield content
 
 
 def _identity(record: dict[str, Json], live: LiveTrace, clean: Sanitiser, options: Options) -> None:
@@ -302,7 +302,7 @@ def _labels(record: dict[str, Json], live: LiveTrace, clean: Sanitiser) -> None:
         record["metadata"] = clean.tree("metadata", extra)
 
 
-def _document(item: TakenDocument, clean: Sanitiser, base: str) -> str:
+def _document(item: Document, clean: Sanitiser, base: str) -> str:
     """One passage as JSON; `base` is the member that names the retrieval's knowledge base."""
     content, id_, score, own, metadata = item
     clean.left -= _DOCUMENT_OVERHEAD
@@ -347,7 +347,7 @@ def _hit(step: Step, clean: Sanitiser) -> Json:
     kind, items = step.kind, None
     if isinstance(step, RetrievalStep):
         kind = "knowledge_base"
-        items = len(step.taken.items) if step.taken is not None else None
+        items = len(step.taken) if step.taken is not None else None
     elif isinstance(step, HitStep):
         items = whole(step.items)
     else:

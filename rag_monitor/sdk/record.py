@@ -11,7 +11,7 @@ from time import perf_counter_ns, time_ns
 from typing import Any, Final, Protocol
 
 from rag_monitor.sdk.counters import Counters
-from rag_monitor.sdk.documents import TakenDocument, cut_value, take_documents
+from rag_monitor.sdk.documents import Document, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import text_of, type_name
 
@@ -73,7 +73,7 @@ class LiveTrace:
     first_token_ns: int | None = None
     retrieval_end: int | None = None
     generation_start: int | None = None
-    contexts: tuple[TakenDocument, ...] = ()
+    contexts: tuple[Document, ...] = ()
     question: Any = None
     answer: Any = None
     answer_type: str | None = None
@@ -213,10 +213,10 @@ class LiveTrace:
         if taken is None:
             self.contexts_known = False
             return
-        self.contexts = taken.items
+        self.contexts, chars, cut = taken
         self.contexts_known = True
-        self.chars += taken.chars
-        self.truncated = self.truncated or taken.truncated
+        self.chars += chars
+        self.truncated = self.truncated or cut
 
 
 class NullTrace:

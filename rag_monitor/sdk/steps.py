@@ -13,7 +13,7 @@ from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from rag_monitor.sdk.documents import TakenDocuments, take_documents
+from rag_monitor.sdk.documents import Document, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import CURRENT, LiveTrace
@@ -132,7 +132,9 @@ class Step:
 class RetrievalStep(Step):
     """One call of a retriever; assign what it returned to `documents`."""
 
-    taken: TakenDocuments | None = None
+    taken: tuple[Document, ...] | None = None
+    _chars = 0
+    _cut = False
     _documents: Any = None
     _value_type: str | None = None
 
@@ -156,8 +158,11 @@ class RetrievalStep(Step):
         if live is None:
             return
         try:
-            self.taken = take_documents(value, live.client.max_chars)
-            self._value_type = None if self.taken is not None else type_name(value)
+            taken = take_documents(value, live.client.max_chars)
+            if taken is None:
+                self.taken, self._value_type = None, type_name(value)
+            else:
+                self.taken, self._chars, self._cut = taken
         except Exception as mistake:  # noqa: BLE001 - the boundary
             GUARD.caught("documents", mistake)
 
@@ -165,10 +170,9 @@ class RetrievalStep(Step):
         self._documents = None
         live.retrieval_end = self.ended
         live.retrieval_ns += self.ended - self.started
-        taken = self.taken
-        if taken is not None:
-            live.chars += taken.chars
-            live.truncated = live.truncated or taken.truncated
+        if self.taken is not None:
+            live.chars += self._chars
+            live.truncated = live.truncated or self._cut
         elif self._value_type not in (None, "NoneType") and self.error is None:
             self.error = f"documents of unknown type {self._value_type}"
         query = self.query
