@@ -14,8 +14,9 @@ class Counters:
 
     def renew_after_fork(self) -> None:
         """Start from zero with a fresh lock: what the parent produced is the parent's."""
-        self._lock = threading.RLock()
-        self.changed = threading.Condition(self._lock)
+        self.lock = threading.RLock()
+        """Guards these numbers, and the queue, so that what is counted and what waits agree."""
+        self.changed = threading.Condition(self.lock)
         self.produced = 0
         self.adopted = 0
         """How many of the produced a dead process left behind in the spool."""
@@ -37,7 +38,7 @@ class Counters:
 
     def produce(self) -> None:
         """One more thing to deliver."""
-        with self._lock:
+        with self.lock:
             self.produced += 1
 
     def adopt(self, count: int) -> None:

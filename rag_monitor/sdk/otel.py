@@ -10,8 +10,6 @@ from opentelemetry import trace as otel_trace
 from opentelemetry.context import Context
 from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, TraceFlags
 
-from rag_monitor.sdk.ids import new_span_id, new_trace_id
-
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
 _RECHECK_NS: Final = 1_000_000_000
 _REMEMBERED: Final = 1024
@@ -38,25 +36,22 @@ class HostTracing:
             self._provider = found
         return self._provider
 
-    def ids(self, context: Context) -> tuple[int, int, tuple[int, int] | None]:
-        """Trace id, span id and the host span of `context` to link to.
+    def trace_of(self, context: Context, own: int) -> tuple[int, tuple[int, int] | None]:
+        """The trace id to use, and the host span of `context` to link to.
 
         The host's trace id is reused, sampled or not; a second trace of ours inside the same host
         trace gets an id of its own, because one id is one answered question.
         """
-        span_id = new_span_id()
-        if not context:  # most hosts have no tracing of their own
-            return new_trace_id(), span_id, None
         host = otel_trace.get_current_span(context).get_span_context()
         if not host.is_valid:
-            return new_trace_id(), span_id, None
+            return own, None
         link = (host.trace_id, host.span_id)
         if host.trace_id in self._used:
-            return new_trace_id(), span_id, link
+            return own, link
         self._used[host.trace_id] = None
         if len(self._used) > _REMEMBERED:
             self._used.popitem(last=False)
-        return host.trace_id, span_id, link
+        return host.trace_id, link
 
 
 class CurrentSpan(NonRecordingSpan):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections import deque
 from typing import Generic, Protocol, TypeVar
 
@@ -29,8 +28,8 @@ class BoundedQueue(Generic[T]):
         self.renew_after_fork()
 
     def renew_after_fork(self) -> None:
-        """Empty, with a fresh lock: what waits in the parent is the parent's to send."""
-        self._lock = threading.RLock()
+        """Empty, with the counters' fresh lock: what waits in the parent is its own to send."""
+        self._lock = self._counters.lock
         self._items: deque[T] = deque()
         self.chars = 0
         """Characters waiting."""
@@ -39,20 +38,23 @@ class BoundedQueue(Generic[T]):
         return len(self._items)
 
     def put(self, item: T) -> int:
-        """Add `item` without waiting and return how many wait now; the oldest make room."""
-        dropped = 0
+        """Count and add `item` without waiting; the oldest make room. Returns how many wait now."""
         with self._lock:
+            self._counters.produced += 1
             self._items.append(item)
             self.chars += item.chars
-            while len(self._items) > self._max_items or (
-                self.chars > self._max_chars and len(self._items) > 1
-            ):
-                self.chars -= self._items.popleft().chars
-                dropped += 1
-            waiting = len(self._items)
-        if dropped:
-            self._counters.drop("queue_full", dropped)
-        return waiting
+            if len(self._items) > self._max_items or self.chars > self._max_chars:
+                self._make_room()
+            return len(self._items)
+
+    def _make_room(self) -> None:
+        dropped = 0
+        while len(self._items) > self._max_items or (
+            self.chars > self._max_chars and len(self._items) > 1
+        ):
+            self.chars -= self._items.popleft().chars
+            dropped += 1
+        self._counters.drop("queue_full", dropped)
 
     def take(self) -> T | None:
         """The oldest, or None."""

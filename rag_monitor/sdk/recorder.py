@@ -15,6 +15,7 @@ from rag_monitor.sdk.envelope import Envelope
 from rag_monitor.sdk.export import SpanExport
 from rag_monitor.sdk.feedback import FeedbackNote
 from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.ids import new_ids
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.otel import HostTracing, context_with
 from rag_monitor.sdk.queue import BoundedQueue
@@ -72,7 +73,10 @@ class Recorder:
         if self._shared is not None and provider is not None:
             return self._shared.open(self, provider, name)
         context = get_current()
-        trace_id, span_id, link = self._host.ids(context)
+        trace_id, span_id = new_ids()
+        link = None
+        if context:  # most hosts have no tracing of their own
+            trace_id, link = self._host.trace_of(context, trace_id)
         live = LiveTrace(self, name, trace_id, span_id)
         live.host_span = link
         if provider is None:
@@ -89,8 +93,8 @@ class Recorder:
                 for text in (item.question, item.answer):
                     if type(text) is str:
                         item.chars += len(text)
-            self.counters.produce()
             if self.closed:
+                self.counters.produce()
                 self.counters.drop("exit")
                 return
             waiting = self._queue.put(item)

@@ -28,6 +28,8 @@ class Step:
     What most steps are never told stands in the class: it costs the request nothing.
     """
 
+    kind: str
+    name: str | None
     live: LiveTrace | None = None
     started = 0
     ended = 0
@@ -36,10 +38,6 @@ class Step:
     """False when the duration is unknown and must not be reported."""
     error: str | None = None
     shared: Any = None
-
-    def __init__(self, kind: str, name: str | None) -> None:
-        self.kind = kind
-        self.name = name
 
     def __enter__(self) -> Self:
         live = CURRENT.get()
@@ -88,7 +86,7 @@ class Step:
 
     def _again(self) -> Step:
         """A fresh step with the same settings, for each call of a decorated function."""
-        return type(self)(self.kind, self.name)
+        raise NotImplementedError
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Look at the arguments of a decorated call."""
@@ -132,6 +130,7 @@ class Step:
 class RetrievalStep(Step):
     """One call of a retriever; assign what it returned to `documents`."""
 
+    kind = "retrieval"
     taken: tuple[Document, ...] | None = None
     _chars = 0
     _cut = False
@@ -139,8 +138,7 @@ class RetrievalStep(Step):
     _value_type: str | None = None
 
     def __init__(self, knowledge_base: str | None, query: str | None, reranked: bool) -> None:
-        super().__init__("retrieval", knowledge_base)
-        self.knowledge_base = knowledge_base
+        self.name = self.knowledge_base = knowledge_base
         self.query: Any = query
         """The query the retriever saw, when it is not the user's question."""
         self.reranked = reranked
@@ -194,6 +192,7 @@ class RetrievalStep(Step):
 class GenerationStep(Step):
     """The model call that writes the answer."""
 
+    kind = "generation"
     text: Any = None
     """The model's text; stands in for the answer when the handler returns none we know."""
     input_tokens: Any = None
@@ -201,7 +200,7 @@ class GenerationStep(Step):
     token_ns: int | None = None
 
     def __init__(self, model: str | None) -> None:
-        super().__init__("generation", model)
+        self.name = model
         self.model: Any = model
 
     def first_token(self) -> None:
@@ -241,6 +240,10 @@ class HitStep(Step):
 
     items: int | None = None
     """How many results came back; None when it does not return a list."""
+
+    def __init__(self, kind: str, name: str | None) -> None:
+        self.kind = kind
+        self.name = name
 
     def _again(self) -> HitStep:
         return HitStep(self.kind, self.name)
