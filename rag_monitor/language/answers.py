@@ -29,23 +29,27 @@ _REFUSAL: Final = re.compile(
     r"|(?:没有|未|并未|不)(?:[^，。,]{0,6})(?:提及|提到|说明|给出|提供|包含|找到|涉及|查到|检索到)"
     r"|(?:没有|缺乏|缺少|暂无|无)(?:[^，。,]{0,6})(?:相关|足够|"
     r"具体)(?:[^，。,]{0,4})(?:信息|资料|内容|数据|答案|依据)"
+    r"|(?:文档|资料|材料|文章|段落|知识库|原文|上下文|内容|信息)(?:里面?|中|内)?(?:也|都|并|暂时?|还)?"
+    r"(?:没有?|未)(?:写|讲|记载|收录|覆盖|涵盖)"
+    r"|超出了?[^，。,]{0,10}范围|不支持(?:回答|解答)|(?:查询?|搜索?|找|检索)不到"
+    r"|(?:答|回答|解答|帮)不(?:了|上|出)|无能为力|爱莫能助"
     r"|不知道|不清楚|不太清楚|不确定|信息不足|资料不足|抱歉|对不起|无可奉告|无从(?:得知|知晓|判断)"
 )
 _REFUSAL_HINTS: Final = (
     "not", "n't", "unable", "no ", "insufficient", "sorry", "afraid", "unanswerable",
-    *"无不没未缺难暂抱对",
+    *"无不没未缺难暂抱对超爱",
 )  # fmt: skip
 """Every refusal holds one of these."""
 _DECLINES: Final = re.compile(
     r"\b(?:unable to|cannot|can't|can not|could not|not able to) (?:answer|help|assist|determine)\b"
     r"|\bunanswerable\b|\bsorry\b|无法(?:回答|确定|得知|判断|作答|解答|提供)|不能回答|"
     r"不知道|不(?:太)?清楚|抱歉|对不起"
-    r"|信息不足|资料不足|无可奉告|无从"
+    r"|信息不足|资料不足|无可奉告|无从|(?:答|回答|解答|帮)不(?:了|上|出)|无能为力|爱莫能助"
 )
 _SOURCE_TALK: Final = re.compile(
     r"\b(?:passages?|contexts?|documents?|texts?|information|articles?|sources?|excerpts?|"
     r"question|knowledge base)\b"
-    r"|\bi\b|已知|上下文|文档|资料|材料|信息|文章|段落|知识库|原文|新闻|问题|我"
+    r"|\bi\b|已知|上下文|文档|资料|材料|信息|文章|段落|知识库|原文|新闻|问题|我|相关的?内容"
 )
 _GREETING: Final = re.compile(
     r"^(?:hi|hello|hey|dear \w+|sure(?: thing)?|certainly|of course|absolutely|great question"
@@ -90,6 +94,17 @@ _APOLOGY: Final = re.compile(
     r"|^(?:我们|我)?(?:非常|很|十分|真是?|深感)?(?:抱歉|对不起)[，,]?(?:让|给|为)(?:您|你|大家)?"
 )
 """An apology for something that happened: courtesy, not an answer declined."""
+_SORRY_FIRST: Final = re.compile(
+    r"^(?:(?:i'm|i am|we're|we are) )?(?:very |so |really |truly |terribly )?(?:sorry|afraid)"
+    r"(?:[,;:.!]| -)\s*(?:but |however,? )?(?=\w)"
+    r"|^(?:我们|我)?(?:非常|很|十分|真是?|深感|实在)?(?:抱歉|对不起|不好意思)[，,。!！～~\s]+(?=\w)"
+)
+"""A polite beginning; what follows may decline, or say what is the case ("sorry, the fee is 5")."""
+_NOT_FROM_ME: Final = re.compile(
+    r"^(?:but )?i (?:can't|cannot|can not|won't|will not|don't|do not|am unable|am not)\b"
+    r"|^(?:这个?|这件事)?我(?!们)[^，。,]{0,6}[不没无未]"
+)
+"""What follows an apology and declines in the first person."""
 
 
 _CONDITION: Final = re.compile(
@@ -131,6 +146,11 @@ def is_refusal(folded: str) -> bool:
     if not _holds(folded, _REFUSAL_HINTS):
         return False
     folded = _APOLOGY.sub("", folded.lstrip())
+    polite = _SORRY_FIRST.match(folded)
+    if polite is not None:
+        folded = folded[polite.end() :]
+        if _NOT_FROM_ME.match(folded) is not None:
+            return True
     if _REFUSAL.search(folded) is None:
         return False
     folded = _OF_OTHERS.sub(" ", _CONDITION.sub(" ", folded))
@@ -178,6 +198,12 @@ def is_citation(folded: str) -> bool:
     """Whether a folded sentence only names its source: "(Passage 2)", "[3]"."""
     stripped = strip_source_phrases(folded)
     return stripped is not folded and not any(c.isalnum() for c in stripped)
+
+
+def strip_apology(folded: str) -> str:
+    """A folded sentence without a polite beginning ("sorry, …", 抱歉，…), which states nothing."""
+    polite = _SORRY_FIRST.match(folded)
+    return folded if polite is None else folded[polite.end() :]
 
 
 def strip_source_phrases(folded: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from rag_monitor.language.clock_times import HALF_DAY, find_times
 from rag_monitor.language.tokens import stem, tokenise
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
 
@@ -45,9 +46,11 @@ _ARABIC_NUMBER: Final = (
 _ASCII_SCALES: Final = (
     r"\s?(?:thousand|millions?|mn|billions?|bn|trillion|tn|hundred|dozen|k|b)\b|m\b"
 )
+_DISCOUNT: Final = "折(?![不叠合射断旧磨腾页尺])"
+"""八折 is a price less 20%."""
 _ARABIC: Final = re.compile(
     rf"{_ARABIC_NUMBER}(?P<scale>\s?(?:{_HAN_SCALES})|{_ASCII_SCALES})?"
-    r"\+?(?P<unit>\s?(?:%|‰|percent(?:age points?)?|per cent|个百分点)"
+    rf"\+?(?P<unit>\s?(?:%|‰|percent(?:age points?)?|per cent|个百分点|{_DISCOUNT})"
     rf"|\s?(?:{_UNITS})|[\s-]?(?:{_ASCII_UNITS})\b|\s?°\s?[cf]?)?"
 )
 _ASCII_ARABIC: Final = re.compile(
@@ -60,7 +63,7 @@ _SIGN: Final = re.compile(r"(?:hk\$|us\$|[$£€¥])(?=\s?$)")
 _HAN_NUMBER: Final = re.compile(
     r"(?P<percent>百分之)?(?P<den>[二三四五六七八九十百]{1,3}分之)?"
     r"(?P<num>[零〇一二三四五六七八九十百千万亿两]+(?:点[零〇一二三四五六七八九]+)?)"
-    rf"(?P<cheng>成(?![为立员果长功就本品年交])|折)?(?P<unit>{_UNITS})?"
+    rf"(?P<cheng>成(?![为立员果长功就本品年交])|{_DISCOUNT})?(?P<unit>{_UNITS})?"
 )
 _WORD_NUMBER: Final = re.compile(
     rf"\b(?P<num>(?:{'|'.join(_WORDS)})(?:[\s-](?:{'|'.join(_WORDS)}|hundred|thousand|and))*)\b"
@@ -90,6 +93,10 @@ _ORDINAL: Final = "第"
 _LONGEST: Final = 18
 """Longer rows of digits are serial numbers or noise, and overflow."""
 _DIGIT: Final = re.compile(r"\d")
+_MAY_TELL_TIME: Final = re.compile(r"[\d一二三四五六七八九十两](?:点|:\d\d|\s?[ap]\.?\s?m\b)")
+TIME: Final = "time"
+_HALF_OPEN: Final = "half"
+"""Unit of a time whose half of the day is not told."""
 _PARTS: Final = frozenset(_FRACTIONS)
 _SPELLED: Final[dict[str, list[str]]] = {}
 """Stem to the number words of that stem."""
@@ -106,7 +113,7 @@ class Quantity:
     value: float
     """In units of one: 22% is 22 with kind percent; 2.5 million is 2500000."""
     kind: str
-    """`number`, `percent` or `money`."""
+    """`number`, `percent`, `money` or `time` (of day, in minutes)."""
     unit: str
     """Canonical unit, empty when none was read."""
     digits: int
@@ -120,6 +127,8 @@ class Quantity:
         Two different units of the same sort (km and miles, dollars and yuan) contradict; a
         missing unit does not.
         """
+        if TIME in (self.kind, other.kind):
+            return self.kind == other.kind and self._same_time(other)
         if (self.kind == "percent") != (other.kind == "percent"):
             return False
         if (
@@ -130,6 +139,10 @@ class Quantity:
         ):
             return False
         return same_value(self.value, other.value, self.digits, other.digits)
+
+    def _same_time(self, other: Quantity) -> bool:
+        apart = abs(self.value - other.value)
+        return apart == 0 or (apart == HALF_DAY and _HALF_OPEN in (self.unit, other.unit))
 
 
 _VAGUE: Final = frozenset({"item", "person", "time", "age", "degree"})
@@ -176,6 +189,11 @@ def find_quantities(
     taken = bytearray(len(folded))
     for start, end in skip:
         taken[start:end] = b"\1" * (end - start)
+    for time in find_times(folded) if _MAY_TELL_TIME.search(folded) else ():
+        if 1 not in taken[time.start : time.end]:
+            taken[time.start : time.end] = b"\1" * (time.end - time.start)
+            unit = "" if time.exact else _HALF_OPEN
+            found.append(Quantity(float(time.minutes), TIME, unit, 4, time.start, time.end))
     if _DIGIT.search(folded):
         pattern = _ASCII_ARABIC if folded.isascii() else _ARABIC
         _collect(found, taken, pattern.finditer(folded), _from_arabic)
@@ -239,6 +257,8 @@ def _quantity(match: re.Match[str], value: float, unit: str, digits: int) -> Qua
         kind, unit = "percent", ""
     elif unit == "‰":
         kind, unit, value = "percent", "", value / 10
+    elif unit == "折":
+        kind, unit, value = "percent", "", 100 - 10 * (value / 10 if value >= 10 else value)
     elif unit.startswith("°"):
         unit = ("degree " + unit[1:].strip()).strip()
     else:
@@ -291,6 +311,8 @@ def _from_han(match: re.Match[str]) -> Quantity | None:
         return None if not parts else _quantity(match, value / parts, unit, 6)
     if match["cheng"] == "成":
         return _quantity(match, value * 10, "%", 1)
+    if match["cheng"]:
+        return _quantity(match, value, "折", len(numeral)) if 0 < value < 100 else None
     return _quantity(match, value, unit, len(str(int(value)).rstrip("0")) or 1)
 
 

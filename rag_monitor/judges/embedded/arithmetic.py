@@ -11,7 +11,7 @@ from typing import Final
 from rag_monitor.language.numbers import Quantity, same_value
 
 _DOWN: Final = re.compile(
-    r"下浮|下调|下降|降低|减少|优惠|折扣|打折|减免|扣除|减去|下跌|缩短|便宜|少了|降"
+    r"下浮|下调|下降|降低|减少|优惠|折扣|打折|(?<=[\d一二三四五六七八九])折|减免|扣除|减去|下跌|缩短|便宜|少了|降"
     r"|\b(?:less|lower(?:ed)?|decreas\w+|reduc\w+|discount\w*|off|below|drop\w*|fell|cut|"
     r"minus|down|cheaper|deduct\w*|declin\w+|shr[iu]nk)\b"
 )
@@ -92,7 +92,7 @@ def derives(stated: Quantity, operands: Sequence[Quantity], folded: str) -> bool
     """
     cues = Cues.read(folded)
     given = list(operands)[:_LIMIT]
-    if any(_converts(stated, operand) for operand in given):
+    if any(converts(stated, operand) for operand in given):
         return True
     candidates = [v for a, b in permutations(given, 2) for v in _results(a, b, stated, cues)]
     if len(given) > 2 and cues.total:
@@ -109,7 +109,8 @@ def _close(stated: Quantity, value: float) -> bool:
     return same_value(stated.value, value, max(2, stated.digits), 16)
 
 
-def _converts(stated: Quantity, operand: Quantity) -> bool:
+def converts(stated: Quantity, operand: Quantity) -> bool:
+    """Whether `stated` is `operand` in another unit: 24 months are two years."""
     factor = _FACTORS.get((operand.unit, stated.unit))
     if factor is not None:
         return _close(stated, operand.value * factor)

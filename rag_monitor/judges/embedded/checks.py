@@ -6,16 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.judges.embedded.arithmetic import derives, is_constant
+from rag_monitor.judges.embedded.arithmetic import converts, derives, is_constant
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
-from rag_monitor.language.numbers import Quantity
+from rag_monitor.language.numbers import TIME, Quantity
 from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, undo, undoes
 from rag_monitor.language.strength import absolutes, causes, counts, hedges, times
 from rag_monitor.language.tokens import is_han, stem, term_set
+from rag_monitor.language.weekdays import named_weekdays
 
 
 @dataclass(slots=True)
@@ -76,6 +77,7 @@ def check(
     """
     findings = Findings()
     _check_dates(findings, claim, evidence, best)
+    _check_weekdays(findings, claim, evidence, best)
     _check_numbers(findings, claim, evidence, best, answer)
     _check_names(findings, claim, evidence, known)
     _check_strength(findings, claim, evidence, best)
@@ -102,6 +104,19 @@ def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Pie
             findings.dates_elsewhere += 1
 
 
+def _check_weekdays(
+    findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None
+) -> None:
+    """Count it as a missing date when the best sentence names other days of the week."""
+    said = named_weekdays(claim.folded)
+    near = named_weekdays(best.folded) if said and best else frozenset()
+    if not near or said <= near:
+        return
+    findings.facts += 1
+    known = near | named_weekdays(evidence.joined) | named_weekdays(evidence.question.folded)
+    findings.dates_missing += not said <= known
+
+
 def _plain_year(date: Date, evidence: Evidence) -> bool:
     """Whether a lone year stands in the passages as a bare number."""
     return date.month is None and date.day is None and evidence.holds(str(date.year))
@@ -125,7 +140,7 @@ def _check_numbers(
             continue
         if any(quantity.equals(q) for q in asked) or _as_year(quantity, evidence):
             continue
-        if derives(quantity, _operands(quantity, claim, answer, evidence), claim.folded):
+        if _derived(quantity, claim, evidence, answer):
             findings.numbers_derived += 1
         elif any(_same_amount(quantity, q) for q, _ in evidence.quantities):
             findings.units_changed += 1
@@ -137,11 +152,22 @@ def _check_numbers(
         findings.numbers_missing += constants
 
 
+def _derived(quantity: Quantity, claim: Piece, evidence: Evidence, answer: Piece) -> bool:
+    """Whether it is a quantity of the passages in another unit, or follows from named ones."""
+    if quantity.kind == TIME:
+        return False
+    if any(converts(quantity, known) for known, _ in evidence.quantities):
+        return True
+    return derives(quantity, _operands(quantity, claim, answer, evidence), claim.folded)
+
+
 def _as_year(quantity: Quantity, evidence: Evidence) -> bool:
     return any(quantity.value == date.year for date, _ in evidence.dates)
 
 
 def _same_amount(quantity: Quantity, other: Quantity) -> bool:
+    if TIME in (quantity.kind, other.kind):
+        return False
     return bool(quantity.value == other.value and quantity.unit and other.unit)
 
 

@@ -11,7 +11,7 @@ from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import background
 from rag_monitor.judges.embedded.pieces import Passage, Piece
 from rag_monitor.language.dates import Date
-from rag_monitor.language.numbers import Quantity
+from rag_monitor.language.numbers import TIME, Quantity
 from rag_monitor.language.tokens import GRAMMAR
 
 _ROUNDING: Final = 0.051
@@ -63,6 +63,8 @@ class Evidence:
 
     def equal(self, quantity: Quantity) -> list[Piece]:
         """The sentences that state a quantity, in no order."""
+        if quantity.kind == TIME:  # half a day apart, two may be the same
+            return [piece for other, piece in self.quantities if quantity.equals(other)]
         values, ordered = self._by_value
         reach = _ROUNDING * max(1.0, abs(quantity.value))
         low = bisect_left(values, quantity.value - reach)

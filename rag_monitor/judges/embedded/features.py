@@ -13,13 +13,15 @@ from typing import Final
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
 from rag_monitor.judges.embedded.checks import Findings, check
 from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
+from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import weight
 from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language import answers
+from rag_monitor.language.numbers import TIME
 from rag_monitor.language.sentences import Span
-from rag_monitor.language.tokens import is_han
+from rag_monitor.language.tokens import is_han, term_set, tokenise
 
 FINDINGS: Final = (
     "numbers_missing",
@@ -98,7 +100,7 @@ def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[
 
 def _claim(span: Span) -> Piece:
     piece = Piece(span.text)
-    piece.folded = answers.strip_source_phrases(piece.folded)
+    piece.folded = answers.strip_source_phrases(answers.strip_apology(piece.folded))
     return piece
 
 
@@ -115,6 +117,7 @@ def _look_up(
     unknown = piece.terms - matches.known
     if best is not None and not findings.numbers_derived:
         findings.substituted = _substituted(piece, unknown, matches.seen, evidence, best)
+        findings.reversed = findings.reversed or int(exchanged(piece.tokens, best.tokens))
     order = lcs_length(piece.tokens, best.tokens) / len(piece.tokens) if best else 0.0
     features = [
         *_coverage(match, gains),
@@ -141,11 +144,18 @@ def _look_up(
 def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
     """Terms that count as covered though no passage spells them so.
 
-    Numbers that were checked, and the words of the operation where one of them was derived.
+    Numbers that were checked, in digits or in Han numerals (百分之十五 for 15%), words of a time of
+    day (下午五点 for 17:00), and those of the operation where a number was derived.
     """
     if findings.numbers_missing or findings.units_changed or findings.dates_missing:
         return frozenset()
     credited = {term for term in piece.terms if term[0].isdigit()}
+    if piece.quantities and not piece.folded.isascii():
+        credited.update(term for term in piece.terms if _NUMERALS.issuperset(term))
+    for quantity in piece.quantities:
+        if quantity.kind == TIME:
+            stated = tokenise(piece.folded[quantity.start : quantity.end])
+            credited |= term_set(stated, han=True) & piece.terms
     if findings.numbers_derived:
         credited.update(term for term in piece.terms if OPERATION_WORDS.search(term))
     return frozenset(credited)
@@ -262,6 +272,7 @@ def _counts(findings: Findings) -> list[float]:
     return [float(min(2, count)) for count in counts] if any(counts) else _NO_COUNTS
 
 
+_NUMERALS: Final = frozenset("零〇一二三四五六七八九十百千万亿两半点分之成折")
 _COUNTED: Final = attrgetter(*FINDINGS)
 _NO_COUNTS: Final = [0.0] * len(FINDINGS)
 

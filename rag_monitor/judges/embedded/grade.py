@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from rag_monitor.judges.embedded.evidence import Evidence
@@ -41,7 +42,9 @@ _MATCHES: Final = 0.45
 """Share of the question's weight an answer takes up when it is on the subject."""
 
 
-def grade(evidence: Evidence, answer: str, parts: AnswerParts, supported: float) -> float:
+def grade(
+    evidence: Evidence, answer: str, parts: AnswerParts, borne_out: Callable[[], float]
+) -> float:
     """How well the answer answers the question, 0 to 1.
 
     Refusals grade 0. Otherwise: the share of the question's focus that is taken up, times whether
@@ -52,14 +55,15 @@ def grade(evidence: Evidence, answer: str, parts: AnswerParts, supported: float)
         evidence: The passages and the question.
         answer: The whole answer.
         parts: The answer taken apart.
-        supported: Mean support of its claims; a short supported answer need not echo the question.
+        borne_out: Mean support of its claims by passages that are on the question's subject, asked
+            for a short answer: such a one need not echo the question.
     """
     if parts.declines or not (parts.claims or parts.refusals):
         return 0.0
     piece = Piece(answer)
     focus = _focus(evidence, piece)
     if len(piece.tokens) <= _SHORT:
-        focus = max(focus, supported)
+        focus = max(focus, borne_out())
     value = min(1.0, focus / _MATCHES) * _kind_present(evidence.question, piece)
     return value * (1 - 0.5 * _padding(evidence, parts)) * (0.7 if parts.refusals else 1.0)
 

@@ -55,7 +55,7 @@ _ON_SUPPORT: Final = (
 )  # fmt: skip
 """What follows from how well the statements are supported."""
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "6"
+FEATURES_VERSION: Final = "7"
 """Grows when the same text and weights score otherwise than before."""
 READING_VERSION: Final = "2"
 """Grows when an encoder is given other texts, or is run otherwise, than before."""
@@ -110,9 +110,17 @@ class _Case:
     seconds: float = 0.0
     """Time spent on this request so far."""
 
+    relevant: list[tuple[float, str | None]] | None = None
+
     def asks(self, *aspects: Aspect) -> bool:
         """Whether any of `aspects` was asked."""
         return any(aspect in self.request.aspects for aspect in aspects)
+
+    def relevance(self) -> list[tuple[float, str | None]]:
+        """Per passage whether it is relevant, and what it conflicts with; worked out once."""
+        if self.relevant is None:
+            self.relevant = passages.relevance(self.evidence, self.request.passage_query)
+        return self.relevant
 
 
 class EmbeddedJudge:
@@ -327,7 +335,7 @@ class EmbeddedJudge:
         if case.contexts is None:
             case.missing.update(dict.fromkeys(asked, "contexts_unknown"))
             return
-        relevant = passages.relevance(case.evidence, case.request.passage_query)
+        relevant = case.relevance()
         probabilities = [p for p, _ in relevant]
         supported = [verdict.probability for verdict in case.settled]
         used = passages.use(case.evidence, case.claims, supported)
@@ -379,8 +387,12 @@ class EmbeddedJudge:
             case.missing[Aspect.GRADE] = "empty_answer"
             return
         supported = [verdict.probability for verdict in case.settled]
-        mean = sum(supported) / len(supported) if supported else 0.0
-        value = grade(case.evidence, case.answer, case.parts, mean)
+        value = grade(
+            case.evidence,
+            case.answer,
+            case.parts,
+            lambda: passages.borne_out(case.evidence, case.claims, supported, case.relevance()),
+        )
         case.verdicts.append(Verdict(aspect=Aspect.GRADE, probability=value, raw=value))
 
 

@@ -44,6 +44,8 @@ _PLEA_READS: Final = 2.0
 sentence on something else: it must not be the one who is talked round."""
 _MOSTLY_COVERED: Final = 0.5
 """A claim of which passages hold so much is judged like any other, whatever else it says."""
+_FEW_WORDS: Final = 4
+"""Tokens of an answer so short that a word of it that stands nowhere is what it says."""
 _FULL_CLAIM: Final = 3
 """Tokens of a claim long enough to be sure that nothing of it was found."""
 COUNTED: Final = 3
@@ -257,8 +259,8 @@ def _hopeless(found: ClaimEvidence, doubt: float, for_answer: float, reason: str
     """How sure it is that nothing of a claim is supported.
 
     English: much of it stands nowhere, and the claim is in great doubt. A Chinese answer to a
-    question: much of it stands nowhere; without a question, where other words often say the same,
-    the doubt alone.
+    question: much of it stands nowhere, and it is short or in doubt; without a question, where
+    other words often say the same, the doubt alone.
     """
     if reason == "nothing_stated":
         return 1.0
@@ -266,7 +268,9 @@ def _hopeless(found: ClaimEvidence, doubt: float, for_answer: float, reason: str
     if found.piece.folded.isascii() or not has_han(found.span.text):
         return _share((doubt - 2) / 3) * _share(nowhere / 0.2)
     if found.asked:
-        return _share(nowhere / 0.3)
+        # Of a longer one other words may say the same: only what is doubted is without hope.
+        long = _share((len(found.piece.tokens) - _FEW_WORDS) / _FEW_WORDS)
+        return _share(nowhere / 0.3) * (1 - long * (1 - _share(for_answer / 2)))
     return _share((for_answer - 1.5) / 2)
 
 

@@ -43,6 +43,8 @@ _RELEVANT_AT: Final = 0.5
 _STEEPNESS: Final = 8.0
 _USED_GAIN: Final = 0.2
 _HELD: Final = 0.55
+_WHOLLY: Final = 4
+"""Power that leaves little of a passage which holds a part of a short answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,6 +280,30 @@ def usefulness(
         helped = max(drawn_on, sigmoid(14 * (held - _HELD)))
         found.append(min(1.0, helped * (0.4 + 0.6 * on_subject) + 0.1 * on_subject))
     return found
+
+
+def borne_out(
+    evidence: Evidence,
+    claims: Sequence[ClaimEvidence],
+    supported: Sequence[float],
+    relevant: Sequence[tuple[float, str | None]],
+) -> float:
+    """How far claims are supported by passages that are on the question's subject, 0 to 1.
+
+    A short answer stands in several passages at times: what counts is the most relevant of those.
+    """
+    found = [
+        probability
+        * max(
+            on_subject * (1.0 if index == claim.passage else _held(claim, passage) ** _WHOLLY)
+            for index, (passage, (on_subject, _)) in enumerate(
+                zip(evidence.passages, relevant, strict=True)
+            )
+        )
+        for claim, probability in zip(claims, supported, strict=True)
+        if claim.passage is not None
+    ]
+    return sum(found) / len(claims) if claims else 0.0
 
 
 def _held(claim: ClaimEvidence, passage: Passage) -> float:

@@ -51,3 +51,37 @@ def test_a_rule_about_what_customers_lack_is_a_claim(rule: str) -> None:
 def test_a_condition_or_a_customer_beside_a_refusal_does_not_hide_it(answer: str) -> None:
     assert is_refusal(fold(answer))
     assert take_apart(answer).declines
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "未检索到相关内容，请联系人工客服。",
+        "该问题超出知识库范围，请咨询人工客服。",
+        "没有相关内容。",
+        "根据现有资料暂时查不到，建议您拨打客服热线95588咨询。",
+        "这个问题超出了我的能力范围哦～",
+        "文档里没有写这一点。",
+        "知识库未收录该问题。",
+        "暂不支持回答此类问题。",
+        "我还在学习中，暂时回答不了这个问题。",
+        "这个问题我答不上来。",
+    ],
+)
+def test_what_chinese_assistants_say_when_they_have_no_answer_declines(answer: str) -> None:
+    assert take_apart(answer).declines
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "报销金额超出规定范围的，需要部门经理审批。",
+        "这张优惠券在海外门店找不到可用的商品。",
+        "合同没有包含保密内容。",
+        "作者没有写过第二本小说。",
+        "该型号不支持无线充电。",
+        "临时身份证办不了这项业务。",
+    ],
+)
+def test_what_does_not_exist_or_is_not_offered_is_a_claim(answer: str) -> None:
+    assert not take_apart(answer).declines

@@ -1,0 +1,93 @@
+"""Times of day in Chinese and English text: 17:00, 下午5点, 五点半, 5 p.m."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+HALF_DAY: Final = 12 * 60
+"""Minutes after which a time without its half of the day is the same again."""
+_HAN: Final = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2}
+_NUMERAL: Final = r"\d{1,2}|[一二三四五六七八九十两]{1,3}"
+_HALF: Final = r"凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|夜间|晚"
+_MERIDIEM: Final = r"[ap]\.?\s?m\b\.?"
+_DIGITAL: Final = re.compile(
+    rf"(?<![\d:.])(?P<half>(?:{_HALF})\s?)?(?P<h>[01]?\d|2[0-4]):(?P<m>[0-5]\d)(?![\d:])"
+    rf"(?P<after>\s?{_MERIDIEM})?"
+)
+_HAN_TIME: Final = re.compile(
+    rf"(?P<half>{_HALF})?\s?(?P<h>{_NUMERAL})点"
+    rf"(?P<rest>钟|整|半|[一三]刻|(?P<m>{_NUMERAL})分)?(?=(?P<to>\s?[至到~-])?)"
+)
+_ENGLISH: Final = re.compile(rf"(?<![\d:.])(?P<h>1[0-2]|0?[1-9])(?P<after>\s?{_MERIDIEM})")
+_BETWEEN: Final = tuple("至到~-")
+_PAST: Final = {"钟": 0, "整": 0, "半": 30, "一刻": 15, "三刻": 45}
+
+
+@dataclass(frozen=True, slots=True)
+class ClockTime:
+    """A time of day as stated."""
+
+    minutes: int
+    """Since midnight."""
+    exact: bool
+    """False where the half of the day is not told: five may be 17:00."""
+    start: int
+    end: int
+
+
+def find_times(folded: str) -> list[ClockTime]:
+    """Times of day in folded text, in order.
+
+    A bare number with 点 (四点建议) is one only with its half of the day, minutes, or as the end of
+    a range. A text that uses the 24-hour clock once uses it throughout.
+    """
+    found = [*_digital(folded)] if ":" in folded else []
+    if "点" in folded:
+        found += _han(folded)
+    found += [
+        _time(match, int(match["h"]), 0, match["after"]) for match in _ENGLISH.finditer(folded)
+    ]
+    return sorted(found, key=lambda time: time.start)
+
+
+def _digital(folded: str) -> Iterator[ClockTime]:
+    matches = list(_DIGITAL.finditer(folded))
+    by_24 = any(int(match["h"]) > 12 for match in matches)
+    for match in matches:
+        half = match["half"] or match["after"] or ("24" if by_24 else None)
+        yield _time(match, int(match["h"]), int(match["m"]), half)
+
+
+def _han(folded: str) -> Iterator[ClockTime]:
+    for match in _HAN_TIME.finditer(folded):
+        ends_range = folded[: match.start()].rstrip().endswith(_BETWEEN)
+        if not (match["half"] or match["rest"] or match["to"] or ends_range):
+            continue
+        hour, minute = _number(match["h"]), _PAST.get(match["rest"] or "", 0)
+        if match["m"]:
+            minute = _number(match["m"])
+        if hour <= 24 and minute < 60:
+            yield _time(match, hour, minute, match["half"])
+
+
+def _time(match: re.Match[str], hour: int, minute: int, half: str | None) -> ClockTime:
+    half = (half or "").strip()
+    late = half.startswith(("p", "下午", "傍晚", "晚", "夜")) or (half == "中午" and hour < 11)
+    if late and hour < 12:
+        hour += 12
+    elif hour == 12 and half.startswith(("a", "凌晨")):
+        hour = 0
+    exact = bool(half) or hour > 12
+    return ClockTime((hour * 60 + minute) % (24 * 60), exact, match.start(), match.end())
+
+
+def _number(numeral: str) -> int:
+    if numeral.isdigit():
+        return int(numeral)
+    tens, ten, ones = numeral.partition("十")
+    if not ten:
+        return int("".join(str(_HAN[c]) for c in numeral))
+    return _HAN.get(tens, 1) * 10 + _HAN.get(ones, 0)
