@@ -12,8 +12,20 @@ from rich.progress import Progress
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.replay import OTLP_JSON, TRACE_JSON, BadRow, Pace, Replay, Row, read_rows
-from rag_monitor.cli.words import Language, LanguageOption, fields_in
+from rag_monitor.cli.replay import (
+    OTLP_JSON,
+    TRACE_JSON,
+    BadRow,
+    Outcome,
+    Pace,
+    Replay,
+    Row,
+    read_rows,
+)
+from rag_monitor.cli.settings import at_hand
+from rag_monitor.cli.start_times import StartTimes, zone_named
+from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
+from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.rows import holds_lines
 
 
@@ -35,6 +47,13 @@ def import_file(
         float, typer.Option(min=0, help="Traces per second; 0: as fast as the monitor takes them.")
     ] = 0.0,
     app: Annotated[str | None, typer.Option(help="Application name for rows without one.")] = None,
+    timezone: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ZONE",
+            help="Zone of times that name none; default: the configured `timezone`, else UTC.",
+        ),
+    ] = None,
     patience: Annotated[
         float, typer.Option(min=0, help="Seconds to keep trying while the monitor is away.")
     ] = 120.0,
@@ -44,7 +63,14 @@ def import_file(
     as_json: AsJson = False,
 ) -> None:
     """Send every row once. Rows with an id can be imported again: nothing is stored twice."""
+    if form is not Format.TRACE_JSON and timezone is not None:
+        raise ConfigurationError(f"exports of {form.value} are in UTC: leave --timezone out")
+    zone = None if timezone is None else zone_named(timezone)
     pace = Pace(per_second=speed, patience_s=patience)
+    outcome = Outcome()
+    rows = _read(file, form, app)
+    if form is Format.TRACE_JSON:
+        rows = StartTimes(outcome, lambda: _zone(zone, language)).read(rows)
     with (
         Remote(url, api_key) as monitor,
         Progress(console=progress_console(as_json), transient=True) as bar,
@@ -57,15 +83,41 @@ def import_file(
             unit=_unit(file, form),
             on_sent=lambda count: bar.update(task, completed=count),
         )
-        outcome = replay.run(_read(file, form, app))
+        replay.run(rows, outcome)
+    _report(outcome, _unit(file, form), language, as_json=as_json)
+    if outcome.rejected:
+        raise typer.Exit(1)
+
+
+def _zone(given: str | None, language: Language) -> str:
+    """The zone of times that name none; said, so that a wrong one is seen before it misleads."""
+    if given is not None:
+        zone, why = given, said("as given", language)
+    else:
+        try:
+            zone, why = at_hand().timezone, said("`timezone` of the settings here", language)
+        except ConfigurationError as error:
+            zone = "UTC"
+            why = said("the settings here cannot be read: {reason}", language, reason=error)
+    text = "times without a zone are read as {zone} ({why}); --timezone names another"
+    print_remark(said(text, language, zone=zone, why=why))
+    return zone
+
+
+def _report(outcome: Outcome, unit: str, language: Language, *, as_json: bool) -> None:
     for problem in outcome.problems[:10]:
         print_remark(problem)
+    if outcome.times_replaced.count:
+        text = (
+            "times before 2000 or more than an hour ahead: {count}; the moment of import stands in "
+            "their place: {places}"
+        )
+        places = said(f"{unit} {{places}}", language, places=outcome.times_replaced)
+        print_remark(said(text, language, count=outcome.times_replaced.count, places=places))
     if as_json:
         print_json(outcome.as_dict())
     else:
-        print_fields(fields_in(outcome.as_dict(), language))
-    if outcome.rejected:
-        raise typer.Exit(1)
+        print_fields(fields_in(outcome.summary(), language))
 
 
 def _unit(file: Path, form: Format) -> str:

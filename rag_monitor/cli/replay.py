@@ -25,6 +25,7 @@ _RETRY: Final = frozenset({408, 429, 502, 503, 504})
 _FIRST_WAIT_S: Final = 0.2
 _LONGEST_WAIT_S: Final = 5.0
 _PROBLEMS_KEPT: Final = 100
+_PLACES_KEPT: Final = 10
 _JSON_HEADERS: Final = {"content-type": "application/json"}
 
 Row = dict[str, Any]
@@ -70,6 +71,24 @@ OTLP_JSON: Final = Wire("/v1/traces", _merged)
 
 
 @dataclass(slots=True)
+class Places:
+    """How many rows something was found in, and which the first of them are."""
+
+    count: int = 0
+    first: list[int] = field(default_factory=list)
+
+    def add(self, number: int) -> None:
+        """Count a row by its number in the file."""
+        self.count += 1
+        if len(self.first) < _PLACES_KEPT:
+            self.first.append(number)
+
+    def __str__(self) -> str:
+        more = " …" if self.count > len(self.first) else ""
+        return ", ".join(map(str, self.first)) + more
+
+
+@dataclass(slots=True)
 class Outcome:
     """What became of a file."""
 
@@ -81,6 +100,11 @@ class Outcome:
     unknown_fields: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     """The first of the reasons rows were rejected, with line numbers."""
+    timezone: str | None = None
+    """The zone of times that name none; None: there were no such times."""
+    times_without_zone: int = 0
+    times_replaced: Places = field(default_factory=Places)
+    """Times that cannot be true: the monitor puts the moment of import in their place."""
 
     def reject(self, problem: str) -> None:
         """Count a row that was not taken."""
@@ -98,7 +122,20 @@ class Outcome:
             "seconds": round(self.seconds, 2),
             "unknown_fields": sorted(self.unknown_fields),
             "problems": self.problems,
+            "timezone": self.timezone,
+            "times_without_zone": self.times_without_zone,
+            "times_replaced": self.times_replaced.count,
+            "times_replaced_first": self.times_replaced.first,
         }
+
+    def summary(self) -> dict[str, Any]:
+        """For people: what was not met with is not named, and rows are listed in remarks."""
+        shown = self.as_dict()
+        for name in ("timezone", "times_without_zone", "times_replaced"):
+            if not shown[name]:
+                del shown[name]
+        del shown["times_replaced_first"]
+        return shown
 
 
 def read_rows(path: Path, app: str | None = None) -> Iterator[tuple[int, Row] | BadRow]:
@@ -177,13 +214,19 @@ class Replay:
         self._clock = clock
         self._sleep = sleep
 
-    def run(self, rows: Iterable[tuple[int, Row] | BadRow]) -> Outcome:
+    def run(
+        self, rows: Iterable[tuple[int, Row] | BadRow], outcome: Outcome | None = None
+    ) -> Outcome:
         """Send all rows; a row the monitor refuses is counted, not fatal.
+
+        Args:
+            rows: What to send.
+            outcome: Where it is counted; given when `rows` are counted on their way, too.
 
         Raises:
             RagMonitorError: The monitor stayed away, or refuses everything.
         """
-        outcome = Outcome()
+        outcome = outcome or Outcome()
         started = self._clock()
         sent = 0
         for batch in self._batches(rows, outcome):

@@ -24,6 +24,16 @@ def environment() -> dict[str, str]:
     return dict(os.environ)
 
 
+def at_hand() -> Any:
+    """The settings that `serve` would have here, for a command that can do without any.
+
+    Raises:
+        ConfigurationError: They are broken. What the command needs has a default: say so, go on.
+    """
+    named = environment().get("RAG_MONITOR_CONFIG")
+    return load(Path(named) if named else None)
+
+
 def load(path: Path | None, overrides: Mapping[str, Any] | None = None) -> Any:
     """The `Settings` of this process; options that were not given (None) do not override.
 

@@ -28,6 +28,9 @@ _FIELDS: Final = {
     "seconds": "用时（秒）",
     "unknown_fields": "未识别的字段",
     "problems": "问题",
+    "timezone": "时区",
+    "times_without_zone": "未注明时区的时间",
+    "times_replaced": "被替换的时间",
     "traces": "请求数",
     "queued": "已排队",
     "judge": "评审模型",
@@ -48,6 +51,18 @@ _SENTENCES: Final = {
         "还没有测得该评审模型的费用；请先用 --limit 20 试一次"
     ),
     "Judge these traces again?": "重新评审这些请求？",
+    "times without a zone are read as {zone} ({why}); --timezone names another": (
+        "未注明时区的时间按 {zone} 读取（{why}）；可用 --timezone 指定其他时区"
+    ),
+    "`timezone` of the settings here": "此处配置的 `timezone`",
+    "the settings here cannot be read: {reason}": "此处的配置无法读取：{reason}",
+    "as given": "由命令行指定",
+    "times before 2000 or more than an hour ahead: {count}; the moment of import stands in "
+    "their place: {places}": (
+        "{count} 个时间早于 2000 年，或比现在晚一小时以上，已换成导入时刻：{places}"
+    ),
+    "line {places}": "第 {places} 行",
+    "row {places}": "第 {places} 行数据",
     "none": "无",
     "yes": "是",
     "no": "否",

@@ -17,6 +17,11 @@ _MAX_SKEW: Final = timedelta(hours=1)
 _MAX_DEPTH: Final = 32
 
 
+def believable(started: datetime, received_at: datetime) -> bool:
+    """Whether a trace that came in at `received_at` may have begun then; both with a zone."""
+    return _EARLIEST <= started <= received_at + _MAX_SKEW
+
+
 class _Finisher:
     """Applies limits and redaction to texts, and remembers whether anything was cut."""
 
@@ -126,7 +131,7 @@ def finish(
         for key, value in trace.attributes.items()
     }
     started = trace.started_at
-    if not _EARLIEST <= started <= received_at + _MAX_SKEW:
+    if not believable(started, received_at):
         attributes["started_at_sent"] = started.isoformat()
         started = received_at
     finished = replace(

@@ -1,0 +1,88 @@
+"""The `started_at` of rows that people wrote: in their zone, counted where untrue."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from datetime import UTC, date, datetime, time
+from typing import Any, Final
+from zoneinfo import ZoneInfo, available_timezones
+
+from rag_monitor.cli.replay import BadRow, Outcome, Row
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.ingest.finish import believable
+
+_UTC: Final = "UTC"
+
+
+def zone_named(name: str) -> str:
+    """`name`, known to be a time zone.
+
+    Raises:
+        ConfigurationError: There is no such zone.
+    """
+    if name not in available_timezones():
+        raise ConfigurationError(
+            f"--timezone {name!r} is not a time zone; write it like Asia/Shanghai or UTC"
+        )
+    return name
+
+
+class StartTimes:
+    """Gives times without a zone the one they were written in, on the way to the monitor.
+
+    Args:
+        outcome: Where they are counted.
+        zone: Names the zone; asked once, at the first time that has none.
+        now: The moment a time is held against, with a zone.
+    """
+
+    def __init__(
+        self,
+        outcome: Outcome,
+        zone: Callable[[], str],
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._outcome = outcome
+        self._name = zone
+        self._zone: ZoneInfo | None = None
+        self._now = now
+
+    def read(self, rows: Iterator[tuple[int, Row] | BadRow]) -> Iterator[tuple[int, Row] | BadRow]:
+        """The rows, each time with a zone; what is no time is left for the monitor to refuse."""
+        for item in rows:
+            if not isinstance(item, BadRow):
+                self._look(*item)
+            yield item
+
+    def _look(self, number: int, row: Row) -> None:
+        moment = _moment(row.get("started_at"))
+        if moment is None:
+            return
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=self._known_zone())
+            self._outcome.times_without_zone += 1
+            # As UTC the monitor reads it anyway, and a row without an id has one of its content.
+            if self._outcome.timezone != _UTC:
+                row["started_at"] = moment.isoformat()
+        if not believable(moment, self._now()):
+            self._outcome.times_replaced.add(number)
+
+    def _known_zone(self) -> ZoneInfo:
+        if self._zone is None:
+            self._outcome.timezone = self._name()
+            self._zone = ZoneInfo(self._outcome.timezone)
+        return self._zone
+
+
+def _moment(value: Any) -> datetime | None:
+    """A time as files hold it: text, seconds since 1970, or what a Parquet column gives."""
+    try:
+        if isinstance(value, str):
+            return datetime.fromisoformat(value)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value, UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
+    if isinstance(value, datetime):
+        return value
+    return datetime.combine(value, time()) if isinstance(value, date) else None
