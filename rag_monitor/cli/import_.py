@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Final
 
 import typer
 from rich.progress import Progress
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.cli.repeated_ids import RepeatedIds
 from rag_monitor.cli.replay import (
     OTLP_JSON,
     TRACE_JSON,
@@ -27,6 +28,14 @@ from rag_monitor.cli.start_times import StartTimes, zone_named
 from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.rows import holds_lines
+
+_REPEATED: Final = (
+    "rows whose id came before in the file: {count}; one trace is kept of each id: {places}"
+)
+_REPLACED: Final = (
+    "times before 2000 or more than an hour ahead: {count}; the moment of import stands in "
+    "their place: {places}"
+)
 
 
 class Format(StrEnum):
@@ -71,6 +80,7 @@ def import_file(
     rows = _read(file, form, app)
     if form is Format.TRACE_JSON:
         rows = StartTimes(outcome, lambda: _zone(zone, language)).read(rows)
+        rows = RepeatedIds(outcome).read(rows)
     with (
         Remote(url, api_key) as monitor,
         Progress(console=progress_console(as_json), transient=True) as bar,
@@ -107,13 +117,10 @@ def _zone(given: str | None, language: Language) -> str:
 def _report(outcome: Outcome, unit: str, language: Language, *, as_json: bool) -> None:
     for problem in outcome.problems[:10]:
         print_remark(problem)
-    if outcome.times_replaced.count:
-        text = (
-            "times before 2000 or more than an hour ahead: {count}; the moment of import stands in "
-            "their place: {places}"
-        )
-        places = said(f"{unit} {{places}}", language, places=outcome.times_replaced)
-        print_remark(said(text, language, count=outcome.times_replaced.count, places=places))
+    for text, found in ((_REPEATED, outcome.repeated_ids), (_REPLACED, outcome.times_replaced)):
+        if found.count:
+            places = said(f"{unit} {{places}}", language, places=found)
+            print_remark(said(text, language, count=found.count, places=places))
     if as_json:
         print_json(outcome.as_dict())
     else:

@@ -100,6 +100,8 @@ class Outcome:
     unknown_fields: set[str] = field(default_factory=set)
     problems: list[str] = field(default_factory=list)
     """The first of the reasons rows were rejected, with line numbers."""
+    repeated_ids: Places = field(default_factory=Places)
+    """Rows whose id came before in the file: one trace is kept of each id."""
     timezone: str | None = None
     """The zone of times that name none; None: there were no such times."""
     times_without_zone: int = 0
@@ -122,6 +124,8 @@ class Outcome:
             "seconds": round(self.seconds, 2),
             "unknown_fields": sorted(self.unknown_fields),
             "problems": self.problems,
+            "repeated_ids": self.repeated_ids.count,
+            "repeated_ids_first": self.repeated_ids.first,
             "timezone": self.timezone,
             "times_without_zone": self.times_without_zone,
             "times_replaced": self.times_replaced.count,
@@ -131,10 +135,10 @@ class Outcome:
     def summary(self) -> dict[str, Any]:
         """For people: what was not met with is not named, and rows are listed in remarks."""
         shown = self.as_dict()
-        for name in ("timezone", "times_without_zone", "times_replaced"):
+        del shown["repeated_ids_first"], shown["times_replaced_first"]
+        for name in ("repeated_ids", "timezone", "times_without_zone", "times_replaced"):
             if not shown[name]:
                 del shown[name]
-        del shown["times_replaced_first"]
         return shown
 
 

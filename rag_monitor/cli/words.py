@@ -28,6 +28,7 @@ _FIELDS: Final = {
     "seconds": "用时（秒）",
     "unknown_fields": "未识别的字段",
     "problems": "问题",
+    "repeated_ids": "重复的编号",
     "timezone": "时区",
     "times_without_zone": "未注明时区的时间",
     "times_replaced": "被替换的时间",
@@ -60,6 +61,9 @@ _SENTENCES: Final = {
     "times before 2000 or more than an hour ahead: {count}; the moment of import stands in "
     "their place: {places}": (
         "{count} 个时间早于 2000 年，或比现在晚一小时以上，已换成导入时刻：{places}"
+    ),
+    "rows whose id came before in the file: {count}; one trace is kept of each id: {places}": (
+        "{count} 行的编号在文件前面出现过，同一编号只保留一条请求：{places}"
     ),
     "line {places}": "第 {places} 行",
     "row {places}": "第 {places} 行数据",
