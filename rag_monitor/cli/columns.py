@@ -2,7 +2,16 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
+import typer
+
 from rag_monitor.errors import ConfigurationError
+
+ColumnsOption = Annotated[
+    str | None,
+    typer.Option("--columns", help="Columns of the file: theirs=ours, comma-separated."),
+]
 
 
 def parse_columns(text: str | None) -> dict[str, str]:

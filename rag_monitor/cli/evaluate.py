@@ -18,7 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from rag_monitor.cli.columns import parse_columns
+from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
 from rag_monitor.cli.output import AsJson, print_json, print_line, print_remark, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
@@ -46,9 +46,7 @@ def evaluate(
         Path | None, typer.Option(help="Report for people: .html, .md or .json.")
     ] = None,
     language: Annotated[str, typer.Option(help="Language of reports: en or zh.")] = "en",
-    columns: Annotated[
-        str | None, typer.Option(help="Columns of the file: theirs=ours, comma-separated.")
-    ] = None,
+    columns: ColumnsOption = None,
     targets: Annotated[
         str | None, typer.Option(help="Target profile: a shipped name or a .toml file.")
     ] = None,

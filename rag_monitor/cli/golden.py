@@ -12,7 +12,7 @@ from typing import Annotated, Any
 import typer
 from rich.progress import Progress
 
-from rag_monitor.cli.columns import parse_columns
+from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import RowsFile
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
@@ -38,9 +38,7 @@ def golden(
     header: Annotated[
         list[str] | None, typer.Option(help="Request header `Name: value`; may be repeated.")
     ] = None,
-    columns: Annotated[
-        str | None, typer.Option(help="Columns of the file: theirs=ours, comma-separated.")
-    ] = None,
+    columns: ColumnsOption = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds per question.")] = 60.0,
     release: Annotated[str | None, typer.Option(help="Release of the application.")] = None,
     environment: Annotated[str | None, typer.Option(help="Environment it runs in.")] = None,

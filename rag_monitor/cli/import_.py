@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Final
@@ -10,6 +10,7 @@ from typing import Annotated, Final
 import typer
 from rich.progress import Progress
 
+from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.repeated_ids import RepeatedIds
@@ -56,6 +57,7 @@ def import_file(
         float, typer.Option(min=0, help="Traces per second; 0: as fast as the monitor takes them.")
     ] = 0.0,
     app: Annotated[str | None, typer.Option(help="Application name for rows without one.")] = None,
+    columns: ColumnsOption = None,
     timezone: Annotated[
         str | None,
         typer.Option(
@@ -74,10 +76,12 @@ def import_file(
     """Send every row once. Rows with an id can be imported again: nothing is stored twice."""
     if form is not Format.TRACE_JSON and timezone is not None:
         raise ConfigurationError(f"exports of {form.value} are in UTC: leave --timezone out")
+    if form is not Format.TRACE_JSON and columns is not None:
+        raise ConfigurationError(f"columns of {form.value} are known: leave --columns out")
     zone = None if timezone is None else zone_named(timezone)
     pace = Pace(per_second=speed, patience_s=patience)
     outcome = Outcome()
-    rows = _read(file, form, app)
+    rows = _read(file, form, app, parse_columns(columns))
     if form is Format.TRACE_JSON:
         rows = StartTimes(outcome, lambda: _zone(zone, language)).read(rows)
         rows = RepeatedIds(outcome).read(rows)
@@ -131,9 +135,11 @@ def _unit(file: Path, form: Format) -> str:
     return "line" if form is not Format.TRACE_JSON or holds_lines(file) else "row"
 
 
-def _read(file: Path, form: Format, app: str | None) -> Iterator[tuple[int, Row] | BadRow]:
+def _read(
+    file: Path, form: Format, app: str | None, columns: Mapping[str, str]
+) -> Iterator[tuple[int, Row] | BadRow]:
     if form is Format.TRACE_JSON:
-        return read_rows(file, app)
+        return read_rows(file, app, columns)
     from rag_monitor.cli.export_files import read_export
 
     return read_export(file, form.value, app)

@@ -142,7 +142,9 @@ class Outcome:
         return shown
 
 
-def read_rows(path: Path, app: str | None = None) -> Iterator[tuple[int, Row] | BadRow]:
+def read_rows(
+    path: Path, app: str | None = None, columns: Mapping[str, str] | None = None
+) -> Iterator[tuple[int, Row] | BadRow]:
     """The rows of any file that `evaluation.rows` reads, by the names it has for them.
 
     What tells the answer of a labelled set (`label_…`, `meta`) is left out.
@@ -150,6 +152,7 @@ def read_rows(path: Path, app: str | None = None) -> Iterator[tuple[int, Row] | 
     Args:
         path: The file. One of a kind nobody knows is taken for JSON lines.
         app: Application name for rows that have none.
+        columns: The file's column to the Trace JSON name.
 
     Returns:
         With their line numbers where the file holds lines, else counted from 1.
@@ -158,10 +161,11 @@ def read_rows(path: Path, app: str | None = None) -> Iterator[tuple[int, Row] | 
         ConfigurationError: The file cannot be opened, unpacked or read.
     """
     if tables.holds_lines(path):
+        names = tables.names_with(columns)
         for number, line in numbered_lines(path):
-            yield _parsed(number, line, app)
+            yield _parsed(number, line, app, names)
         return
-    for item in tables.read_rows(path):
+    for item in tables.read_rows(path, columns):
         number = item.number + 1
         if isinstance(item, tables.BadRow):
             yield BadRow(number, item.reason)
@@ -169,14 +173,16 @@ def read_rows(path: Path, app: str | None = None) -> Iterator[tuple[int, Row] | 
             yield number, _unlabelled(item.fields, app)
 
 
-def _parsed(number: int, line: bytes, app: str | None) -> tuple[int, Row] | BadRow:
+def _parsed(
+    number: int, line: bytes, app: str | None, names: Mapping[str, str]
+) -> tuple[int, Row] | BadRow:
     try:
         content = json.loads(line)
     except (ValueError, RecursionError) as error:
         return BadRow(number, f"not JSON: {error}")
     if not isinstance(content, dict):
         return BadRow(number, "not a JSON object")
-    return number, _unlabelled(tables.rename(content, tables.COLUMN_NAMES), app)
+    return number, _unlabelled(tables.rename(content, names), app)
 
 
 def _unlabelled(fields: Mapping[str, Any], app: str | None) -> Row:

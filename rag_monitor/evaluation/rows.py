@@ -77,13 +77,18 @@ def read_rows(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[
     """
     if not path.exists():
         raise ConfigurationError(f"there is no file {path}")
-    names = {**COLUMN_NAMES, **(columns or {})}
+    names = names_with(columns)
     with readable(path):
-        for number, raw in enumerate(_open_rows(path)):
+        for number, raw in enumerate(_open_rows(path, names)):
             if isinstance(raw, str):
                 yield BadRow(number, raw)
             else:
                 yield Row(number, rename(raw, names))
+
+
+def names_with(columns: Mapping[str, str] | None) -> Mapping[str, str]:
+    """`COLUMN_NAMES` and what a user says of the file, which wins."""
+    return {**COLUMN_NAMES, **(columns or {})}
 
 
 def holds_lines(path: Path) -> bool:
@@ -160,14 +165,14 @@ def rename(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
     return fields
 
 
-def _open_rows(path: Path) -> Iterator[Mapping[str, Any] | str]:
+def _open_rows(path: Path, names: Mapping[str, str]) -> Iterator[Mapping[str, Any] | str]:
     if path.is_dir():
         return _data_set(path)
     kind = _kind(path)
     if kind == ".parquet":
         return _parquet(path)
     if kind == ".csv":
-        return _csv(path)
+        return _csv(path, names)
     if kind not in (*_LINES, ".json"):
         raise ConfigurationError(
             f"{path.name}: unknown kind of file; known are .jsonl, .json, .csv (also .gz), "
@@ -219,7 +224,7 @@ def _json(path: Path) -> Iterator[Mapping[str, Any] | str]:
         yield row if isinstance(row, dict) else "not a JSON object"
 
 
-def _csv(path: Path) -> Iterator[Mapping[str, Any] | str]:
+def _csv(path: Path, names: Mapping[str, str]) -> Iterator[Mapping[str, Any] | str]:
     csv.field_size_limit(sys.maxsize)
     with _text(path) as stream:
         for row in csv.DictReader(stream):
@@ -227,13 +232,14 @@ def _csv(path: Path) -> Iterator[Mapping[str, Any] | str]:
                 yield "more cells than the header has columns"
                 continue
             yield {
-                name: _cell(name, value) for name, value in row.items() if value not in ("", None)
+                name: _cell(names.get(name, name), value)
+                for name, value in row.items()
+                if value not in ("", None)
             }
 
 
-def _cell(name: str, value: str) -> Any:
-    """A cell as Trace JSON wants it: lists are written as JSON in CSV files."""
-    target = COLUMN_NAMES.get(name, name)
+def _cell(target: str, value: str) -> Any:
+    """A cell as Trace JSON wants its field `target`: lists are written as JSON in CSV files."""
     if target.startswith("label_"):
         return int(value) if value in ("0", "1") else value
     if target in _TEXTS:

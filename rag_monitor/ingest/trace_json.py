@@ -41,6 +41,10 @@ FIELDS: Final = frozenset(
 """Everything Trace JSON knows; `meta` and what the API adds are accepted and left alone."""
 
 
+_NAMES_SHOWN: Final = 20
+_NAME_SHOWN: Final = 40
+
+
 def parse_row(body: bytes | str) -> Mapping[str, Any]:
     """One Trace JSON object.
 
@@ -81,7 +85,8 @@ def decode_trace(
     question, answer = reader.text("question"), reader.text("answer")
     if trace_id is None and "question" not in row and "answer" not in row:
         raise MalformedPayload(
-            "a trace needs a `question` and an `answer` (null where they are withheld)"
+            "a trace needs a `question` and an `answer` (null where they are withheld); "
+            f"this one has {_names_of(row)}"
         )
     retrievals = _retrievals(reader)
     return Trace(
@@ -130,6 +135,13 @@ def row_trace_id(row: Mapping[str, Any], project: str, app: str) -> str:
 def unknown_fields(row: Mapping[str, Any]) -> set[str]:
     """Fields Trace JSON does not know."""
     return {str(name) for name in row} - FIELDS
+
+
+def _names_of(row: Mapping[str, Any]) -> str:
+    """What a row calls its fields, for whoever has to map them: short, on one line."""
+    names = [f"`{clean_name(str(name), _NAME_SHOWN)}`" for name in row]
+    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
+    return (", ".join(names[:_NAMES_SHOWN]) or "no field") + more
 
 
 def _attributes(reader: Reader) -> dict[str, Any]:

@@ -147,6 +147,29 @@ def test_a_column_can_be_named(tmp_path: Path) -> None:
     assert row.fields == {"question": "a", "answer": "b"}
 
 
+def test_cells_of_named_columns_are_read_as_what_they_are_named(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text('编号,问题,标注,上下文,要点\n007,[2024],1,一段,"[""a"", ""b""]"\n')
+    named = {
+        "编号": "id",
+        "问题": "question",
+        "标注": "label_faithful",
+        "上下文": "contexts",
+        "要点": "key_points",
+    }
+
+    (row,) = read_rows(path, named)
+
+    assert isinstance(row, Row)
+    assert row.fields == {
+        "id": "007",
+        "question": "[2024]",
+        "label_faithful": 1,
+        "contexts": ["一段"],
+        "key_points": ["a", "b"],
+    }
+
+
 def test_our_own_name_wins_over_a_foreign_one(tmp_path: Path) -> None:
     path = tmp_path / "a.jsonl"
     path.write_text('{"response": "theirs", "answer": "ours"}\n')
