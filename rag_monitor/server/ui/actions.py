@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -35,6 +36,7 @@ from rag_monitor.server.ui.view import Visitor, make_visitor, page, visitor_of
 router = APIRouter(include_in_schema=False)
 
 MAX_FIELDS: Final = 100
+_PAIR: Final = re.compile("[=＝:：]")
 RULE_FIELDS: Final = (
     "name",
     "kind",
@@ -295,13 +297,23 @@ def try_rule(sent: Form) -> Response:
 
 
 def _params(text: str) -> dict[str, float | str]:
-    """`name = value` per line; values that read as numbers are numbers."""
+    """`name = value` per line; values that read as numbers are numbers.
+
+    A colon will do for the sign, and either of them as Chinese keyboards write it.
+
+    Raises:
+        RuleError: A line is no such pair. Left out, it would be a rule nobody wrote.
+    """
     found: dict[str, float | str] = {}
-    for line in text.splitlines():
-        name, separator, value = line.partition("=")
-        if not separator:
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
             continue
-        found[name.strip()] = _number(value.strip())
+        name, *value = (part.strip() for part in _PAIR.split(line, maxsplit=1))
+        if not name or not value or not value[0]:
+            raise RuleError(
+                f"params: line {number} should read name = value, not {line.strip()[:100]!r}"
+            )
+        found[name] = _number(value[0])
     return found
 
 

@@ -95,6 +95,10 @@ _FORMS: Final = tuple(
             r"params\.(\w+): an absolute limit needs no baseline and no (\w+); give one kind",
             r"params.\1：绝对限值不需要 baseline 和 \2，只填一种",
         ),
+        (
+            r"params: line (\d+) should read name = value, not (.+)",
+            r"params：第 \1 行应写成 名称 = 值，不能是 \2",
+        ),
         (r"params\.(\w+): must be given for a (\w+) rule", r"params.\1：\2 规则必须填写"),
     )
 )

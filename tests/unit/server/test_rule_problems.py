@@ -103,3 +103,40 @@ async def test_a_field_that_cannot_be_read_is_named(
 
     assert answer.status_code == 422
     assert said in answer.text
+
+
+@pytest.mark.parametrize(
+    ("params", "language", "said"),
+    [
+        ("below 0.9", "en", "params: line 1 should read name = value, not &#39;below 0.9&#39;"),
+        ("below = 0.9\n\n= 3", "en", "params: line 3 should read name = value"),
+        ("below =", "en", "params: line 1 should read name = value"),
+        ("below = 0.9\n低于 0.9", "zh", "params：第 2 行应写成 名称 = 值，不能是 &#39;低于 0.9"),
+    ],
+)
+async def test_a_parameter_that_cannot_be_read_is_refused_by_its_line(
+    params: str, language: str, said: str
+) -> None:
+    services = make_services()
+    async with open_client(services, headers=HTML) as client:
+        token = token_of((await client.get(f"/settings?lang={language}")).text)
+        form = {"token": token, "name": "low", "kind": "threshold", "metric": "faithfulness"}
+        answer = await client.post("/ui/rules", data=form | {"params": params})
+
+    assert answer.status_code == 422
+    assert said in answer.text
+    assert params.splitlines()[0] in answer.text
+    assert "low" not in {rule.name for rule in services.rules.all("default")}
+
+
+@pytest.mark.parametrize("sign", ["=", "＝", ":", "：", " ＝ "])
+async def test_signs_of_chinese_keyboards_separate_as_well(sign: str) -> None:
+    services = replace(make_services(), check_rule=check_rule)
+    async with open_client(services, headers=HTML) as client:
+        token = token_of((await client.get("/settings")).text)
+        form = {"token": token, "name": "low", "kind": "threshold", "metric": "faithfulness"}
+        answer = await client.post("/ui/rules", data=form | {"params": f"below{sign}0.9\n"})
+
+    saved = {rule.name: rule for rule in services.rules.all("default")}
+    assert answer.status_code == 303, answer.text
+    assert saved["low"].params == {"below": 0.9}
