@@ -30,6 +30,7 @@ from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.rows import holds_lines
 
+_WAITING: Final = "waiting for {url}, up to {seconds:g} s: {trouble}"
 _REPEATED: Final = (
     "rows whose id came before in the file: {count}; one trace is kept of each id: {places}"
 )
@@ -96,6 +97,9 @@ def import_file(
             wire=TRACE_JSON if form is Format.TRACE_JSON else OTLP_JSON,
             unit=_unit(file, form),
             on_sent=lambda count: bar.update(task, completed=count),
+            on_wait=lambda trouble: print_remark(
+                said(_WAITING, language, url=monitor.url, seconds=patience, trouble=trouble)
+            ),
         )
         replay.run(rows, outcome)
     _report(outcome, _unit(file, form), language, as_json=as_json)

@@ -9,11 +9,46 @@ from typing import Annotated, Any, Self
 import httpx
 import typer
 
+from rag_monitor.cli.output import print_remark
+from rag_monitor.cli.settings import at_hand
 from rag_monitor.errors import ConfigurationError, NotFound, RagMonitorError
+
+DEFAULT_URL = "http://127.0.0.1:8700"
+_EVERYWHERE = frozenset({"", "0.0.0.0", "::", "[::]"})  # noqa: S104 - where others listen
+"""Hosts that listen on every address of their machine, the loopback among them."""
+
+
+def configured_url() -> str:
+    """The address `rag-monitor serve` would listen at here; the default where settings are broken.
+
+    Only what this very machine serves is meant: `public_url` may lead through somebody's sign-in.
+    """
+    try:
+        settings = at_hand()
+    except ConfigurationError as error:
+        print_remark(f"the settings here cannot be read ({error}); trying {DEFAULT_URL}")
+        return DEFAULT_URL
+    host = "127.0.0.1" if settings.host in _EVERYWHERE else settings.host.strip("[]")
+    # Port 0 lets the system choose, and nobody wrote down what it chose.
+    port = settings.port or httpx.URL(DEFAULT_URL).port
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
+
+
+def _given_or_configured(context: typer.Context, option: typer.CallbackParam, url: str) -> str:
+    source = context.get_parameter_source(option.name or "")
+    chosen = source is not None and source.name != "DEFAULT"
+    return url if chosen or context.resilient_parsing else configured_url()
+
 
 Url = Annotated[
     str,
-    typer.Option("--url", envvar="RAG_MONITOR_ENDPOINT", help="Address of the running monitor."),
+    typer.Option(
+        "--url",
+        envvar="RAG_MONITOR_ENDPOINT",
+        callback=_given_or_configured,
+        show_default="the configured host and port, http://127.0.0.1:8700",
+        help="Address of the running monitor.",
+    ),
 ]
 ApiKey = Annotated[
     str,
@@ -25,7 +60,6 @@ ApiKey = Annotated[
         help="Key of the monitor, where it asks for one.",
     ),
 ]
-DEFAULT_URL = "http://127.0.0.1:8700"
 
 
 class Remote:
@@ -56,6 +90,11 @@ class Remote:
             transport=transport,
             trust_env=not _is_local(self._url),
         )
+
+    @property
+    def url(self) -> str:
+        """Where it is."""
+        return self._url
 
     def __enter__(self) -> Self:
         return self

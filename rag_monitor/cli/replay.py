@@ -201,6 +201,7 @@ class Replay:
         wire: What rows are and where they go.
         unit: What their numbers count: `line`, or `row` of a table.
         on_sent: Called with the number of rows sent so far, after each batch.
+        on_wait: Told what keeps a batch waiting, once each time.
         clock: Monotonic seconds.
         sleep: Waits; replaced in tests.
     """
@@ -213,6 +214,7 @@ class Replay:
         wire: Wire = TRACE_JSON,
         unit: str = "line",
         on_sent: Callable[[int], None] = lambda _: None,
+        on_wait: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.monotonic,
         sleep: Callable[[float], None] = time.sleep,
     ) -> None:
@@ -221,6 +223,7 @@ class Replay:
         self._wire = wire
         self._unit = unit
         self._on_sent = on_sent
+        self._on_wait = on_wait
         self._clock = clock
         self._sleep = sleep
 
@@ -309,25 +312,32 @@ class Replay:
 
     def _post(self, body: bytes, outcome: Outcome) -> httpx.Response:
         """Send until there is an answer that is not "later"."""
-        deadline = self._clock() + self._pace.patience_s
-        wait = _FIRST_WAIT_S
+        began = self._clock()
+        deadline = began + self._pace.patience_s
+        wait, told = _FIRST_WAIT_S, False
         while True:
             try:
                 reply = self._monitor.send(
                     "POST", self._wire.path, content=body, headers=_JSON_HEADERS
                 )
             except httpx.TransportError as error:
-                trouble, asked = f"it does not answer ({error})", 0.0
+                trouble, asked, away = f"it does not answer ({error})", 0.0, True
             else:
                 if reply.status_code not in _RETRY:
                     return reply
                 trouble, asked = f"it answers {reply.status_code}", _retry_after(reply)
+                # "Later" is ordinary under load; only one that lasts is worth a word.
+                away = self._clock() - began >= _LONGEST_WAIT_S
             pause = max(wait, asked)
             if self._clock() + pause > deadline:
                 raise RagMonitorError(
-                    f"gave up on the monitor after {self._pace.patience_s:.0f} s: {trouble};"
+                    f"gave up on the monitor at {self._monitor.url} after"
+                    f" {self._pace.patience_s:.0f} s: {trouble};"
                     f" {outcome.accepted} rows were accepted, importing again stores none twice"
                 )
+            if away and not told:
+                told = True
+                self._on_wait(trouble)
             outcome.retries += 1
             self._sleep(pause)
             wait = min(2 * wait, _LONGEST_WAIT_S)

@@ -67,6 +67,9 @@ _SENTENCES: Final = {
     ),
     "line {places}": "第 {places} 行",
     "row {places}": "第 {places} 行数据",
+    "waiting for {url}, up to {seconds:g} s: {trouble}": (
+        "正在等待 {url}，最多 {seconds:g} 秒：{trouble}"
+    ),
     "none": "无",
     "yes": "是",
     "no": "否",

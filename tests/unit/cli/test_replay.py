@@ -73,10 +73,48 @@ def test_a_monitor_that_is_away_loses_nothing(clock: ManualClock) -> None:
 def test_patience_ends_with_a_clear_error(clock: ManualClock) -> None:
     replay = _replay(lambda _: httpx.Response(503), clock, patience_s=30.0)
 
-    with pytest.raises(RagMonitorError, match="gave up on the monitor after 30 s"):
+    with pytest.raises(
+        RagMonitorError, match="gave up on the monitor at http://monitor after 30 s"
+    ):
         replay.run(_rows(3))
 
     assert clock.monotonic() <= 30.0
+
+
+def test_whoever_waits_is_told_once_for_what(clock: ManualClock) -> None:
+    told: list[tuple[float, str]] = []
+    calls = 0
+
+    def handler(request: httpx.Request) -> httpx.Response:
+        nonlocal calls
+        calls += 1
+        if calls <= 3:
+            raise httpx.ConnectError("refused", request=request)
+        return httpx.Response(429) if calls == 5 else _accept(request)
+
+    monitor = Remote("http://monitor", transport=httpx.MockTransport(handler))
+    Replay(
+        monitor,
+        Pace(),
+        on_wait=lambda trouble: told.append((clock.monotonic(), trouble)),
+        clock=clock.monotonic,
+        sleep=clock.advance,
+    ).run(_rows(250))
+
+    assert told == [(0.0, "it does not answer (refused)")]
+
+
+def test_a_monitor_that_goes_on_saying_later_is_named_after_a_while(clock: ManualClock) -> None:
+    told: list[str] = []
+    monitor = Remote("http://monitor", transport=httpx.MockTransport(lambda _: httpx.Response(503)))
+    replay = Replay(
+        monitor, Pace(), on_wait=told.append, clock=clock.monotonic, sleep=clock.advance
+    )
+
+    with pytest.raises(RagMonitorError, match="it answers 503"):
+        replay.run(_rows(1))
+
+    assert told == ["it answers 503"]
 
 
 def test_speed_spreads_the_rows_over_time(clock: ManualClock) -> None:
