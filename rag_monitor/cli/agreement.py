@@ -13,8 +13,9 @@ import typer
 from rich.progress import Progress
 
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
-from rag_monitor.cli.output import AsJson, print_fields, print_json, progress_console
+from rag_monitor.cli.output import AsJson, print_json, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.cli.words import Language, LanguageOption
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import RagMonitorError
 
@@ -33,6 +34,7 @@ def agreement(
     ] = False,
     bias_rows: Annotated[int, typer.Option(min=1, help="Rows judged again for --bias.")] = 100,
     config: ConfigPath = None,
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Compare `answer_supported` with `label_faithful`, with intervals clustered by source.
@@ -40,6 +42,8 @@ def agreement(
     With --bias a sample is judged again, once in its own order and once with the passages
     reversed, and the scores are held against the length of the answers.
     """
+    from rag_monitor.evaluation.report.agreement import print_agreement
+
     settings = load(config)
     rows, labelled = asyncio.run(judge_labelled(settings, judge, file, limit, quiet=as_json))
     figures = _figures(file, rows, labelled)
@@ -48,7 +52,7 @@ def agreement(
     if as_json:
         print_json(figures)
     else:
-        print_fields(figures)
+        print_agreement(figures, language.value)
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ _VERDICTS = {True: ("met", "green"), False: ("missed", "red"), None: ("unmeasure
 
 def print_report(report: Report, language: str = "en", console: Console | None = None) -> None:
     """Metrics with intervals, targets and confusions on stdout; texts of rows stay out."""
-    out = console or _console()
+    out = console or terminal()
     t = Words(language)
     table = Table(title=None, box=None, pad_edge=False)
     table.add_column(t("metric"))
@@ -27,11 +27,11 @@ def print_report(report: Report, language: str = "en", console: Console | None =
     for metric in report.metrics:
         reasons = ", ".join(f"{t.reason(w)} {n}" for w, n in list(metric.reasons.items())[:2])
         table.add_row(
-            _plain(t.metric(metric.name)),
+            plain(t.metric(metric.name)),
             number(metric.mean),
             ends(metric.lower, metric.upper),
             f"{metric.scored:,}",
-            _plain(reasons),
+            plain(reasons),
         )
     for name, figure in report.corpus.items():
         table.add_row(
@@ -50,7 +50,7 @@ def print_report(report: Report, language: str = "en", console: Console | None =
 
 def print_comparison(found: Comparison, language: str = "en") -> None:
     """Differences with intervals, then the rows that lost most."""
-    out = _console()
+    out = terminal()
     t = Words(language)
     table = Table(box=None, pad_edge=False)
     table.add_column(t("metric"))
@@ -60,7 +60,7 @@ def print_comparison(found: Comparison, language: str = "en") -> None:
     styles = {"better": "green", "worse": "red", "same": "dim"}
     for row in found.metrics:
         table.add_row(
-            _plain(t.metric(row.metric)),
+            plain(t.metric(row.metric)),
             number(row.a),
             number(row.b),
             f"{row.difference:+.3f}",
@@ -78,8 +78,8 @@ def print_comparison(found: Comparison, language: str = "en") -> None:
             losses.add_column(name, justify="right")
         for lost in found.regressions:
             losses.add_row(
-                _plain(lost.id),
-                _plain(t.metric(lost.metric)),
+                plain(lost.id),
+                plain(t.metric(lost.metric)),
                 number(lost.a),
                 number(lost.b),
                 number(lost.loss),
@@ -89,14 +89,14 @@ def print_comparison(found: Comparison, language: str = "en") -> None:
 
 def _confusion(confusion: Confusions, t: Words) -> Table:
     title = f"{t(f'confusion_{confusion.title}')} (n = {confusion.rows:,})"
-    table = Table(title=_plain(title), box=None, title_justify="left", pad_edge=False)
+    table = Table(title=plain(title), box=None, title_justify="left", pad_edge=False)
     table.add_column(t("label"))
     for name in ("TP", "FP", "FN", "TN", t("precision"), t("recall"), t("f1")):
         table.add_column(name, justify="right")
     for rate in confusion.rates:
         counts = (str(count) for count in (rate.tp, rate.fp, rate.fn, rate.tn))
         table.add_row(
-            _plain(t.label(confusion.title, rate.name)),
+            plain(t.label(confusion.title, rate.name)),
             *counts,
             *map(number, (rate.precision, rate.recall, rate.f1)),
         )
@@ -105,7 +105,7 @@ def _confusion(confusion: Confusions, t: Words) -> Table:
 
 def _targets(report: Report, t: Words) -> Table:
     title = f"{t('targets')}: {report.profile_titles.get(t.language, report.profile or '')}"
-    table = Table(title=_plain(title), box=None, title_justify="left", pad_edge=False)
+    table = Table(title=plain(title), box=None, title_justify="left", pad_edge=False)
     for name in ("metric", "value", "target"):
         table.add_column(t(name), justify="left" if name == "metric" else "right")
     table.add_column("")
@@ -122,11 +122,12 @@ def ends(lower: float | None, upper: float | None) -> str:
     return "–" if lower is None or upper is None else f"{number(lower)} – {number(upper)}"
 
 
-def _plain(text: str) -> Text:
+def plain(text: str) -> Text:
     """Text from rows: control characters and rich's markup mean nothing in it."""
     return Text("".join(c if c.isprintable() else "�" for c in text))
 
 
-def _console() -> Console:
+def terminal() -> Console:
+    """Standard output, in what it can show."""
     encoding = (sys.stdout.encoding or "utf-8").lower()
     return Console(highlight=False, soft_wrap=False, legacy_windows="utf" not in encoding)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rag_monitor.metrics.names import METRIC_NAMES
@@ -69,6 +69,23 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "ece": ("Calibration error", "校准误差"),
     "brier": ("Brier score", "Brier 分数"),
     "auroc": ("AUROC", "AUROC"),
+    "figure": ("Figure", "数值"),
+    "balanced_accuracy": ("Balanced accuracy", "平衡准确率"),
+    "kappa": ("Cohen's κ", "Cohen κ"),
+    "judged_rows": ("judged", "已评审"),
+    "unfaithful_rows": ("unfaithful by people's labels", "人工标注为不忠实"),
+    "sources": ("independent sources", "独立来源"),
+    "by_task": ("By task", "按任务"),
+    "bias": ("Order and length bias", "顺序与长度偏差"),
+    "position_asked": ("Rows judged in both orders", "两种顺序都评审的行"),
+    "position_failed": ("Rows that failed in one of them", "其中一种失败的行"),
+    "position_mean_shift": ("Mean shift when passages are reversed", "颠倒段落后的平均变化"),
+    "position_noise": ("Mean shift in the same order", "顺序不变时的平均变化"),
+    "position_flipped": ("Share of verdicts that flipped", "结论改变的比例"),
+    "length_correlation": ("Score against answer length (correlation)", "分数与回答长度的相关"),
+    "length_auroc": ("AUROC of the score", "分数的 AUROC"),
+    "length_auroc_without": ("AUROC without the part of length", "去掉长度影响后的 AUROC"),
+    "length_auroc_alone": ("AUROC of length alone", "仅凭长度的 AUROC"),
     "confusion": ("Right and wrong labels", "混淆矩阵"),
     "confusion_classification": ("Classification", "分类"),
     "confusion_faithfulness": ("Flag against people's labels", "标记与人工标注对比"),
@@ -264,6 +281,10 @@ class Words:
         """A note of an evaluation: `key=value`."""
         key, _, value = note.partition("=")
         return f"{self(f'note_{key}')}: {value}" if value else self(f"note_{key}")
+
+    def joined(self, parts: Iterable[str]) -> str:
+        """Parts of one line, with the language's comma."""
+        return ("，" if self.language == "zh" else ", ").join(parts)
 
     def _find(self, table: Mapping[str, tuple[str, str]], key: str) -> str:
         entry = table.get(key)
