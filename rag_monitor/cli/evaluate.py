@@ -18,6 +18,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from rag_monitor.cli import FAILED
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
 from rag_monitor.cli.output import AsJson, print_json, print_line, print_remark, progress_console
@@ -70,7 +71,10 @@ def evaluate(
     config: ConfigPath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Score every row; rows that cannot be scored are reported and do not stop the others."""
+    """Score every row; rows that cannot be scored are reported and do not stop the others.
+
+    Exit 1 when there was no row that could.
+    """
     from rag_monitor.evaluation.file_run import FileOptions
     from rag_monitor.evaluation.report.files import check_report
     from rag_monitor.metrics.targets import load_profile
@@ -99,6 +103,7 @@ def evaluate(
     )
     found = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
     _show(found, report, language, as_json=as_json)
+    _refuse_nothing(found)
     if fail_under:
         _gate(found)
 
@@ -167,6 +172,15 @@ def _show(found: Any, path: Path | None, language: str, *, as_json: bool) -> Non
     print_report(found, language)
     if path is not None:
         print_line(str(path))
+
+
+def _refuse_nothing(found: Any) -> None:
+    """Exit with 1 when no row came to anything: a script that goes on would go on with nothing."""
+    scored = [metric for metric in found.metrics if metric.scored or metric.not_applicable]
+    judged_none = any(metric.failed for metric in found.metrics) and not scored
+    if found.failed_rows == found.rows or judged_none:
+        print_remark(f"none of the {found.rows} rows could be evaluated")
+        raise typer.Exit(FAILED)
 
 
 def _gate(found: Any) -> None:

@@ -79,6 +79,42 @@ def test_a_missed_target_fails_the_command_only_when_asked(
     assert _evaluate(rows, *given, "--fail-under").exit_code == code
 
 
+@pytest.mark.parametrize("content", ['{"label_faithful": "x"}\n{broken\n', ""])
+def test_a_file_of_which_no_row_can_be_evaluated_fails(tmp_path: Path, content: str) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text(content)
+
+    done = _run("evaluate", rows, "--judge", "none", "--metrics", "exact_match", "--json")
+
+    assert done.exit_code == 1
+    assert "rows could be evaluated" in done.stderr
+    assert json.loads(done.stdout)["rows"] == len(content.splitlines())
+
+
+def test_one_row_that_can_be_evaluated_is_enough(rows: Path) -> None:
+    with rows.open("a") as file:
+        file.write("\n{broken\n")
+
+    assert _evaluate(rows, "--metrics", "exact_match").exit_code == 0
+
+
+def test_a_judge_that_fails_on_every_row_fails_the_command(tmp_path: Path) -> None:
+    pytest.importorskip("openai")
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"question": "q", "answer": "It is 3.", "contexts": ["It is 3."]}\n' * 2)
+    config = tmp_path / "rag_monitor.toml"
+    config.write_text(
+        '[judges.away]\nkind = "openai_compatible"\nmodel = "m"\n'
+        'base_url = "http://127.0.0.1:9/v1"\nlimits = { attempts = 1 }\n'
+    )
+
+    judge = ("--judge", "away", "--config", config, "--metrics", "faithfulness")
+    done = _run("evaluate", rows, *judge)
+
+    assert done.exit_code == 1, done.output
+    assert "none of the 2 rows could be evaluated" in done.stderr
+
+
 def test_a_gate_with_nothing_measured_does_not_pass(rows: Path) -> None:
     done = _evaluate(rows, "--metrics", "bleu_1", "--targets", "chat", "--fail-under")
 
