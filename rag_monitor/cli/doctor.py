@@ -125,6 +125,8 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
 def _database(settings: Any) -> str:
     from rag_monitor.store import migration
 
+    if missing := migration.not_yet_made(settings.database_url):
+        return f"no file {missing} yet; `rag-monitor serve` or `migrate` makes it"
     revision, head = migration.known(settings.database_url), migration.head()
     if revision is None:
         return f"reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}"
@@ -141,6 +143,8 @@ def _queue(settings: Any) -> str:
     from rag_monitor.store import migration
     from rag_monitor.store.store import Store
 
+    if migration.not_yet_made(settings.database_url):
+        return "not looked at before there is a database"
     if migration.current(settings.database_url) != migration.head():
         return "not looked at before the schema is this release's"
     options = replace(settings.store_options, exclusive=False, auto_migrate=False)

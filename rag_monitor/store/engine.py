@@ -79,6 +79,15 @@ def require_folder(url: URL) -> None:
         )
 
 
+def is_to_be_made(url: URL) -> bool:
+    """Whether connecting would make an empty SQLite file where there is none."""
+    name = url.database or ""
+    # `file:` names are SQLite's own to read: they may say that nothing is to be made.
+    if url.get_backend_name() != "sqlite" or name.startswith("file:"):
+        return False
+    return not Path(name).exists()
+
+
 class Database:
     """One database with a door for reading and one for writing. Safe to share between threads."""
 

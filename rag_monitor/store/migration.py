@@ -17,7 +17,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from rag_monitor.errors import SchemaMismatch
-from rag_monitor.store.engine import describe, parse_url, require_folder
+from rag_monitor.store.engine import describe, is_to_be_made, parse_url, require_folder
 from rag_monitor.store.failures import translate
 
 T = TypeVar("T")
@@ -41,6 +41,19 @@ def folder() -> Path:
 def head() -> str:
     """The revision this release expects."""
     return ScriptDirectory.from_config(_config()).get_current_head() or ""
+
+
+def not_yet_made(url: str) -> str | None:
+    """The name of a SQLite file that the first connection would make; None: there is a database.
+
+    For who only looks: looking through `current` makes the file.
+
+    Raises:
+        ConfigurationError: The URL cannot be read, or names a folder that is not there.
+    """
+    parsed = parse_url(url)
+    require_folder(parsed)
+    return parsed.database if is_to_be_made(parsed) else None
 
 
 def current(url: str) -> str | None:

@@ -31,6 +31,29 @@ def _queue() -> tuple[bool, str]:
     return check["ok"], check["detail"]
 
 
+def test_looking_makes_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+    result = CliRunner().invoke(app, ["doctor", "--json"])
+
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert list(tmp_path.iterdir()) == []
+    assert checks["database"]["ok"]
+    assert checks["database"]["detail"].startswith("no file rag_monitor.db yet")
+    assert checks["queue"]["ok"]
+
+
+def test_a_folder_that_is_not_there_is_still_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("RAG_MONITOR_DATABASE_URL", f"sqlite:///{tmp_path}/gone/m.db")
+
+    ok, detail = _queue()
+
+    assert not ok
+    assert "there is no folder" in detail
+
+
 def test_waiting_traces_are_counted(store: Store) -> None:
     ingest(store, make_trace())
     store.close()
