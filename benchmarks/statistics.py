@@ -28,10 +28,10 @@ import random
 import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import accumulate
 from statistics import NormalDist, fmean, median, pvariance
 
+from benchmarks.bars import Row, Size, row
 from benchmarks.populations import AUC, CELLS, QUICK_CELLS, SIZE, population, stream
 from rag_monitor.statistics.burn import TIERS, burn_gate
 from rag_monitor.statistics.design import sampling_probabilities
@@ -44,34 +44,6 @@ from rag_monitor.statistics.multiplicity import e_bh
 from rag_monitor.statistics.ppi import ppi_effective_wilson, ppi_mean
 from rag_monitor.statistics.three_level import LabelSums
 from rag_monitor.statistics.wilson import Interval, wilson_interval
-
-Row = dict[str, object]
-
-
-@dataclass(frozen=True)
-class Size:
-    """How much is simulated."""
-
-    quick: bool
-    glide_python: str | None = None
-    """The Python of an environment with glide-py."""
-
-    def of(self, full: int, quick: int) -> int:
-        """The number of runs of this version."""
-        return quick if self.quick else full
-
-
-def row(bar: str, observed: float, limit: float, *, at_least: bool, noise: float = 0.0) -> Row:
-    """One bar; `noise` is the one-sided 95% Monte Carlo allowance."""
-    holds = observed >= limit - noise if at_least else observed <= limit + noise
-    return {
-        "bar": bar,
-        "observed": round(observed, 5),
-        "limit": limit,
-        "at_least": at_least,
-        "monte_carlo_allowance": round(noise, 5),
-        "holds": holds,
-    }
 
 
 def coverage(size: Size, seed: int) -> Iterator[Row]:
