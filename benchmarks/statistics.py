@@ -32,6 +32,7 @@ from itertools import accumulate
 from statistics import NormalDist, fmean, median, pvariance
 
 from benchmarks.bars import Row, Size, row
+from benchmarks.missing_verdicts import missing_verdicts
 from benchmarks.populations import AUC, CELLS, QUICK_CELLS, SIZE, population, stream
 from rag_monitor.statistics.burn import TIERS, burn_gate
 from rag_monitor.statistics.design import sampling_probabilities
@@ -430,6 +431,7 @@ def many_streams(size: Size, seed: int) -> Iterator[Row]:
 PARTS: dict[str, Callable[[Size, int], Iterator[Row]]] = {
     "coverage": coverage,
     "people": people,
+    "missing_verdicts": missing_verdicts,
     "savings": savings,
     "false_alarms": false_alarms,
     "delays": delays,

@@ -1,7 +1,8 @@
 """One estimate from the sums of a window: which judge, which estimator, which interval.
 
 Source: reference/statistics.md 3.2 and 4.3. One judge on every trace: the mean. A judge on a
-designed sample: Hajek. A judge on a sample beside the cheap judge on all: the difference estimator.
+designed sample: Hajek. A judge on a sample beside the cheap judge on all: the difference estimator,
+as a ratio where some of the drawn traces have no score.
 Enough labels of people correct either by the judge's bias against them (3.3).
 The interval is the effective-count Wilson. Judges, and variants of one judge, are never mixed.
 """
@@ -19,6 +20,7 @@ from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.metrics.rag import BAD_BELOW
 from rag_monitor.statistics.effective import effective_wilson
 from rag_monitor.statistics.moments import MeanEstimate, hajek_from_sums, mean_from_sums
+from rag_monitor.statistics.ratio_difference import RatioSums
 from rag_monitor.statistics.three_level import LabelSums
 
 FEW_POSITIVES: Final = 10
@@ -156,7 +158,7 @@ def _point(choice: Choice, lam: float) -> MeanEstimate:
     totals = choice.totals
     if choice.cheap is not None and choice.cheap_totals is not None:
         sums = totals.difference_sums(choice.cheap, choice.cheap_totals)
-        if sums.n >= 2:
+        if sums is not None and sums.n >= 2:
             found = sums.estimate(lam)
             return MeanEstimate(found.value, found.se)
     if totals.weight == totals.count:
@@ -178,12 +180,15 @@ def _labelled(choice: Choice) -> int:
 
 
 def _corrected(choice: Choice, point: MeanEstimate, labels: LabelSums, lam: float) -> MeanEstimate:
-    totals = choice.totals
-    if choice.cheap_totals is not None and choice.cheap_totals.count >= 2:
-        return labels.corrected(
-            point, totals.weight, traces=float(choice.cheap_totals.count), lam=lam
-        )
-    return labels.corrected(point, totals.weight)
+    weight, sums = choice.totals.weight, None
+    if choice.cheap is not None and choice.cheap_totals is not None:
+        sums = choice.totals.difference_sums(choice.cheap, choice.cheap_totals)
+    if isinstance(sums, RatioSums):
+        mean, answered = sums.cheap_mean, sums.answered
+        return labels.corrected(point, weight, lam=lam, cheap_mean=mean, answered=answered)
+    if sums is not None and sums.n >= 2:
+        return labels.corrected(point, weight, traces=sums.n, lam=lam)
+    return labels.corrected(point, weight)
 
 
 def _worst_case(

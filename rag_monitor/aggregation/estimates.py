@@ -33,6 +33,7 @@ from rag_monitor.domain.rollup import (
 )
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
+from rag_monitor.statistics.ratio_difference import RatioSums
 from rag_monitor.statistics.wilson import wilson_interval
 
 
@@ -355,7 +356,12 @@ class Estimates:
         judged, cheap = by_judge.get(choice.judge), by_judge.get(choice.cheap or "")
         if judged is None or cheap is None or judged.count < self._options.min_judged:
             return 1.0
-        return judged.difference_sums(choice.cheap or "", cheap).tuned_lam()
+        # For the form that this window will have: each form has a lam of its own. Any lam leaves
+        # the estimate unbiased, so that what was missing in the window before does not matter.
+        present = choice.totals.difference_sums(choice.cheap or "", choice.cheap_totals or cheap)
+        ratio = isinstance(present, RatioSums)
+        sums = judged.difference_sums(choice.cheap or "", cheap, ratio=ratio)
+        return 1.0 if sums is None else sums.tuned_lam()
 
     def _scores(self, series: Series, window: Window) -> Sequence[Rollup]:
         return self._source.load(_query(series, window))

@@ -22,6 +22,10 @@ SUSPECT_WEIGHT_SQUARES: Final = "sw2"
 SHED: Final = "shed"
 """Traces that the budget did not allow to judge."""
 
+UNSCORED: Final = "x"
+"""Draws of a judge that gave no score, whatever the reason, in rows that say so: rows written
+before this moment was kept have fewer of them than failures and the like."""
+
 LATE: Final = "late"
 """Traces that arrived long after they began: imported history, not live traffic."""
 MARKED: Final = "h.all"

@@ -154,6 +154,8 @@ def _add_scores(table: dict[_Row, Totals], fact: TraceFacts) -> None:
         name = score.judge.name if score.judge is not None else ""
         probability = fact.probabilities.get(name, 1.0)
         _add_score(sums, score, probability)
+        if score.status is not ScoreStatus.SCORED:
+            _add_unscored(sums, score, probability, fact.scores)
         if score.status is ScoreStatus.SCORED and score.value is not None:
             _add_pairs(sums, score, probability, fact.scores)
             label = fact.labels.get(score.metric)
@@ -227,6 +229,8 @@ def _add_label(
     for cheap, f in _cheap_values(score, scores):
         sums.add_moment(keys.label("f", cheap), (r * r - r) * f)
         sums.add_moment(keys.label("fd", cheap), (r * r - r) * f * d)
+        sums.add_moment(keys.label("rf", cheap), r * f)
+        sums.add_moment(keys.label("rfd", cheap), r * f * d)
 
 
 def _add_pairs(sums: Totals, score: Score, probability: float, scores: Iterable[Score]) -> None:
@@ -240,6 +244,36 @@ def _add_pairs(sums: Totals, score: Score, probability: float, scores: Iterable[
         sums.add_moment(keys.pair("rj2", cheap), corrected * corrected)
         sums.add_moment(keys.pair("ff", cheap), f * f * ((ratio - 1.0) ** 2 - 1.0))
         sums.add_moment(keys.pair("jf", cheap), corrected * f * (ratio - 1.0))
+        # What the ratio form needs beside these where other verdicts are missing.
+        sums.add_moment(keys.pair("r", cheap), ratio)
+        sums.add_moment(keys.pair("rrf", cheap), ratio * ratio * f)
+        sums.add_moment(keys.pair("rff", cheap), ratio * f * f)
+        sums.add_moment(keys.pair("rrjf", cheap), ratio * corrected * f)
+
+
+def _add_unscored(sums: Totals, score: Score, probability: float, scores: Iterable[Score]) -> None:
+    """Sums of the difference estimate: draws on which this judge gave no score.
+
+    A failure could have been any trace and only counts. What is not applicable, or suspect, is
+    outside the traces that the estimate speaks of, and is taken out by its cheap score.
+    """
+    if score.judge is None or is_embedded(score.judge.name):
+        return
+    sums.add_moment(keys.UNSCORED, 1)
+    r = 1.0 / probability
+    for cheap, f in _cheap_values(score, scores):
+        sums.add_moment(keys.pair("x", cheap), 1)
+        if score.status is ScoreStatus.FAILED:
+            continue
+        for name, value in (
+            ("out_r", r),
+            ("out_rr", r * r),
+            ("out_rf", r * f),
+            ("out_rrf", r * r * f),
+            ("out_rff", r * f * f),
+            ("out_rrff", r * r * f * f),
+        ):
+            sums.add_moment(keys.pair(name, cheap), value)
 
 
 def _cheap_values(score: Score, scores: Iterable[Score]) -> Iterator[tuple[str, float]]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,11 +13,14 @@ from rag_monitor.aggregation import keys
 from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
 from rag_monitor.metrics.latency import bucket_of
 from rag_monitor.statistics.difference import DifferenceSums
+from rag_monitor.statistics.ratio_difference import RatioSums
 from rag_monitor.statistics.three_level import LabelSums
 
 Key = TypeVar("Key")
 
 _LABEL_SUMS: Final = ("n", "r", "rr", "rd", "rrd", "rrdd", "rrj", "rrjd")
+_CHEAP_LABEL_SUMS: Final = ("f", "fd", "rf", "rfd")
+_OUT_SUMS: Final = ("out_r", "out_rr", "out_rf", "out_rrf", "out_rff", "out_rrff")
 
 
 class RollupSource(Protocol):
@@ -119,12 +123,59 @@ class Totals:
         """The sums over labelled traces; with the cheap judge of that identity beside this one."""
         return LabelSums(
             **{name: self.moment(keys.label(name)) for name in _LABEL_SUMS},
-            f=self.moment(keys.label("f", cheap)) if cheap else 0.0,
-            fd=self.moment(keys.label("fd", cheap)) if cheap else 0.0,
+            **{name: self.moment(keys.label(name, cheap)) for name in _CHEAP_LABEL_SUMS if cheap},
         )
 
-    def difference_sums(self, cheap: str, cheap_totals: Totals) -> DifferenceSums:
-        """The sums of the difference estimate against the cheap judge of that identity."""
+    def difference_sums(
+        self, cheap: str, cheap_totals: Totals, *, ratio: bool | None = None
+    ) -> DifferenceSums | RatioSums | None:
+        """The sums of the difference estimate against the cheap judge of that identity.
+
+        mean(D) where every draw has a score, the ratio form where some have none: mean(D) would
+        count those as the cheap score says, or as 0. None: the sums cannot tell.
+
+        Args:
+            cheap: Identity of the cheap judge.
+            cheap_totals: Its sums.
+            ratio: Which form is wanted, whatever is missing; None: the one that is right here.
+        """
+        unscored = self.failed + self.not_applicable + self.suspect
+        told = self.moment(keys.UNSCORED) == unscored
+        if ratio is None:
+            ratio = not told or bool(self.moment(keys.pair("x", cheap)))
+        if not ratio:
+            return self._plain_sums(cheap, cheap_totals)
+        # Rollups written before the further sums were kept lack them for pairs or for draws without
+        # a score. Their window is left to Hajek: wider, but without the bias of mean(D).
+        r = self.moment(keys.pair("r", cheap))
+        judged = self.moment(keys.pair("n", cheap))
+        if not told or judged < 2 or judged != self.count or not math.isclose(r, self.weight):
+            return None
+        return self._ratio_sums(cheap, cheap_totals)
+
+    def _ratio_sums(self, cheap: str, cheap_totals: Totals) -> RatioSums:
+        rrjf, rff = self.moment(keys.pair("rrjf", cheap)), self.moment(keys.pair("rff", cheap))
+        # Every score is one of a pair, so that sums over scores are sums over pairs.
+        return RatioSums(
+            n=float(cheap_totals.count),
+            f=cheap_totals.total,
+            ff=cheap_totals.squares,
+            judged=float(self.count),
+            r=self.weight,
+            rr=self.weight_squares,
+            rj=self.weighted_total,
+            rrj=self.moment(keys.W2_TOTAL),
+            rrjj=self.moment(keys.W2_SQUARES),
+            rf=self.moment(keys.pair("rf", cheap)),
+            rrf=self.moment(keys.pair("rrf", cheap)),
+            rff=rff,
+            rrff=self.moment(keys.pair("ff", cheap)) + 2.0 * rff,
+            rjf=rrjf - self.moment(keys.pair("jf", cheap)),
+            rrjf=rrjf,
+            **{name: self.moment(keys.pair(name, cheap)) for name in _OUT_SUMS},
+        )
+
+    def _plain_sums(self, cheap: str, cheap_totals: Totals) -> DifferenceSums:
         judged = self.moment(keys.pair("n", cheap))
         return DifferenceSums(
             n=float(cheap_totals.count),

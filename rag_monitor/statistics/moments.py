@@ -25,7 +25,7 @@ def mean_from_sums(count: float, total: float, squares: float) -> MeanEstimate:
     if count <= 1:
         return MeanEstimate(mean, 0.0)
     variance = max(0.0, squares - count * mean * mean) / (count - 1)
-    return MeanEstimate(mean, math.sqrt(_noise_floor(variance, squares) / count))
+    return MeanEstimate(mean, math.sqrt(without_noise(variance, squares) / count))
 
 
 def hajek_from_sums(
@@ -55,10 +55,10 @@ def hajek_from_sums(
     if count <= 1:
         return MeanEstimate(mean, 0.0)
     spread = max(0.0, w2_squares - 2.0 * mean * w2_total + mean * mean * weight_squares)
-    spread = _noise_floor(spread, w2_squares)
+    spread = without_noise(spread, w2_squares)
     return MeanEstimate(mean, math.sqrt(count / (count - 1) * spread) / weight)
 
 
-def _noise_floor(variance: float, squares: float) -> float:
+def without_noise(variance: float, squares: float) -> float:
     """Cancellation leaves about 1e-16 of the squares; that is no spread."""
     return 0.0 if variance <= 1e-13 * max(1.0, squares) else variance

@@ -82,6 +82,9 @@ class LabelSums:
     """sum (r^2 - r) f."""
     fd: float = 0.0
     """sum (r^2 - r) f d."""
+    rf: float = 0.0
+    """sum r f; as `rfd` needed for the ratio form only."""
+    rfd: float = 0.0
 
     def bias(self) -> MeanEstimate:
         """The judge's bias against people, sum(r d)/sum(r).
@@ -100,23 +103,38 @@ class LabelSums:
         return MeanEstimate(bias, math.sqrt(spread) / self.r)
 
     def corrected(
-        self, judged: MeanEstimate, weight: float, *, traces: float | None = None, lam: float = 0.0
+        self,
+        judged: MeanEstimate,
+        weight: float,
+        *,
+        traces: float | None = None,
+        lam: float = 0.0,
+        cheap_mean: float = 0.0,
+        answered: float = 1.0,
     ) -> MeanEstimate:
         """The judge's estimate plus the bias, with the covariance of the two.
 
+        A labelled trace moves the bias by r (d - b)/sum r, and the judge's estimate by D/N, or in a
+        ratio by w/A (`ratio_difference`, of which Hajek is lam 0). The covariance is the sum of the
+        products; sum r (d - b) = 0 drops what is the same for all traces.
+
         Args:
             judged: Mean of the judge's values over all traffic.
-            weight: sum r over all judged traces.
-            traces: For a difference estimate: all traces.
+            weight: sum r over all judged traces; a ratio is divided by it.
+            traces: For a difference estimate that is mean(D): all traces.
             lam: For a difference estimate: its trust in the cheap score.
+            cheap_mean: For a difference estimate in ratio form: `RatioSums.cheap_mean`.
+            answered: For a difference estimate in ratio form: `RatioSums.answered`.
         """
         bias = self.bias()
         b = bias.value
-        covariance = self.rrjd - b * self.rrj
+        shift = self.rrd - b * self.rr
+        covariance = self.rrjd - b * self.rrj - lam * (self.fd - b * self.f)
         if traces is None:
-            covariance = (covariance - judged.value * (self.rrd - b * self.rr)) / (weight * self.r)
-        else:
-            covariance = (covariance - lam * (self.fd - b * self.f)) / (traces * self.r)
+            # (r^2 - c r) f = (r^2 - r) f + (1 - c) r f.
+            rest = (1.0 - answered) * (self.rfd - b * self.rf)
+            covariance -= judged.value * shift + lam * (rest - cheap_mean * shift)
+        covariance /= (weight if traces is None else traces) * self.r
         variance = judged.se**2 + bias.se**2 + 2.0 * covariance
         return MeanEstimate(judged.value + b, math.sqrt(max(0.0, variance)))
 
