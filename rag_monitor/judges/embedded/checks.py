@@ -144,12 +144,17 @@ def _check_numbers(
             findings.numbers_derived += 1
         elif any(_same_amount(quantity, q) for q, _ in evidence.quantities):
             findings.units_changed += 1
-        elif not is_constant(quantity):
-            findings.numbers_missing += 1
-        else:
+        elif is_constant(quantity):
             constants += 1
+        else:
+            findings.numbers_missing += _comparable(quantity, evidence)
     if not findings.numbers_derived:
         findings.numbers_missing += constants
+
+
+def _comparable(quantity: Quantity, evidence: Evidence) -> bool:
+    """Whether passages hold what contradicts it; a time of day where none is named is just new."""
+    return quantity.kind != TIME or any(known.kind == TIME for known, _ in evidence.quantities)
 
 
 def _derived(quantity: Quantity, claim: Piece, evidence: Evidence, answer: Piece) -> bool:

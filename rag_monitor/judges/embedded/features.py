@@ -150,12 +150,12 @@ def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
     if findings.numbers_missing or findings.units_changed or findings.dates_missing:
         return frozenset()
     credited = {term for term in piece.terms if term[0].isdigit()}
-    if piece.quantities and not piece.folded.isascii():
-        credited.update(term for term in piece.terms if _NUMERALS.issuperset(term))
     for quantity in piece.quantities:
-        if quantity.kind == TIME:
-            stated = tokenise(piece.folded[quantity.start : quantity.end])
-            credited |= term_set(stated, han=True) & piece.terms
+        stated = term_set(tokenise(piece.folded[quantity.start : quantity.end]), han=True)
+        whole = quantity.kind == TIME
+        credited.update(
+            term for term in stated & piece.terms if whole or _NUMERALS.issuperset(term)
+        )
     if findings.numbers_derived:
         credited.update(term for term in piece.terms if OPERATION_WORDS.search(term))
     return frozenset(credited)
