@@ -26,6 +26,7 @@ from rag_monitor.server.context import Services
 from rag_monitor.server.problems import Problem, ProblemError
 from rag_monitor.server.schemas.values import window_of
 from rag_monitor.server.ui import catalog, charts
+from rag_monitor.server.ui.asked import IN_A_HEADING, IN_A_LIST, asked, cut_in
 from rag_monitor.server.ui.chinese import CHINESE
 
 LANGUAGE_COOKIE: Final = "rag_monitor_language"
@@ -53,6 +54,8 @@ def environment() -> Environment:
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
         level=catalog.level,
+        asked=asked,
+        cut_in=cut_in,
         KINDS=catalog.KINDS,
         STATES=catalog.STATES,
         STATUSES=catalog.STATUSES,
@@ -64,6 +67,8 @@ def environment() -> Environment:
         SCOPES=catalog.SCOPES,
         AGREEMENT=catalog.AGREEMENT,
         WINDOWS=WINDOWS,
+        IN_A_LIST=IN_A_LIST,
+        IN_A_HEADING=IN_A_HEADING,
         version=__version__,
     )
     found.filters.update(score=score_text, figure=figure_text, change=change_text)

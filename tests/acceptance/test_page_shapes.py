@@ -1,0 +1,83 @@
+"""The shape of pages in a real browser where what was sent is out of all proportion."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+import rag_monitor.server.ui as ui
+from tests.acceptance.browsing import chromium, overflow
+from tests.unit.server.fakes import make_services
+from tests.unit.server.test_asked import LONG, pages_with
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+STYLE = (Path(ui.__file__).parent / "static" / "app.css").read_text("utf-8")
+NARROW, WIDE = 390, 1280
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+def rendered(question: str, language: str) -> dict[str, str]:
+    """The pages that show a question; in a thread, as playwright keeps a loop in this one."""
+    with ThreadPoolExecutor(1) as other:
+        pages = other.submit(lambda: asyncio.run(pages_with(make_services(), question, language)))
+        return pages.result()
+
+
+def opened(browser: Browser, text: str, width: int) -> Page:
+    """A rendered page with its style and without its script, as it comes over the wire."""
+    page = browser.new_page(viewport={"width": width, "height": 800}, java_script_enabled=False)
+    styled = text.replace("</head>", f"<style>{STYLE}</style></head>", 1)
+    page.set_content(styled, wait_until="domcontentloaded")
+    return page
+
+
+def height(page: Page, selector: str) -> float:
+    box = page.locator(selector).first.bounding_box()
+    assert box is not None
+    return box["height"]
+
+
+@pytest.mark.parametrize("width", [NARROW, WIDE])
+@pytest.mark.parametrize("question", [LONG, "W" * 20_000, "i" * 20_000])
+def test_a_question_of_any_length_takes_a_few_lines(
+    browser: Browser, question: str, width: int
+) -> None:
+    found = rendered(question, "en")
+    *_, path = found
+    for listed in ("/traces", "/labels"):
+        page = opened(browser, found[listed], width)
+        assert height(page, ".tracerow .question") < 55
+        assert overflow(page) <= 0
+        page.close()
+
+    page = opened(browser, found[path], width)
+    assert height(page, "h1") < 180
+    assert page.locator(".whole .prose").is_hidden()
+    page.locator(".whole summary").click()
+    assert page.locator(".whole .prose").is_visible()
+    assert overflow(page) <= 0
+    page.close()
+
+
+def test_a_desk_is_not_offered_what_only_a_telephone_cuts(browser: Browser) -> None:
+    found = rendered("为什么" * 50, "zh")
+    *_, text = found.values()
+    for width in (NARROW, WIDE):
+        page = opened(browser, text, width)
+        cut = page.locator("h1").evaluate("one => one.scrollHeight > one.clientHeight + 2")
+        assert page.locator(".whole summary").is_visible() is cut is (width == NARROW)
+        page.close()
