@@ -17,8 +17,8 @@ from typing import Final
 from rag_monitor import telemetry
 from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.latencies import fine_bucket
+from rag_monitor.aggregation.people import corrects
 from rag_monitor.aggregation.totals import Totals
-from rag_monitor.domain.decision import PEOPLE
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import (
@@ -161,7 +161,7 @@ def _add_scores(table: dict[_Row, Totals], fact: TraceFacts) -> None:
             label = fact.labels.get(score.metric)
             if label is not None:
                 sums.add_moment(keys.MARKED, 1)
-                if PEOPLE in fact.probabilities and _drawn_by(score, fact):
+                if corrects(score, fact.probabilities):
                     _add_label(sums, score, label, probability, fact.scores)
 
 
@@ -196,17 +196,6 @@ def _add_value(sums: Totals, score: Score, value: float, probability: float) -> 
     if probability < 1.0:
         sums.add_moment(keys.judged_at(probability), 1)
         sums.add_moment(keys.bad_at(probability), bad)
-
-
-def _drawn_by(score: Score, fact: TraceFacts) -> bool:
-    """Whether people were asked given that this judge saw the trace.
-
-    Beside a judge that samples, the embedded judge's labelled traces are drawn with that one's
-    probabilities: they correct that one, not the embedded judge alone.
-    """
-    if score.judge is None or not is_embedded(score.judge.name):
-        return True
-    return all(name == PEOPLE or is_embedded(name) for name in fact.probabilities)
 
 
 def _add_label(

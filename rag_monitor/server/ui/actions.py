@@ -15,10 +15,11 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
+from rag_monitor.aggregation.people import corrects
 from rag_monitor.domain.alert import AlertRule, Silence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import KeyScope
-from rag_monitor.errors import RuleError
+from rag_monitor.errors import NotFound, RuleError
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
 from rag_monitor.server.problems import ProblemError
@@ -128,6 +129,8 @@ def mark(sent: Form) -> Response:
         )
     except ValidationError:
         raise ProblemError(422, "The mark cannot be read; go back and choose again.") from None
+    # Looked up first: a mark that is stored must not end in a page that says it is not.
+    thanks = _what_it_does(sent.me, given)
     sent.me.services.feedback.add(
         Feedback(
             project=sent.me.principal.project,
@@ -142,11 +145,26 @@ def mark(sent: Form) -> Response:
     if sent.get("queue"):
         following = waiting(sent.me, 1)
         return _back(
-            f"/traces/{following[0].trace.trace_id}?queue=1&thanks=1"
+            f"/traces/{following[0].trace.trace_id}?queue=1&thanks={thanks}"
             if following
-            else "/labels?thanks=1"
+            else f"/labels?thanks={thanks}"
         )
-    return _back(f"/traces/{given.trace_id}?thanks=1#feedback")
+    return _back(f"/traces/{given.trace_id}?thanks={thanks}#feedback")
+
+
+def _what_it_does(me: Visitor, mark: FeedbackIn) -> str:
+    """What becomes of a mark, as `catalog.THANKS` words it."""
+    if mark.metric is None:
+        return "kept"
+    try:
+        stored = me.services.traces.get(me.principal.project, mark.trace_id)
+    except NotFound:
+        return "kept"
+    drawn = {one.judge for one in stored.decisions}
+    if any(corrects(one, drawn) for one in stored.scores if one.metric == mark.metric):
+        return "estimates"
+    # Whoever is unsure neither confirms nor refutes the judge.
+    return "check" if mark.value != 0.5 else "kept"
 
 
 @router.post("/ui/views")

@@ -135,6 +135,13 @@ RULE_KINDS: Final = {
     "budget": "budget",
 }
 SEVERITIES: Final = {"page": "page", "ticket": "ticket"}
+THANKS: Final = {
+    "estimates": "Thank you. Your mark counts in the estimates.",
+    "check": "Thank you. Your mark is recorded and checks the judge. "
+    "Only marks on answers drawn for people count in the estimates.",
+    "kept": "Thank you. Your mark is recorded.",
+}
+"""What a mark does, by what the address says after it was made."""
 SCOPES: Final = {
     "ingest": "send traces",
     "read": "read",

@@ -36,7 +36,7 @@ def labels(me: Viewer) -> HTMLResponse:
             "app": app,
             "reasons": REASONS,
             "days": WITHIN.days,
-            "thanks": "thanks" in me.request.query_params,
+            "thanks": me.request.query_params.get("thanks", ""),
         },
     )
 

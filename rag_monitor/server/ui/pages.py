@@ -133,7 +133,7 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
                 me.translate("First byte"),
                 me.translate("Where the time went"),
             ),
-            "thanks": "thanks" in me.request.query_params,
+            "thanks": me.request.query_params.get("thanks", ""),
             "queue": "queue" in me.request.query_params,
             "used": _used(stored.decisions),
         },

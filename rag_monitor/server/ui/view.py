@@ -65,6 +65,7 @@ def environment() -> Environment:
         RULE_KINDS=catalog.RULE_KINDS,
         SEVERITIES=catalog.SEVERITIES,
         SCOPES=catalog.SCOPES,
+        THANKS=catalog.THANKS,
         AGREEMENT=catalog.AGREEMENT,
         WINDOWS=WINDOWS,
         IN_A_LIST=IN_A_LIST,

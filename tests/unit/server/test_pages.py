@@ -150,8 +150,8 @@ async def test_marks_in_a_row_go_from_one_waiting_trace_to_the_next(
     assert f"/traces/{first}?queue=1" in listed.text
     assert "0.20–0.90" in listed.text
     assert 'name="queue" value="1"' in opened.text
-    assert answer.headers["location"] == f"/traces/{following}?queue=1&thanks=1"
-    assert last.headers["location"] == "/labels?thanks=1"
+    assert answer.headers["location"] == f"/traces/{following}?queue=1&thanks=kept"
+    assert last.headers["location"] == "/labels?thanks=kept"
 
 
 async def test_what_judging_cost_stands_beside_the_judge(
