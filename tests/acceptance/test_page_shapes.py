@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rag_monitor.server.ui as ui
+from rag_monitor.evaluation.report.html import render_html
+from rag_monitor.evaluation.report.model import Figure, MetricReport, Report
 from tests.acceptance.browsing import chromium, overflow
 from tests.unit.server.fakes import make_services
 from tests.unit.server.test_asked import LONG, pages_with
@@ -81,3 +83,46 @@ def test_a_desk_is_not_offered_what_only_a_telephone_cuts(browser: Browser) -> N
         cut = page.locator("h1").evaluate("one => one.scrollHeight > one.clientHeight + 2")
         assert page.locator(".whole summary").is_visible() is cut is (width == NARROW)
         page.close()
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_a_report_on_a_telephone_does_not_stack_characters(browser: Browser, language: str) -> None:
+    reasons = {"no_relevant_passage": 120, "no_reference": 40, "refusal_on_empty_contexts": 7}
+    metric = MetricReport(
+        name="context_precision",
+        family="judge",
+        mean=None,
+        lower=None,
+        upper=None,
+        scored=0,
+        reasons=reasons,
+        not_applicable=170,
+        failed=0,
+        suspect=0,
+        smallest=None,
+        largest=None,
+        histogram=None,
+    )
+    report = Report(
+        file="rows.jsonl",
+        created_at="2026-01-05T12:00:00+00:00",
+        version="1",
+        judge=None,
+        rows=170,
+        failed_rows=0,
+        flagged=0,
+        seconds=1.0,
+        metrics=(metric,),
+        hit_rates={
+            "plugin/退款进度查询插件/expected": Figure(value=0.5, lower=0.4, upper=0.6, n=9)
+        },
+    )
+    page = browser.new_page(viewport={"width": NARROW, "height": 800}, java_script_enabled=False)
+    page.set_content(render_html(report, language), wait_until="domcontentloaded")
+
+    rows = page.locator("tbody tr")
+    heights = [rows.nth(n).bounding_box() for n in range(rows.count())]
+    assert len(heights) == 3
+    assert max(box["height"] for box in heights if box) < 100
+    assert overflow(page) <= 0
+    page.close()

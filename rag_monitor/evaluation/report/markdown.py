@@ -22,7 +22,7 @@ def _lines(report: Report, t: Words) -> Iterator[str]:
     yield f"# {t('title')}: {_safe(report.file)}\n"
     yield (
         f"{report.rows:,} {t('rows')} · {report.failed_rows:,} {t('failed_rows')} · "
-        f"{t('judge')}: {_safe(report.judge or t('no_judge'))} · {report.created_at}\n"
+        f"{t('judge')}: {_safe(report.judge or t('no_judge'))} · {t.moment(report.created_at)}\n"
     )
     if report.targets:
         yield f"## {t('targets')}: {_safe(report.profile_titles.get(t.language, ''))}\n"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Final
 
 from rag_monitor.metrics.names import METRIC_NAMES
@@ -285,6 +286,11 @@ class Words:
     def joined(self, parts: Iterable[str]) -> str:
         """Parts of one line, with the language's comma."""
         return ("，" if self.language == "zh" else ", ").join(parts)
+
+    def moment(self, text: str) -> str:
+        """An ISO 8601 moment to the minute, with its zone."""
+        moment = datetime.fromisoformat(text)
+        return f"{moment:%Y-%m-%d %H:%M} {moment.tzname() or ''}".rstrip()
 
     def _find(self, table: Mapping[str, tuple[str, str]], key: str) -> str:
         entry = table.get(key)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 import json
 import re
+from collections.abc import Callable
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -112,6 +114,17 @@ def test_the_page_is_one_file_without_scripts_or_requests(report: Report, langua
     policy = dict(tags.attributes)["content"]
     assert policy is not None
     assert any(value and "default-src 'none'" in value for _, value in tags.attributes)
+
+
+@pytest.mark.parametrize("render", [render_html, render_markdown])
+def test_the_time_of_a_report_is_told_to_people(
+    report: Report, render: Callable[[Report], str]
+) -> None:
+    elsewhere = replace(report, created_at="2026-01-05T20:00:00+08:00")
+
+    assert "2026-01-05 12:00 UTC" in render(report)
+    assert "2026-01-05 20:00 UTC+08:00" in render(elsewhere)
+    assert "+00:00" not in render(report)
 
 
 def test_text_of_rows_is_shown_and_never_run(report: Report) -> None:
