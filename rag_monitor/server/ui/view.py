@@ -18,7 +18,7 @@ from starlette.responses import HTMLResponse
 from rag_monitor import __version__
 from rag_monitor.alerting.findings.wording import in_zone
 from rag_monitor.alerting.notes import note_text
-from rag_monitor.domain.alert import Alert, AlertState
+from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
@@ -61,7 +61,6 @@ def environment() -> Environment:
         STATUSES=catalog.STATUSES,
         REASONS=catalog.REASONS,
         DRAWN=catalog.DRAWN,
-        RULES=catalog.RULES,
         RULE_KINDS=catalog.RULE_KINDS,
         SEVERITIES=catalog.SEVERITIES,
         SCOPES=catalog.SCOPES,
@@ -147,6 +146,10 @@ class Visitor:
         number, unit = charts.duration(seconds)
         return self.translate(unit, n=f"{number:g}")
 
+    def rule(self, name: str) -> str:
+        """A shipped rule in the visitor's language; one that somebody wrote as they called it."""
+        return self.translate(catalog.RULES[name]) if name in catalog.RULES else name
+
     def reason(self, word: str) -> str:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""
         return self.translate(catalog.REASONS.get(word, word))
@@ -155,6 +158,11 @@ class Visitor:
         """What stands beside a number, in the visitor's language."""
         said = note_text(word, self.language)
         return said if said != word else self.reason(word)
+
+    def notes(self, finding: Finding) -> list[str]:
+        """What stands beside a finding's numbers, without what its sentence says already."""
+        sentence = (finding.summary_zh if self.language == "zh" else "") or finding.summary
+        return [said for said in map(self.note, finding.notes) if said not in sentence]
 
     def open_alerts(self, app: str | None = None) -> list[Alert]:
         """Alerts that fire or are about to, of one app or of all; the firing and newest first."""

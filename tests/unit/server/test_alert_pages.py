@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -9,6 +10,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
+from rag_monitor.alerting.notes import note_text
 from rag_monitor.domain.alert import AlertRule, AlertState, Finding, RuleKind, Silence
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.server.context import Services
@@ -221,3 +223,43 @@ def test_every_parameter_of_a_rule_is_offered_with_its_range_and_default() -> No
         RuleKind.LATENCY
     )
     assert ("every_judged", "≥ 100", "") in parameters(RuleKind.CHANGE)
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_names_of_rules_are_escaped_once_on_every_page(
+    services: Services, language: str
+) -> None:
+    name = "贷款 & <b>'s"
+    rule = AlertRule(name=name, kind=RuleKind.DROP, metric="faithfulness")
+    fire(services, rule, Finding(active=True, summary="<&>"))
+    async with open_client(trying(services), headers=HTML) as client:
+        listed = await client.get("/alerts", params={"lang": language})
+        form = {"token": token_of(listed.text), "name": name, "days": "1"}
+        tried = await client.post("/ui/rules/try", data=form)
+        edited = await client.get("/settings", params={"rule": name})
+        overview = await client.get("/")
+
+    said = "试运行：" if language == "zh" else "Dry run: "
+    assert f"<h1>{said}贷款 &amp; &lt;b&gt;&#39;s</h1>" in tried.text
+    for page in (listed, tried, edited, overview):
+        assert "贷款 &amp; &lt;b&gt;&#39;s" in page.text or page is overview
+        assert not re.search(r"&amp;(?:amp|lt|gt|quot|#\d+);", page.text)
+
+
+async def test_what_the_sentence_of_a_finding_says_is_not_said_again(services: Services) -> None:
+    found = Finding(
+        active=None,
+        judged=3,
+        summary="faithfulness cannot be told: 3 judged, 30 are needed (few judged)",
+        notes=("few_judged", "embedded_uncorrected"),
+    )
+    fire(services, AlertRule(name="r", kind=RuleKind.DROP, metric="faithfulness"), found)
+    chosen = replace(trying(services), try_rule=lambda rule: {"loan-assistant": found})
+    async with open_client(chosen, headers=HTML) as client:
+        listed = (await client.get("/alerts")).text
+        form = {"token": token_of(listed), "name": "r"}
+        tried = (await client.post("/ui/rules/try", data=form)).text
+
+    for text in (listed, tried):
+        assert text.count("few judged") == 1
+        assert text.count(note_text("embedded_uncorrected", "en")) == 1

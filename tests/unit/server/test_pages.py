@@ -108,6 +108,7 @@ async def test_what_was_traced_is_only_ever_text(hostile: str) -> None:
             answer = await client.get(path)
             tags = " ".join(re.findall(r"<[a-zA-Z][^>]*>", re.sub(r'"[^"]*"', '""', answer.text)))
             assert answer.status_code == 200
+            assert not re.search(r"&amp;(?:amp|lt|gt|quot|#\d+);", answer.text)
             assert "onerror" not in tags
             assert "onload" not in tags
             assert "<iframe" not in tags
