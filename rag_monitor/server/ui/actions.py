@@ -29,6 +29,7 @@ from rag_monitor.server.schemas.traces import FeedbackIn
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import FILTERS, settings_page
+from rag_monitor.server.ui.rule_form import metric_named
 from rag_monitor.server.ui.rule_problems import field_problem, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
@@ -274,7 +275,7 @@ def _rule_fields(sent: Sent) -> dict[str, Any]:
         "name": sent.get("name"),
         "kind": sent.get("kind"),
         "app": sent.get("app") or "*",
-        "metric": sent.get("metric") or None,
+        "metric": metric_named(sent.get("metric")) or None,
         "severity": sent.get("severity") or "page",
         "enabled": sent.get("enabled") == "on",
         "params": _params(sent.get("params")),

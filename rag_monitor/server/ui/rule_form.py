@@ -8,9 +8,25 @@ from rag_monitor.alerting.params import PARAMS, Number, Word
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.server.quality import JUDGELESS_METRICS, LATENCIES, SCORE_METRICS
+from rag_monitor.server.ui.catalog import KINDS, metric_label
+from rag_monitor.server.ui.chinese import CHINESE
 
-RULE_METRICS: Final = (*SCORE_METRICS, *JUDGELESS_METRICS, *LATENCIES, *HitKind)
-"""What the field for the metric offers; which of them a kind takes is checked when it is saved."""
+RULE_METRICS: Final = {
+    **{name: metric_label(name) for name in (*SCORE_METRICS, *JUDGELESS_METRICS, *LATENCIES)},
+    **{kind.value: KINDS[kind.value] for kind in HitKind},
+}
+"""What the field for the metric offers, by name, with its English label; which of them a kind takes
+is checked when it is saved."""
+_CALLED: Final = {
+    called.casefold(): name
+    for name, label in RULE_METRICS.items()
+    for called in (label, CHINESE.get(label, label), name)
+}
+
+
+def metric_named(text: str) -> str:
+    """The metric that is called so, in either language; any other text as it is."""
+    return _CALLED.get(" ".join(text.split()).casefold(), text)
 
 
 _NO_LIMIT: Final = 1e6

@@ -10,6 +10,7 @@ import pytest
 from rag_monitor.alerting.rules import check_rule
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.errors import RuleError
+from rag_monitor.server.context import Services
 from rag_monitor.server.ui.rule_problems import rule_problem
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
@@ -140,3 +141,44 @@ async def test_signs_of_chinese_keyboards_separate_as_well(sign: str) -> None:
     saved = {rule.name: rule for rule in services.rules.all("default")}
     assert answer.status_code == 303, answer.text
     assert saved["low"].params == {"below": 0.9}
+
+
+@pytest.mark.parametrize(
+    ("language", "said"),
+    [("en", "Faithfulness · faithfulness"), ("zh", "忠实度 · faithfulness")],
+)
+async def test_the_metric_of_a_rule_is_chosen_by_what_the_pages_call_it(
+    services: Services, language: str, said: str
+) -> None:
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get("/settings", params={"lang": language})).text
+
+    assert f'<option value="faithfulness" selected>{said}</option>' in text
+    assert f'<option value="plugin">{"插件" if language == "zh" else "Plugin"} · plugin' in text
+
+
+@pytest.mark.parametrize("called", ["faithfulness", "忠实度", "Faithfulness", " FAITHFULNESS "])
+async def test_a_metric_may_be_called_by_its_label(services: Services, called: str) -> None:
+    async with open_client(services, headers=HTML) as client:
+        token = token_of((await client.get("/settings")).text)
+        form = {"token": token, "name": "r", "kind": "drop", "metric": called, "enabled": "on"}
+        answer = await client.post("/ui/rules", data=form)
+
+    assert answer.status_code == 303
+    assert services.rules.rules["r"].metric == "faithfulness"  # type: ignore[attr-defined]
+
+
+async def test_a_metric_that_nothing_is_called_stays_in_the_form(services: Services) -> None:
+    async with open_client(services, headers=HTML) as client:
+        token = token_of((await client.get("/settings")).text)
+        form = {
+            "token": token,
+            "name": "r",
+            "kind": "drop",
+            "metric": "faithfullness",
+            "window_s": "1",
+        }
+        answer = await client.post("/ui/rules", data=form)
+
+    assert answer.status_code == 422
+    assert "<option selected>faithfullness</option>" in answer.text
