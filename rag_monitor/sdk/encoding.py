@@ -96,6 +96,8 @@ class Encoder:
         record["trace_id"] = live.trace_id
         record["app"] = options.app
         question, answer = _question(live), _answer(live)
+        if live.refused and not _was_answered(live, question, answer):
+            live.failed_http(live.refused)
         clean.screen(_bulk_texts(live, question, answer))
         record["question"] = clean.bulk("question", question)
         record["answer"] = clean.bulk("answer", answer)
@@ -251,6 +253,17 @@ def _answer(live: LiveTrace) -> object:
         if isinstance(step, GenerationStep) and step.text is not None:
             return answer_of(step.text)
     return "" if live.streamed else None
+
+
+def _was_answered(live: LiveTrace, question: object, answer: object) -> bool:
+    """Whether a response of HTTP 4xx is an answer, and not the word of a framework that refuses.
+
+    A request that fails validation never reaches the handler: nothing of the trace was recorded by
+    the host's code. Then the body alone decides, and it takes a question to be an answer to.
+    """
+    if live.taken_over or live.steps or live.answer is not None:
+        return question is not None or answer is not None
+    return question is not None and answer is not None
 
 
 def _bulk_texts(live: LiveTrace, question: object, answer: object) -> Iterator[object]:

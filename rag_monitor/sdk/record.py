@@ -66,6 +66,8 @@ class LiveTrace:
     chars = 0
     answer_chars = 0
     retrieval_ns = 0
+    refused = 0
+    """The HTTP status from 400 to 499 of a request that did not fail; 0: there is none."""
     status = "ok"
     ended: int = 0
     answer_parts: list[str] | None = None
@@ -185,6 +187,11 @@ class LiveTrace:
         if self.status == "error":
             message = _message_of(error)
             self.error = f"{self.error_type}: {message}" if message else self.error_type
+
+    def failed_http(self, status_code: int) -> None:
+        """The response says that nothing was answered."""
+        self.status = "error"
+        self.error = self.error_type = f"HTTP {status_code}"
 
     def finish(self, status: str | None = None) -> None:
         """Stop the clocks and hand the trace to the sender. Only the first call counts."""

@@ -90,9 +90,11 @@ class RequestScope:
                 return
             if cancelled:
                 live.status = "cancelled"
-            elif self.status_code >= 500 and live.status == "ok":
-                live.status = "error"
-                live.error = live.error_type = f"HTTP {self.status_code}"
+            elif self.status_code >= 400 and live.status == "ok":
+                if self.status_code >= 500:
+                    live.failed_http(self.status_code)
+                else:
+                    live.refused = self.status_code  # the sender knows whether it was answered
         except Exception as mistake:  # noqa: BLE001 - the boundary
             GUARD.caught("request", mistake)
         self.scope.ended()

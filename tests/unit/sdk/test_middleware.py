@@ -225,3 +225,70 @@ def test_a_server_error_is_an_error(captured: InMemoryExporter) -> None:
 )  # fmt: skip
 def test_answers_are_found_in_bodies(body: bytes, answer: str | None) -> None:
     assert answer_in_body(body) == answer
+
+
+def _asgi_exchange(status: int, body: bytes, asked: bytes, inner: Any = None) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        if inner is not None:
+            inner("from the call")
+        start = {"type": "http.response.start", "status": status, "headers": []}
+        await send(start)
+        await send({"type": "http.response.body", "body": body})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": asked, "more_body": False}
+
+    async def send(message: Any) -> None:
+        """Nobody reads it."""
+
+    scope = {"type": "http", "path": "/chat", "method": "POST"}
+    asyncio.run(asgi.RagMonitorMiddleware(app)(scope, receive, send))
+
+
+def _wsgi_exchange(status: int, body: bytes, asked: bytes, inner: Any = None) -> None:
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        environ["wsgi.input"].read()
+        if inner is not None:
+            inner("from the call")
+        start_response(f"{status} Said", [])
+        return [body]
+
+    environ = {"REQUEST_METHOD": "POST", "PATH_INFO": "/chat", "wsgi.input": io.BytesIO(asked)}
+    answer = wsgi.RagMonitorMiddleware(app)(environ, lambda *_: None)
+    list(answer)
+    answer.close()  # type: ignore[attr-defined]
+
+
+@rm.trace
+def _answering(question: str) -> str:
+    return "no such product"
+
+
+@pytest.mark.parametrize("exchange", [_asgi_exchange, _wsgi_exchange])
+@pytest.mark.parametrize(
+    ("status", "body", "asked", "inner", "stored"),
+    [
+        (422, b'{"detail":[{"type":"missing"}]}', b'{"other": 1}', None, "error"),
+        (422, b'{"detail":[{"type":"int"}]}', BODY, None, "error"),
+        (400, b"<!doctype html><title>Bad Request</title>", b"{", None, "error"),
+        (404, b"", b"", None, "error"),
+        (404, b'{"answer": "no such product"}', BODY, None, "ok"),
+        (404, b'{"detail": "x"}', b'{"other": 1}', _answering, "ok"),
+        (200, b'{"detail": "x"}', b'{"other": 1}', None, "ok"),
+    ],
+)
+def test_a_request_that_was_refused_without_an_answer_is_an_error(
+    captured: InMemoryExporter,
+    exchange: Any,
+    status: int,
+    body: bytes,
+    asked: bytes,
+    inner: Any,
+    stored: str,
+) -> None:
+    exchange(status, body, asked, inner)
+
+    (record,) = captured.records
+    assert record["status"] == stored
+    assert record.get("error") == (f"HTTP {status}" if stored == "error" else None)
