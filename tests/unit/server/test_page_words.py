@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
 
@@ -118,6 +119,24 @@ async def test_every_word_about_a_parameter_is_in_chinese_too(services: Services
     assert cells
     assert [cell for cell in cells if cell and cell.isascii()] == []
     assert "( date-time" not in text
+
+
+@pytest.mark.parametrize("answer", ["", " \n"])
+@pytest.mark.parametrize(
+    ("language", "said"), [("en", "The answer is empty."), ("zh", "回答为空。")]
+)
+async def test_an_empty_answer_is_not_called_unknown(
+    services: Services, answer: str, language: str, said: str
+) -> None:
+    stored = services.traces.stored  # type: ignore[attr-defined]
+    key, one = next(iter(stored.items()))
+    stored[key] = replace(one, trace=replace(one.trace, answer=answer), scores=())
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get(f"/traces/{key[1]}", params={"lang": language})).text
+
+    assert said in text
+    assert "There is no answer" not in text
+    assert "没有回答：" not in text
 
 
 def test_a_difference_of_nothing_has_no_sign_and_a_minus_is_a_minus() -> None:
