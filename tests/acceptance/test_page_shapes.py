@@ -14,8 +14,10 @@ import rag_monitor.server.ui as ui
 from rag_monitor.evaluation.report.html import render_html
 from rag_monitor.evaluation.report.model import Figure, MetricReport, Report
 from tests.acceptance.browsing import chromium, overflow
+from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
 from tests.unit.server.test_asked import LONG, pages_with
+from tests.unit.server.test_pages import HTML
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -124,5 +126,19 @@ def test_a_report_on_a_telephone_does_not_stack_characters(browser: Browser, lan
     heights = [rows.nth(n).bounding_box() for n in range(rows.count())]
     assert len(heights) == 3
     assert max(box["height"] for box in heights if box) < 100
+    assert overflow(page) <= 0
+    page.close()
+
+
+def test_the_windows_fit_a_telephone_in_chinese_on_one_line(browser: Browser) -> None:
+    async def overview() -> str:
+        async with open_client(make_services(), headers=HTML) as client:
+            return (await client.get("/?lang=zh")).text
+
+    with ThreadPoolExecutor(1) as other:
+        text = other.submit(lambda: asyncio.run(overview())).result()
+    page = opened(browser, text, NARROW)
+    assert height(page, ".windows") < 45
+    assert page.locator(".windows").evaluate("one => one.getBoundingClientRect().right") <= NARROW
     assert overflow(page) <= 0
     page.close()

@@ -32,6 +32,7 @@ from rag_monitor.server.ui.chinese import CHINESE
 LANGUAGE_COOKIE: Final = "rag_monitor_language"
 LANGUAGES: Final = ("en", "zh")
 WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
+_UNITS: Final = {"m": "{n} min", "h": "{n} h", "d": "{n} d"}
 OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
 
 
@@ -149,6 +150,12 @@ class Visitor:
     def rule(self, name: str) -> str:
         """A shipped rule in the visitor's language; one that somebody wrote as they called it."""
         return self.translate(catalog.RULES[name]) if name in catalog.RULES else name
+
+    def span(self, window: str) -> str:
+        """The name of a window for people; English reads its short form."""
+        return (
+            self.translate(_UNITS[window[-1]], n=window[:-1]) if self.language == "zh" else window
+        )
 
     def reason(self, word: str) -> str:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""

@@ -121,6 +121,20 @@ async def test_every_word_about_a_parameter_is_in_chinese_too(services: Services
     assert "( date-time" not in text
 
 
+async def test_windows_are_named_in_the_readers_language(services: Services) -> None:
+    async with open_client(services, headers=HTML) as client:
+        chinese = (await client.get("/?lang=zh")).text
+        chosen = (await client.get("/traces?since=24h")).text
+        english = (await client.get("/?lang=en")).text
+
+    switch = re.search(r'<nav class="windows".*?</nav>', chinese, re.DOTALL)
+    assert switch is not None
+    named = re.findall(r">([^<\n]+)</a>", switch[0])
+    assert named == ["15 分钟", "1 小时", "6 小时", "24 小时", "7 天", "30 天"]
+    assert '<option value="24h" selected>24 小时</option>' in chosen
+    assert ">24h</a>" in english
+
+
 @pytest.mark.parametrize("answer", ["", " \n"])
 @pytest.mark.parametrize(
     ("language", "said"), [("en", "The answer is empty."), ("zh", "回答为空。")]
