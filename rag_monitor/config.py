@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_type_hints
+from typing import Any, Final, Literal, cast, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
@@ -295,6 +295,19 @@ def _refuse_unknown(values: Mapping[str, Any], known: list[str], where: str) -> 
             )
 
 
+_ZONE_OF_CITY: Final = dict.fromkeys(
+    ("beijing", "chengdu", "guangzhou", "hangzhou", "shenzhen"), "Asia/Shanghai"
+)
+"""Cities people write that name no time zone; the nearest spelling would be another country."""
+
+
+def _nearest_zone(name: str) -> str:
+    meant = _ZONE_OF_CITY.get(name.rpartition("/")[2].strip().lower())
+    if meant is not None:
+        return f" (did you mean `{meant}`?)"
+    return _nearest(name, sorted(available_timezones()))
+
+
 def _nearest(key: str, known: list[str]) -> str:
     close = difflib.get_close_matches(key, known, n=1)
     return f" (did you mean `{close[0]}`?)" if close else ""
@@ -308,7 +321,7 @@ def _check(settings: Settings) -> None:
     if not 0 <= settings.port <= 65535:
         raise ConfigurationError(f"`port` = {settings.port}: a port is between 0 and 65535")
     if settings.timezone not in available_timezones():
-        near = _nearest(settings.timezone, sorted(available_timezones()))
+        near = _nearest_zone(settings.timezone)
         raise ConfigurationError(f"`timezone` = {settings.timezone!r} is not a time zone{near}")
     if settings.public_url and not settings.public_url.startswith(("http://", "https://")):
         raise ConfigurationError("`public_url` must begin with http:// or https://")

@@ -24,3 +24,19 @@ def test_variables_that_only_applications_read_do_not_stop_the_server() -> None:
 def test_a_variable_nobody_reads_is_named_with_the_nearest() -> None:
     with pytest.raises(ConfigurationError, match="RAG_MONITOR_PORT"):
         load_settings(None, {"RAG_MONITOR_PROT": "1"})
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("Asia/Beijing", "Asia/Shanghai"),
+        ("beijing", "Asia/Shanghai"),
+        ("Asia/Shanghia", "Asia/Shanghai"),
+        ("Europe/Berlim", "Europe/Berlin"),
+    ],
+)
+def test_a_time_zone_that_there_is_not_is_named_with_the_one_meant(
+    written: str, meant: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=f"did you mean `{meant}`"):
+        load_settings(None, {"RAG_MONITOR_TIMEZONE": written})
