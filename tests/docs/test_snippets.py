@@ -112,6 +112,14 @@ def _settings(text: str, folder: Path) -> None:
 
 
 @pytest.mark.parametrize("page", pages())
+def test_settings_with_a_channel_name_where_its_links_lead(page: str) -> None:
+    texts = [block.text for block in blocks(page) if block.kind == "toml"]
+    channels = [tables for text in texts if "notifiers" in (tables := tomllib.loads(text))]
+
+    assert [tables for tables in channels if not tables.get("public_url")] == []
+
+
+@pytest.mark.parametrize("page", pages())
 def test_only_known_kinds_of_blocks_are_used(page: str) -> None:
     assert {block.kind for block in blocks(page)} <= _KINDS
 
