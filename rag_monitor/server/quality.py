@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.server.ports import EstimateSource, LatencySummary, RoutingConfusion
 
-COMBINED: Final = "combined"
 SCORE_METRICS: Final = (
     "faithfulness",
     "answer_supported",
@@ -23,8 +24,9 @@ SCORE_METRICS: Final = (
     "context_recall",
     "summary_score",
 )
-"""Scores shown, in this order."""
-JUDGELESS_METRICS: Final = ("refusal_rate",)
+"""Scores, the better the higher."""
+SHOWN_METRICS: Final = (*SCORE_METRICS, REFUSAL_METRIC)
+"""What judges answer for, in the order shown."""
 LATENCIES: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
 MAX_HIT_NAMES: Final = 50
 MAX_KNOWLEDGE_BASES: Final = 20
@@ -61,11 +63,6 @@ class AppQuality:
     def judged(self) -> int:
         """Traces judged on the metric that was judged most."""
         return max((m.judged for m in self.metrics), default=0)
-
-
-def judge_of(metric: str) -> str:
-    """The judge under which a metric's estimate is kept."""
-    return "" if metric in JUDGELESS_METRICS else COMBINED
 
 
 STEPS_MIN: Final = (1, 2, 5, 10, 20, 30, 60, 120, 180, 360, 720, 1440, 2880, 10080)
@@ -126,13 +123,13 @@ def _metrics(
                 project=project,
                 app=app,
                 metric=metric,
-                judge=judge_of(metric),
+                judge=COMBINED,
                 release=release,
                 knowledge_base=knowledge_base,
             ),
             window,
         )
-        for metric in (*SCORE_METRICS, *JUDGELESS_METRICS)
+        for metric in SHOWN_METRICS
     )
     return [found for found in estimates if found.judged or found.failed or found.suspect]
 

@@ -7,13 +7,14 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.window import Series
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
 from rag_monitor.server.context import Services
 from rag_monitor.server.known import METRIC_NAMES, require_known
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.quality import app_quality, by_knowledge_base, judge_of, on_grid, step_for
+from rag_monitor.server.quality import app_quality, by_knowledge_base, on_grid, step_for
 from rag_monitor.server.schemas.quality import (
     AppOut,
     EstimateOut,
@@ -123,7 +124,7 @@ def compare_releases(
                     project=caller.project,
                     app=where.app,
                     metric=metric,
-                    judge=judge_of(metric),
+                    judge=COMBINED,
                     release=release,
                 ),
                 window,
@@ -162,7 +163,7 @@ def series(
     step = parse_length(where.step) if where.step else step_for(window, POINTS)
     if window.length / step > MAX_POINTS:
         raise ProblemError(422, f"`step`: makes more than {MAX_POINTS} points; take a longer step.")
-    judge = where.judge if where.judge is not None else judge_of(where.metric)
+    judge = where.judge if where.judge is not None else COMBINED
     wanted = Series(
         project=caller.project,
         app=where.app,

@@ -8,15 +8,17 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
 from rag_monitor.aggregation.comparison import Difference, compare
+from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.window import Series, Window
-from rag_monitor.server.quality import JUDGELESS_METRICS, LATENCIES, SCORE_METRICS, judge_of
+from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
 
 MIN_JUDGED: Final = 20
 """Fewer scored traces than this on either side bear no comparison."""
-_SMALLER_IS_BETTER: Final = frozenset(JUDGELESS_METRICS)
+_SMALLER_IS_BETTER: Final = frozenset({REFUSAL_METRIC})
 
 
 @router.get("/compare")
@@ -70,12 +72,10 @@ def _among(wanted: str | None, releases: list[str], place: int) -> str | None:
 def _rows(me: Visitor, app: str, releases: tuple[str, str], window: Window) -> list[dict[str, Any]]:
     source, project = me.services.estimates.once(), me.principal.project
     rows = []
-    for metric in (*SCORE_METRICS, *JUDGELESS_METRICS):
+    for metric in SHOWN_METRICS:
         new, old = (
             source.estimate(
-                Series(
-                    project=project, app=app, metric=metric, judge=judge_of(metric), release=release
-                ),
+                Series(project=project, app=app, metric=metric, judge=COMBINED, release=release),
                 window,
                 min_judged=MIN_JUDGED,
             )

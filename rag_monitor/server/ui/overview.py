@@ -10,6 +10,7 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import AppSummary, ReleaseStart
@@ -19,7 +20,6 @@ from rag_monitor.server.quality import (
     HitRate,
     app_quality,
     by_knowledge_base,
-    judge_of,
     on_grid,
     step_for,
 )
@@ -242,7 +242,7 @@ def _line(me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert])
     project, estimates = me.principal.project, me.services.estimates.once()
     found = {
         metric: estimates.estimate(
-            Series(project=project, app=app.app, metric=metric, judge=judge_of(metric)), window
+            Series(project=project, app=app.app, metric=metric, judge=COMBINED), window
         )
         for metric in _LINE_METRICS
     }

@@ -7,12 +7,12 @@ from typing import Final
 from rag_monitor.alerting.params import PARAMS, Number, Word
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.hit import HitKind
-from rag_monitor.server.quality import JUDGELESS_METRICS, LATENCIES, SCORE_METRICS
+from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui.catalog import KINDS, metric_label
 from rag_monitor.server.ui.chinese import CHINESE
 
 RULE_METRICS: Final = {
-    **{name: metric_label(name) for name in (*SCORE_METRICS, *JUDGELESS_METRICS, *LATENCIES)},
+    **{name: metric_label(name) for name in (*SHOWN_METRICS, *LATENCIES)},
     **{kind.value: KINDS[kind.value] for kind in HitKind},
 }
 """What the field for the metric offers, by name, with its English label; which of them a kind takes

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Self
 
+from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
@@ -49,7 +50,8 @@ class FakeEstimates:
         self, series: Series, window: Window, *, min_judged: int | None = None
     ) -> Estimate:
         level = _LEVELS.get(series.metric)
-        if level is None:
+        # Like the rollups: scores are kept under the judge that gave them, and under no other.
+        if level is None or series.judge not in {COMBINED, str(JUDGE)}:
             return Estimate(series=series, window=window, value=None, lower=None, upper=None)
         middle = window.start + window.length / 2
         hours = (self._clock.now() - middle).total_seconds() / 3600
