@@ -2,12 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
 from rag_monitor.aggregation import keys
-from rag_monitor.domain.window import Estimate
+from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.statistics.comparison import mover_difference
 from rag_monitor.statistics.wilson import Interval
+
+COMMON_JUDGE: Final = "common_judge"
+"""Note of an estimate that was made anew by a judge that the other side has, too."""
+
+
+class JudgedSource(Protocol):
+    """Makes an estimate anew, by a judge of choice."""
+
+    def estimate(
+        self, series: Series, window: Window, /, *, min_judged: int | None = None
+    ) -> Estimate:
+        """A metric over a window."""
+        ...
+
+    def judges(self, series: Series, window: Window, /) -> Sequence[str]:
+        """Identities with scores of this metric in the window."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,24 +66,58 @@ def _points(value: float) -> str:
 def compare(first: Estimate, second: Estimate) -> Difference:
     """The change from `second` to `first`, with the interval of both intervals (MOVER).
 
-    Assumes different traces. An estimate that rests on the embedded judge alone is not compared
-    with one that an expensive judge or people have corrected: their difference would be the
-    judges'.
+    Assumes different traces. Estimates that rest on different judges, or of which people have
+    corrected one, are not compared: their difference would be the judges'.
     """
     if first.value is None or second.value is None:
         return Difference(value=None)
     value = first.value - second.value
-    corrected = {
-        ("embedded_uncorrected" in estimate.notes, keys.CORRECTED in estimate.notes)
-        for estimate in (first, second)
-    }
-    if len(corrected) > 1:
+    if not alike(first, second):
         return Difference(value=value, notes=("different_judges",))
     a, b = _interval(first), _interval(second)
     if a is None or b is None:
         return Difference(value=value, notes=("interval_withheld",))
     bounds = mover_difference(first.value, a, second.value, b)
     return Difference(value=value, lower=bounds.lower, upper=bounds.upper)
+
+
+def alike(first: Estimate, second: Estimate) -> bool:
+    """Whether both say what the same judge says, or both what people say.
+
+    Another model, prompt, weights or calibration makes another identity, hence another judge. What
+    people have corrected estimates their verdict, whichever judge it began with.
+    """
+    by_people = {keys.CORRECTED in estimate.notes for estimate in (first, second)}
+    return by_people == {True} or (by_people == {False} and first.rests_on == second.rests_on)
+
+
+def on_one_judge(
+    source: JudgedSource, first: Estimate, second: Estimate, *, min_judged: int | None = None
+) -> tuple[Estimate, Estimate]:
+    """The two, made anew by the judge that scored most of both where they rest on different ones.
+
+    As they came where no judge scored enough of both, or where a judge was asked for by name.
+    """
+    pair = (first, second)
+    if any(e.value is None or e.series.judge != keys.COMBINED for e in pair) or alike(*pair):
+        return pair
+    names = [set(source.judges(estimate.series, estimate.window)) for estimate in pair]
+    found = []
+    for judge in sorted(names[0] & names[1]):
+        one, other = (
+            source.estimate(replace(e.series, judge=judge), e.window, min_judged=min_judged)
+            for e in pair
+        )
+        if one.lower is not None and other.lower is not None and alike(one, other):
+            found.append((one, other))
+    if not found:
+        return pair
+    one, other = max(found, key=lambda both: min(both[0].judged, both[1].judged))
+    return _said(one), _said(other)
+
+
+def _said(estimate: Estimate) -> Estimate:
+    return replace(estimate, notes=(*estimate.notes, COMMON_JUDGE))
 
 
 def _interval(estimate: Estimate) -> Interval | None:

@@ -341,6 +341,7 @@ class Estimates:
             confidence=self._options.confidence,
             traces=traces,
             judged=found.judged,
+            rests_on=choice.judge if found.judged else "",
             labelled=found.labelled,
             judge_bias=None if found.bias is None else found.bias.value,
             judge_bias_se=None if found.bias is None else found.bias.se,

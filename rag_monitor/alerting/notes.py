@@ -8,6 +8,7 @@ from typing import Final
 NOTES: Final[Mapping[str, tuple[str, str]]] = {
     "app_gone": ("the app sends nothing any more", "应用不再上报"),
     "cheap_incomplete": ("quick scores incomplete", "快速评分不完整"),
+    "common_judge": ("compared by one judge that scored both", "按两侧共有的评审比较"),
     "corrected_by_people": ("corrected by people's marks", "已按人工标注校正"),
     "different_judges": ("judged by different judges", "两侧评审不同"),
     "embedded_uncorrected": ("embedded judge, uncorrected", "内置评审，未校正"),

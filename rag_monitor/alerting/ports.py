@@ -28,6 +28,10 @@ class EstimateSource(Protocol):
         """A metric over a window; with fewer than `min_judged` scores without interval."""
         ...
 
+    def judges(self, series: Series, window: Window) -> Sequence[str]:
+        """Identities with scores of the metric in the window."""
+        ...
+
     def releases(self, project: str, app: str, window: Window) -> Sequence[str]:
         """Releases with traces in the window, the one that appeared last first."""
         ...

@@ -66,6 +66,9 @@ class Estimate:
     """Traces in the window."""
     judged: int = 0
     """Traces with a score of this metric."""
+    rests_on: str = ""
+    """Identity of the judge whose scores these are, whatever was asked for; empty: nothing was
+    scored, or it needs no judge."""
     labelled: int = 0
     """Traces with a person's mark on this metric."""
     judge_bias: float | None = None

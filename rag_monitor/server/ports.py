@@ -439,6 +439,10 @@ class EstimateSource(Protocol):
         """One estimate over the whole window; an interval from `min_judged` scores on."""
         ...
 
+    def judges(self, series: Series, window: Window, /) -> Sequence[str]:
+        """Identities with scores of the metric in the window."""
+        ...
+
     def series(self, series: Series, window: Window, step: timedelta, /) -> Sequence[Estimate]:
         """One estimate per step."""
         ...

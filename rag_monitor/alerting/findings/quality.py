@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rag_monitor.aggregation.comparison import Difference, compare
+from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
 from rag_monitor.alerting.findings import wording
 from rag_monitor.alerting.findings.evidence import at_rule_level
 from rag_monitor.alerting.findings.sight import Sight
@@ -60,7 +60,8 @@ def drop(sight: Sight) -> Finding:
     """Active when the fall is beyond chance and large enough to matter.
 
     Beyond chance: the upper end of the interval of (now - baseline) lies below 0. Large enough: now
-    lies at least `min_drop` below the baseline. Both sides need `min_judged` scores.
+    lies at least `min_drop` below the baseline. Both sides need `min_judged` scores of one judge: a
+    change of judges would look like a change of quality.
     """
     rule = sight.rule
     kind = word(rule, "baseline")
@@ -81,6 +82,7 @@ def drop(sight: Sight) -> Finding:
         return _untold(sight, now, "no_baseline")
     if INCOMPLETE in now.notes or INCOMPLETE in before.notes:
         return _untold(sight, now, INCOMPLETE)
+    now, before = on_one_judge(sight.estimates, now, before, min_judged=rule.min_judged)
     change = compare(at_rule_level(now, rule), at_rule_level(before, rule))
     if change.value is None or change.upper is None or change.lower is None:
         return _untold(sight, now, *change.notes, before=before)

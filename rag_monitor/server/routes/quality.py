@@ -7,6 +7,7 @@ from typing import Annotated, Final
 from fastapi import APIRouter, Query
 from pydantic import Field
 
+from rag_monitor.aggregation.comparison import on_one_judge
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.window import Series
@@ -132,7 +133,8 @@ def compare_releases(
             for release in (where.release, where.against)
         )
         if first.value is not None or second.value is not None:
-            changes.append(ReleaseChange.from_domain(first, second))
+            pair = on_one_judge(services.estimates, first, second)
+            changes.append(ReleaseChange.from_domain(*pair))
     return ReleaseChanges(app=where.app, changes=changes)
 
 

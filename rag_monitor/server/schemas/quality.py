@@ -27,6 +27,9 @@ class EstimateOut(Wire):
     confidence: float
     traces: int
     judged: int
+    rests_on: str | None = Field(
+        description="Identity of the judge whose scores these are; null: nothing was scored."
+    )
     labelled: int
     judge_bias: float | None = Field(
         description="People minus judge, on traces drawn for people; null: too few labels."
@@ -54,6 +57,7 @@ class EstimateOut(Wire):
             confidence=estimate.confidence,
             traces=estimate.traces,
             judged=estimate.judged,
+            rests_on=estimate.rests_on or None,
             labelled=estimate.labelled,
             judge_bias=finite(estimate.judge_bias),
             judge_bias_se=finite(estimate.judge_bias_se),

@@ -7,7 +7,7 @@ from typing import Any, Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
-from rag_monitor.aggregation.comparison import Difference, compare
+from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.window import Series, Window
@@ -82,6 +82,7 @@ def _rows(me: Visitor, app: str, releases: tuple[str, str], window: Window) -> l
             for release in releases
         )
         if new.value is not None or old.value is not None:
+            new, old = on_one_judge(source, new, old, min_judged=MIN_JUDGED)
             change = compare(new, old)
             verdict = _verdict(metric, change)
             rows.append(
@@ -91,7 +92,9 @@ def _rows(me: Visitor, app: str, releases: tuple[str, str], window: Window) -> l
 
 
 def _verdict(metric: str, change: Difference) -> str:
-    """`better`, `worse`, `same`, or `unknown` where the two bear no comparison."""
+    """`better`, `worse`, `same`, or why the two bear no comparison: `judges` or `unknown`."""
+    if "different_judges" in change.notes:
+        return "judges"
     if change.value is None or change.lower is None:
         return "unknown"
     if not change.beyond_chance:

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from itertools import pairwise
 from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.aggregation.comparison import alike, on_one_judge
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
@@ -184,6 +186,16 @@ def release_marks(starts: Sequence[ReleaseStart], window: Window) -> list[Releas
     return sorted(found, key=lambda mark: mark.at)
 
 
+def judge_marks(points: Sequence[Estimate], name: str) -> list[ReleaseMark]:
+    """Where a point rests on another judge than the one before: a step there is the judges'."""
+    scored = [point for point in points if point.rests_on]
+    return [
+        ReleaseMark(at=point.window.start, name=name)
+        for before, point in pairwise(scored)
+        if point.rests_on != before.rests_on
+    ]
+
+
 def turnover(starts: Sequence[ReleaseStart], window: Window) -> tuple[str, ...]:
     """The release before and the newest one, where both sent traces in the window; else nothing.
 
@@ -220,12 +232,17 @@ class _Charts:
     frame: Frame
 
     def by_release(self, series: Series) -> tuple[Estimate, ...]:
-        """The metric of each of the two releases, where both have a value."""
-        found = tuple(
+        """The metric of each of the two releases, where one judge gave both a value."""
+        if not self.releases:
+            return ()
+        old, new = (
             self.source.estimate(replace(series, release=release), self.window)
             for release in self.releases
         )
-        return found if all(one.value is not None for one in found) else ()
+        if old.value is None or new.value is None:
+            return ()
+        pair = on_one_judge(self.source, old, new)
+        return pair if alike(*pair) else ()
 
     def of(self, series: Series) -> str:
         """The chart of one metric; empty before there is a course to show."""
@@ -235,7 +252,8 @@ class _Charts:
             return ""  # one dot says no more than the number above it
         name = self.me.translate(catalog.metric_label(series.metric))
         label = self.me.translate("{metric} over time", metric=name)
-        return trend(points, self.marks, label, self.me.axis(self.window), self.frame)
+        marks = (*self.marks, *judge_marks(points, self.me.translate("another judge")))
+        return trend(points, marks, label, self.me.axis(self.window), self.frame)
 
 
 def _line(me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert]) -> dict[str, Any]:

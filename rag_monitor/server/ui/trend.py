@@ -17,7 +17,7 @@ Clock = Callable[[datetime], str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseMark:
-    """A release that appeared inside the window."""
+    """What happened inside the window: a release appeared, another judge took over."""
 
     at: datetime
     name: str

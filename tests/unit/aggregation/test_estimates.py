@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from rag_monitor.aggregation.baselines import BaselineKind
-from rag_monitor.aggregation.comparison import compare
+from rag_monitor.aggregation.comparison import compare, on_one_judge
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
 from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.trace import Expected, Timings
@@ -275,6 +277,70 @@ def test_estimates_without_intervals_or_of_different_judges_are_not_tested() -> 
     assert compare(cheap, dear).value == pytest.approx(0.4)
     assert not compare(cheap, dear).beyond_chance
     assert compare(none, cheap).value is None
+
+
+RECALIBRATED = replace(EMBEDDED, calibration="2")
+
+
+@pytest.mark.parametrize("judge", [LEXICAL, BIG, RECALIBRATED])
+def test_what_different_judges_say_is_not_compared(judge: JudgeIdentity) -> None:
+    first = [facts(value(0.9), release="v1") for _ in range(60)]
+    second = [facts(value(0.5, judge=judge), release="v2") for _ in range(60)]
+    estimates = over(*first, *second)
+
+    old, new = (estimates.estimate(series(release=name), HOUR) for name in ("v1", "v2"))
+    change = compare(*on_one_judge(estimates, new, old))
+
+    assert (old.rests_on, new.rests_on) == (str(EMBEDDED), str(judge))
+    assert change.value == pytest.approx(-0.4)
+    assert (change.lower, change.upper) == (None, None)
+    assert change.notes == ("different_judges",)
+
+
+def test_releases_with_other_judges_are_compared_on_the_scores_of_one_that_saw_both() -> None:
+    first = [facts(value(float(n % 10 > 0)), release="v1") for n in range(100)]
+    second = [
+        facts(value(float(n % 10 > 0)), value(0.2, judge=BIG), release="v2") for n in range(100)
+    ]
+    estimates = over(*first, *second)
+
+    old, new = (estimates.estimate(series(release=name), HOUR) for name in ("v1", "v2"))
+    one, other = on_one_judge(estimates, new, old)
+    change = compare(one, other)
+
+    assert new.rests_on == str(BIG)
+    assert {one.rests_on, other.rests_on} == {str(EMBEDDED)}
+    assert "common_judge" in one.notes
+    assert change.value == pytest.approx(0.0)
+    assert change.lower is not None
+    assert not change.beyond_chance
+
+
+def test_too_few_scores_of_a_common_judge_do_not_help() -> None:
+    first = [facts(value(0.9), release="v1") for _ in range(60)]
+    second = [facts(value(0.5, judge=LEXICAL), release="v2") for _ in range(60)]
+    second += [facts(value(0.5), release="v2") for _ in range(5)]
+    estimates = over(*first, *second)
+
+    pair = [estimates.estimate(series(release=name), HOUR) for name in ("v2", "v1")]
+
+    assert compare(*on_one_judge(estimates, *pair)).notes == ("different_judges",)
+
+
+def test_an_estimate_without_scores_rests_on_nobody() -> None:
+    failed = facts(value(None, status=ScoreStatus.FAILED, reason="judge_unavailable"))
+
+    assert over(failed).estimate(series(), HOUR).rests_on == ""
+    assert over().estimate(series(), HOUR).rests_on == ""
+
+
+def test_every_point_of_a_series_says_whose_it_is() -> None:
+    given = [facts(value(0.9), at=EPOCH + n * MINUTE) for n in range(10)]
+    given += [facts(value(0.5, judge=LEXICAL), at=EPOCH + 40 * MINUTE)]
+
+    found = over(*given).series(series(), HOUR, timedelta(minutes=20))
+
+    assert [point.rests_on for point in found] == [str(EMBEDDED), "", str(LEXICAL)]
 
 
 def test_latency_percentiles_come_from_the_histogram() -> None:

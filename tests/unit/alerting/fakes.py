@@ -43,6 +43,7 @@ def estimate(
     release: str | None = None,
     min_judged: int = 50,
     notes: tuple[str, ...] = (),
+    rests_on: str = "embedded/encoder/1/1",
 ) -> Estimate:
     """A share with its Wilson interval, withheld below `min_judged`."""
     series = Series(
@@ -61,6 +62,7 @@ def estimate(
         judged=judged,
         effective=float(judged),
         notes=notes,
+        rests_on=rests_on,
     )
 
 
@@ -90,6 +92,9 @@ class FakeEstimates:
     ) -> Estimate:
         self.asked.append(window)
         return self.scores(series, window)
+
+    def judges(self, series: Series, window: Window) -> Sequence[str]:
+        return []
 
     def releases(self, project: str, app: str, window: Window) -> Sequence[str]:
         return self.release_names

@@ -88,7 +88,7 @@ def test_a_drop_needs_both_size_and_evidence(now: Estimate, before: Estimate, ac
         (estimate(0.2, 400), estimate(0.9, 49)),
         (estimate(None, 0), estimate(0.9)),
         (estimate(0.2, notes=("incomplete",)), estimate(0.9)),
-        (estimate(0.2, notes=("embedded_uncorrected",)), estimate(0.9)),
+        (estimate(0.2, rests_on="openai_compatible/big/1"), estimate(0.9)),
     ],
 )
 def test_too_little_or_unlike_data_cannot_be_told(now: Estimate, before: Estimate) -> None:

@@ -5,28 +5,38 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 
+import pytest
+
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.alerting.sources import RollupEstimates
+from rag_monitor.domain.alert import RuleKind
 from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupKey, RollupQuery
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH, ManualClock
-from tests.unit.alerting.fakes import FakeAlerts, FakeRules
+from tests.unit.alerting.fakes import FakeAlerts, FakeRules, rule
 
 JUDGE = "embedded/encoder/1/1"
 
 
 class _Rollups:
-    """Twenty scored traces a minute: v1 for an hour, then v2, which is worse."""
+    """Twenty scored traces a minute: v1 for an hour, then v2, which is worse.
 
-    def __init__(self) -> None:
+    Args:
+        judge: Who judges v2.
+        beside: Who judges both besides, and finds nothing.
+    """
+
+    def __init__(self, judge: str = JUDGE, *, beside: str = "") -> None:
         self.rows: list[Rollup] = []
         for minute in range(120):
             moment = EPOCH - timedelta(minutes=120 - minute)
             good = minute < 60
             release, mean = ("v1", 0.9) if good else ("v2", 0.4)
             self._add(moment, release, TRACES_METRIC, "", 20, 0.0, dimension="ok")
-            self._add(moment, release, "faithfulness", JUDGE, 20, 20 * mean)
+            self._add(moment, release, "faithfulness", JUDGE if good else judge, 20, 20 * mean)
+            if beside:
+                self._add(moment, release, "faithfulness", beside, 10, 9.0)
 
     def _add(
         self,
@@ -103,6 +113,47 @@ def test_the_shipped_rules_see_a_worse_release_in_real_rollups() -> None:
     assert set(fired) == {"faithfulness drop"}
     assert fired["faithfulness drop"].finding.judged >= 1000
     assert fired["faithfulness drop"].finding.worst_traces == ("c" * 32,)
+
+
+@pytest.mark.parametrize("baseline", ["previous_window", "previous_release"])
+@pytest.mark.parametrize(
+    ("other", "beside"),
+    [("embedded-lexical/words/1/1", ""), ("embedded/encoder/1/2", ""), (JUDGE + "x", "embedded/y")],
+)
+def test_a_change_of_judge_is_not_a_change_of_quality(
+    baseline: str, other: str, beside: str
+) -> None:
+    params = {"baseline": baseline, "min_drop": 0.05}
+    drop = rule(RuleKind.DROP, metric="faithfulness", params=params)
+    engine = AlertEngine(
+        RollupEstimates(_Rollups(other, beside=beside), _Traces()),
+        FakeRules([drop]),
+        FakeAlerts(),
+        ManualClock(),
+    )
+
+    (found,) = engine.try_rule(drop, EPOCH).values()
+
+    assert found.active is (False if beside else None)
+    assert ("common_judge" if beside else "different_judges") in found.notes
+
+
+def test_an_alert_stays_while_another_judge_takes_over() -> None:
+    drop = rule(
+        RuleKind.DROP, metric="faithfulness", params={"baseline": "previous_release"}, hold_for_s=0
+    )
+    rollups, alerts = _Rollups(), FakeAlerts()
+    engine = AlertEngine(
+        RollupEstimates(rollups, _Traces()), FakeRules([drop]), alerts, ManualClock()
+    )
+    engine.run(EPOCH)
+    (before,) = alerts.alerts.values()
+
+    rollups.rows = _Rollups("embedded/encoder/2/1").rows
+    engine.run(EPOCH + timedelta(minutes=5))
+
+    (after,) = alerts.alerts.values()
+    assert before.state == after.state == "firing"
 
 
 def test_the_release_before_is_found_with_the_rules_own_minimum() -> None:

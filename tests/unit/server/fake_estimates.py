@@ -68,12 +68,16 @@ class FakeEstimates:
             upper=min(1.0, value + half),
             traces=count,
             judged=int(count * 0.97),
+            rests_on=str(JUDGE),
             labelled=12,
             failed=int(count * 0.012),
             suspect=1,
             effective=count * 0.9,
             notes=("embedded_uncorrected",),
         )
+
+    def judges(self, series: Series, window: Window) -> list[str]:
+        return [str(JUDGE)]
 
     def judged_series(self, project: str, app: str, window: Window) -> list[Series]:
         return [Series(project=project, app=app, metric="faithfulness", judge=str(JUDGE))]

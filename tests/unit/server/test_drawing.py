@@ -20,6 +20,7 @@ from rag_monitor.server.ui.charts import (
     timeline,
 )
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
+from rag_monitor.server.ui.overview import judge_marks
 from rag_monitor.server.ui.trend import LARGE, ReleaseMark, trend
 from rag_monitor.testing import EPOCH, make_trace
 
@@ -163,3 +164,15 @@ def test_an_outside_judge_speaks_before_the_embedded_one() -> None:
     assert view[0].relevant is not None
     assert view[0].relevant.probability == 0.9
     assert view[1].relevant is None
+
+
+def test_a_chart_marks_where_another_judge_takes_over() -> None:
+    judges = ["embedded/a", "", "embedded/a", "embedded-lexical/b", "embedded-lexical/b"]
+    points = [
+        replace(point(number, 0.9 if judge else None), rests_on=judge)
+        for number, judge in enumerate(judges)
+    ]
+
+    (mark,) = judge_marks(points, "another judge")
+
+    assert (mark.at, mark.name) == (EPOCH + timedelta(hours=3), "another judge")
