@@ -86,6 +86,9 @@ class Backlog:
     """Seconds since the oldest waiting task was made; 0 when none waits."""
     parked: int = 0
     """Tasks given up on, kept with their reason."""
+    lag_s: float = 0.0
+    """Seconds since the oldest of those was due that nobody has taken yet: how far judging is
+    behind. What a worker holds, or left behind when it died, says nothing about that."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -72,18 +72,18 @@ class Pipeline:
         self._behind = False
         self._turn = asyncio.Lock()
 
-    def note_lag(self, oldest_age_s: float) -> None:
+    def note_lag(self, lag_s: float) -> None:
         """Tell how far judging is behind; switches to the lexical variant and back.
 
         The two thresholds lie apart so that the judge does not flip at the limit.
         """
         options = self.plan.options
         limit = options.lag_clear_s if self._behind else options.lag_limit_s
-        behind = self.plan.lagging is not None and oldest_age_s > limit
+        behind = self.plan.lagging is not None and lag_s > limit
         if behind != self._behind:
             _log.warning(
                 "judging is %.0f s behind: %s",
-                oldest_age_s,
+                lag_s,
                 "the lexical variant takes over" if behind else "the full judge is back",
             )
         self._behind = behind

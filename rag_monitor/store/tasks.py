@@ -211,21 +211,23 @@ class Tasks:
 
     def backlog(self, now: datetime) -> Backlog:
         """How much waits, and for how long."""
+        table = evaluation_tasks.c
+        untouched = and_(table.state == _WAITING, table.attempts == 0)
         with self._database.read() as connection:
             rows = connection.execute(
                 select(
                     evaluation_tasks.c.state,
                     func.count(),
                     func.min(evaluation_tasks.c.created_at),
+                    func.min(case((untouched, table.not_before))),
                 ).group_by(evaluation_tasks.c.state)
             ).all()
-        counts = {state: count for state, count, _ in rows}
-        oldest = [moment for state, _, moment in rows if state != _PARKED and moment is not None]
-        age = max(0.0, (now - min(oldest)).total_seconds()) if oldest else 0.0
+        counts = {state: count for state, count, _, _ in rows}
         return Backlog(
             waiting=counts.get(_WAITING, 0) + counts.get(_LEASED, 0),
-            oldest_age_s=age,
+            oldest_age_s=_age(now, [made for state, _, made, _ in rows if state != _PARKED]),
             parked=counts.get(_PARKED, 0),
+            lag_s=_age(now, [due for _, _, _, due in rows]),
         )
 
     def _lease(
@@ -283,6 +285,12 @@ class Tasks:
                 raise LeaseLost
 
         self._database.transact(work)
+
+
+def _age(now: datetime, moments: Sequence[datetime | None]) -> float:
+    """Seconds since the earliest; 0 where there is none, or none yet."""
+    known = [moment for moment in moments if moment is not None]
+    return max(0.0, (now - min(known)).total_seconds()) if known else 0.0
 
 
 def _abandoned(connection: Connection, limit: int, now: datetime) -> tuple[Sequence[Any], int]:

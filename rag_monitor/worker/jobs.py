@@ -129,7 +129,7 @@ class Jobs:
         self._counted_at = elapsed
         telemetry.QUEUE_DEPTH.labels(queue="evaluation").set(backlog.waiting)
         telemetry.QUEUE_DEPTH.labels(queue="parked").set(backlog.parked)
-        self._pipeline.note_lag(backlog.oldest_age_s)
+        self._pipeline.note_lag(backlog.lag_s)
 
     async def _keep(self, tasks: Sequence[EvaluationTask]) -> None:
         """Hold the leases while a slow judge thinks, so that nobody pays for it twice."""

@@ -148,6 +148,29 @@ def test_the_backlog_knows_its_oldest(store: Store) -> None:
     backlog = store.tasks.backlog(EPOCH + timedelta(seconds=90))
 
     assert (backlog.waiting, backlog.oldest_age_s) == (1, 90)
+    assert backlog.lag_s == 90
+
+
+def test_judging_is_behind_by_what_nobody_has_taken_yet(store: Store) -> None:
+    def behind(seconds: float) -> float:
+        return store.tasks.backlog(EPOCH + timedelta(seconds=seconds)).lag_s
+
+    ingest(store, make_trace())
+    (held,) = claim(store)
+    assert behind(50) == 0, "a worker holds it"
+    assert behind(120) == 0, "its worker died"
+
+    store.tasks.give_back([held], EPOCH + timedelta(seconds=120))
+    assert behind(150) == 30, "it waits for anybody again"
+
+    (again,) = claim(store, at=EPOCH + timedelta(seconds=150))
+    store.tasks.retry(again, "judge_timeout", EPOCH + timedelta(seconds=160))
+    assert behind(200) == 0, "the judge was away"
+
+    (last,) = claim(store, at=EPOCH + timedelta(seconds=200))
+    store.tasks.park(last, "poison")
+    store.tasks.unpark("default", EPOCH + timedelta(seconds=300))
+    assert behind(300) == 0, "it waits since now"
 
 
 def test_a_person_may_ask_for_a_trace_to_be_judged_again(store: Store) -> None:

@@ -46,7 +46,9 @@ class Recorder:
 class House:
     """Store, receiver and jobs on one manual clock."""
 
-    def __init__(self, url: str, judge: ScriptedJudge) -> None:
+    def __init__(
+        self, url: str, judge: ScriptedJudge, lagging: ScriptedJudge | None = None
+    ) -> None:
         self.clock = ManualClock()
         self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
         self.store.writer.start()
@@ -64,7 +66,7 @@ class House:
         self.dispatcher = Dispatcher(self.store.outbox, {"recorder": self.channel}, self.clock)
         self.jobs = Jobs(
             self.store,
-            Pipeline(EvaluationPlan(every=judge), Sampler(), self.clock),
+            Pipeline(EvaluationPlan(every=judge, lagging=lagging), Sampler(), self.clock),
             engine,
             self.dispatcher,
             self.clock,
@@ -162,6 +164,26 @@ async def test_a_judge_that_is_away_is_asked_again_and_nothing_is_lost(database_
         assert house.store.tasks.backlog(house.clock.now()).waiting == 0
     finally:
         house.close()
+
+
+@pytest.mark.parametrize("dead", [True, False])
+async def test_the_stand_in_takes_over_from_a_backlog_not_from_a_dead_worker(
+    database_url: str, *, dead: bool
+) -> None:
+    full, quick = ScriptedJudge(), ScriptedJudge(name="embedded-lexical")
+    house = House(database_url, full, lagging=quick)
+    try:
+        await house.take(1)
+        while await house.jobs.derive_due():
+            pass
+        if dead:
+            assert house.store.tasks.claim("dead", 10, 60, house.clock.now())
+        house.clock.advance(90)
+        await house.work()
+    finally:
+        house.close()
+
+    assert (len(full.requests), len(quick.requests)) == ((1, 0) if dead else (0, 1))
 
 
 async def test_a_judge_that_stays_away_leaves_failed_scores_with_a_reason(
