@@ -87,6 +87,17 @@ def test_a_trace_saved_while_a_passage_is_in_doubt_saves_it(store: Store) -> Non
     assert _passages(store) == {"p"}
 
 
+def test_days_are_counted_from_the_arrival_of_a_trace_whenever_it_began(store: Store) -> None:
+    imported = make_trace("old", "a", None, id="1", started_at=EPOCH - timedelta(days=300))
+    ingest(store, imported)
+    arrived = EPOCH.replace(hour=0, minute=0)
+    last_minute = arrived + timedelta(days=31, minutes=-1)
+
+    assert store.retention.run(last_minute, RetentionPolicy(traces_days=30)).traces == 0
+    assert _questions(store) == ["old"]
+    assert store.retention.run(arrived + timedelta(days=31), RetentionPolicy()).traces == 1
+
+
 def test_one_app_may_keep_its_traces_for_a_shorter_time(store: Store) -> None:
     ingest(
         store,
