@@ -44,11 +44,12 @@ class Reader:
         return str(value).lower() if isinstance(value, bool) else self.text(name)
 
     def number(self, name: str, low: float | None = None) -> float | None:
-        """A finite number, at least `low`."""
+        """A number between -1e308 and 1e308, at least `low`."""
         value = self.values.get(name)
         if value is None:
             return None
-        wanted = "a finite number" if low is None else f"a finite number of at least {low:g}"
+        least = "above -1e308" if low is None else f"of at least {low:g}"
+        wanted = f"a number {least} and below 1e308"
         if isinstance(value, bool) or not isinstance(value, int | float):
             raise self.fail(name, wanted)
         if not -1e308 < value < 1e308 or (low is not None and value < low):

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 from google.protobuf.message import DecodeError
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
@@ -80,14 +79,17 @@ def logs_from_json(value: object, max_records: int) -> DecodedLogs:
     """An OTLP/JSON log request, parsed.
 
     Raises:
-        MalformedPayload: The envelope is not shaped like OTLP.
+        MalformedPayload: The envelope, a resource or a scope is not shaped like OTLP.
         PayloadTooLarge: More than `max_records` records.
     """
     records: list[LogRecord] = []
     reasons: list[str] = []
     for resource in objects(envelope(value, "resourceLogs"), "resourceLogs"):
         for scope in objects(resource, "scopeLogs"):
-            for item in objects(scope, "logRecords"):
+            items = [] if scope.get("logRecords") is None else scope["logRecords"]
+            if not isinstance(items, list):
+                raise MalformedPayload("`logRecords` must be a list of objects")
+            for item in items:
                 try:
                     records.append(_record(item))
                 except FieldError as error:
@@ -108,7 +110,9 @@ def _decoded(records: list[LogRecord], reasons: list[str], max_records: int) -> 
     )
 
 
-def _record(value: dict[str, Any]) -> LogRecord:
+def _record(value: object) -> LogRecord:
+    if not isinstance(value, dict):
+        raise FieldError("log record is not an object")
     record = LogRecord(
         time_unix_nano=integer(value.get("timeUnixNano", 0), "timeUnixNano", 0, 2**64 - 1),
         observed_time_unix_nano=integer(

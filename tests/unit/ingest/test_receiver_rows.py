@@ -121,6 +121,14 @@ async def test_bad_log_records_are_rejected_alone_and_bad_bodies_refused(
         log_request(EVALUATION, {**EVALUATION, "traceId": "zz"}), JSON, None, "p"
     )
     assert json.loads(reply.body)["partialSuccess"]["rejectedLogRecords"] == "1"
+    reply = await receiver.receive_logs(log_request(EVALUATION, 7, None), JSON, None, "p")
+    assert reply.status == 200
+    assert json.loads(reply.body)["partialSuccess"] == {
+        "rejectedLogRecords": "2",
+        "errorMessage": "log record is not an object",
+    }
+    whole = b'{"resourceLogs": [{"scopeLogs": [{"logRecords": 7}]}]}'
+    assert (await receiver.receive_logs(whole, JSON, None, "p")).status == 400
     assert (await receiver.receive_logs(b"\xff", PROTOBUF, None, "p")).status == 400
     assert (await receiver.receive_logs(b"[]", JSON, None, "p")).status == 400
     assert (await receiver.receive_logs(b"", PROTOBUF, None, "p")).status == 200

@@ -277,3 +277,10 @@ def test_of_several_rows_for_one_trace_the_last_one_wins() -> None:
     trace = derive("default", rows, EPOCH)
     assert trace is not None
     assert trace.answer == "second"
+
+
+def test_a_number_that_is_too_large_is_told_how_large_it_may_be() -> None:
+    with pytest.raises(MalformedPayload) as caught:
+        decode_trace({"question": "q", "answer": "a", "timings": {"first_byte_ms": 1e308}})
+
+    assert "a number of at least 0 and below 1e308, not 1e+308" in str(caught.value)

@@ -496,3 +496,15 @@ async def test_a_latency_is_no_series_of_scores(client: httpx.AsyncClient) -> No
 
     assert answer.status_code == 422
     assert "summary" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    "moment", ["9999-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"]
+)
+async def test_a_time_far_from_ours_is_refused_in_words_people_read(
+    client: httpx.AsyncClient, moment: str
+) -> None:
+    answer = await client.get("/api/v1/summary", params={"from": moment})
+
+    assert answer.status_code == 422
+    assert "`from`: must be a time from 1990-01-01 to 2200-01-01" in answer.json()["detail"]
