@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
+from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.statistics.wilson import z_two_sided
@@ -177,7 +178,21 @@ def _drop(rule: AlertRule) -> str | None:
         f" and {change} + {_widening(rule)} * ({upper} - {change}) < 0"
         f" and rag_monitor_score_samples{at} >= {rule.min_judged}"
         f" and rag_monitor_score_samples{at} offset {offset} >= {rule.min_judged}"
+        f"{_by_one_judge(rule, at, offset)}"
     )
+
+
+def _by_one_judge(rule: AlertRule, combined: str, offset: str) -> str:
+    """That one judge's scores, told by their number, are what `combined` was made of both times."""
+    if word(rule, "judge") != COMBINED:
+        return ""
+    single = f'{_selector(rule, metric=rule.metric).removesuffix("}")},judge!="{COMBINED}"}}'
+
+    def rests(when: str) -> str:
+        samples = "rag_monitor_score_samples"
+        return f"{samples}{single}{when} == ignoring (judge) group_left {samples}{combined}{when}"
+
+    return f" and ignoring (judge) ({rests('')} and {rests(f' offset {offset}')})"
 
 
 def _widening(rule: AlertRule) -> str:

@@ -231,6 +231,13 @@ UNIT_TEST = {
                     ),
                     "values": "400x80",
                 },
+                {
+                    "series": (
+                        "rag_monitor_score_samples"
+                        '{app="bank",metric="faithfulness",judge="embedded/full/1"}'
+                    ),
+                    "values": "400x80",
+                },
             ],
             "alert_rule_test": [
                 {"eval_time": "1m", "alertname": ALERT, "exp_alerts": []},

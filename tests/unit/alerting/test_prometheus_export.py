@@ -116,6 +116,14 @@ tests:
       - {{series: 'rag_monitor_score_lower{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '0.70x70 0.40x80'}}
       - {{series: 'rag_monitor_score_upper{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '0.99x70 0.95x80'}}
       - {{series: 'rag_monitor_score_samples{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '60x150'}}
+      - {{series: 'rag_monitor_score_samples{{app="a",release="v1",metric="faithfulness",judge="embedded/1"}}', values: '400x150'}}
+      - {{series: 'rag_monitor_score_samples{{app="b",release="v1",metric="faithfulness",judge="embedded/1"}}', values: '60x150'}}
+      - {{series: 'rag_monitor_score{{app="c",release="v1",metric="faithfulness",judge="combined"}}', values: '0.93x70 0.70x80'}}
+      - {{series: 'rag_monitor_score_lower{{app="c",release="v1",metric="faithfulness",judge="combined"}}', values: '0.90x70 0.66x80'}}
+      - {{series: 'rag_monitor_score_upper{{app="c",release="v1",metric="faithfulness",judge="combined"}}', values: '0.95x70 0.74x80'}}
+      - {{series: 'rag_monitor_score_samples{{app="c",release="v1",metric="faithfulness",judge="combined"}}', values: '400x150'}}
+      - {{series: 'rag_monitor_score_samples{{app="c",release="v1",metric="faithfulness",judge="embedded/1"}}', values: '400x70 30x80'}}
+      - {{series: 'rag_monitor_score_samples{{app="c",release="v1",metric="faithfulness",judge="embedded/2"}}', values: '_x70 400x80'}}
     alert_rule_test:
       - {{eval_time: 65m, alertname: RagMonitorFaithfulnessDrop, exp_alerts: []}}
       - eval_time: 80m
@@ -129,6 +137,7 @@ tests:
 def test_a_drop_fires_in_prometheus_where_it_is_beyond_chance_and_only_there(
     tmp_path: Path,
 ) -> None:
+    """Of three apps, one has too few judged, and for one another judge took over."""
     rules = tmp_path / "rules.yml"
     rules.write_text(export_rules(default_rules()), encoding="utf-8")
     scene = tmp_path / "scene.yml"
