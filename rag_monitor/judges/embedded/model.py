@@ -268,9 +268,10 @@ def _hopeless(found: ClaimEvidence, doubt: float, for_answer: float, reason: str
     if found.piece.folded.isascii() or not has_han(found.span.text):
         return _share((doubt - 2) / 3) * _share(nowhere / 0.2)
     if found.asked:
-        # Of a longer one other words may say the same: only what is doubted is without hope.
+        # Of a longer one, half of it there, other words may say the same: doubt decides.
         long = _share((len(found.piece.tokens) - _FEW_WORDS) / _FEW_WORDS)
-        return _share(nowhere / 0.3) * (1 - long * (1 - _share(for_answer / 2)))
+        reworded = long * _share((0.4 - nowhere) / 0.2)
+        return _share(nowhere / 0.3) * (1 - reworded * (1 - _share(for_answer / 2)))
     return _share((for_answer - 1.5) / 2)
 
 
