@@ -3,13 +3,17 @@ r"""What capturing one RAG trace costs the application: ours and bare OpenTeleme
 One trace is a root, a retrieval of 5 passages of 200 words and a generation, paced 1 ms apart. Each
 variant runs in a fresh process against a sink in another process. Prints one JSON object:
 
-    python benchmarks/sdk_overhead.py [--traces 3000] [--rounds 3] [--peers PYTHON]
+    python benchmarks/sdk_overhead.py [--traces 3000] [--rounds 3] [--awake] [--peers PYTHON]
 
 `in_call_us` is the time the traced call takes above the same call untraced; `cpu_us` is all CPU of
 the process per trace, background thread and final flush included, above the same paced loop
 untraced; `rss_mib` is how much the process grew. Server states: `up` answers, `down` refuses,
 `hung` accepts and never answers. Every variant runs once per round, in turn, and the medians of the
 rounds are given, because a shared machine is never quiet for all of them.
+
+`--awake` keeps every core from falling asleep, with a process of the lowest priority on each: an
+application that serves has little idle time, while a paced loop alone on a virtual machine wakes a
+halted core for every call, and pays for that more than for the call.
 
 OpenTelemetry is measured twice: `opentelemetry` keeps the passages as one JSON attribute, as its
 conventions say, and `opentelemetry_flat` as one attribute per passage, which costs less in the
@@ -334,6 +338,23 @@ def run(variant: str, state: str, traces: int, python: str = sys.executable) -> 
     return result
 
 
+@contextlib.contextmanager
+def cores_awake() -> Iterator[None]:
+    """A process of the lowest priority spins on each core meanwhile."""
+    spin = "import os\nos.nice(19)\nwhile os.getppid() == int(os.environ['OWNER']): pass"
+    environment = {**os.environ, "OWNER": str(os.getpid())}
+    spinners = [
+        subprocess.Popen([sys.executable, "-c", spin], env=environment)
+        for _ in range(os.cpu_count() or 1)
+    ]
+    try:
+        yield
+    finally:
+        for spinner in spinners:
+            spinner.kill()
+            spinner.wait()
+
+
 def report(traces: int, rounds: int, peers: str | None) -> dict[str, Any]:
     """Everything, as one JSON object."""
     jobs = [("ours", state, sys.executable) for state in ("up", "down", "hung")]
@@ -400,6 +421,7 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", metavar="PYTHON", help="interpreter that has the peers")
+    parser.add_argument("--awake", action="store_true", help="keep the cores from falling asleep")
     parser.add_argument("--worker", choices=sorted(VARIANTS), help=argparse.SUPPRESS)
     parser.add_argument("--endpoint", default="", help=argparse.SUPPRESS)
     parser.add_argument("--sink", choices=("up", "hung"), help=argparse.SUPPRESS)
@@ -410,7 +432,9 @@ def main() -> None:
     elif given.worker:
         print(json.dumps(measure(given.worker, given.endpoint, given.traces)))
     else:
-        print(json.dumps(report(given.traces, given.rounds, given.peers), indent=2))
+        with cores_awake() if given.awake else contextlib.nullcontext():
+            found = report(given.traces, given.rounds, given.peers)
+        print(json.dumps({"awake": given.awake, **found}, indent=2))
 
 
 if __name__ == "__main__":
