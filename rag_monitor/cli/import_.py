@@ -22,6 +22,7 @@ from rag_monitor.cli.replay import (
     Pace,
     Replay,
     Row,
+    looked_at,
     read_rows,
 )
 from rag_monitor.cli.settings import at_hand
@@ -84,8 +85,8 @@ def import_file(
     outcome = Outcome()
     rows = _read(file, form, app, parse_columns(columns))
     if form is Format.TRACE_JSON:
-        rows = StartTimes(outcome, lambda: _zone(zone, language)).read(rows)
-        rows = RepeatedIds(outcome).read(rows)
+        times = StartTimes(outcome, lambda: _zone(zone, language))
+        rows = looked_at(rows, times.look, RepeatedIds(outcome).look)
     with (
         Remote(url, api_key) as monitor,
         Progress(console=progress_console(as_json), transient=True) as bar,

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from rag_monitor.cli.replay import BadRow, Outcome, Row
+from rag_monitor.cli.replay import Outcome, Row
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import IngestError
 from rag_monitor.ingest.text import clean_name
@@ -22,14 +20,8 @@ class RepeatedIds:
         self._outcome = outcome
         self._seen: set[int] = set()
 
-    def read(self, rows: Iterator[tuple[int, Row] | BadRow]) -> Iterator[tuple[int, Row] | BadRow]:
-        """The rows, all of them: which of them is kept is the monitor's decision."""
-        for item in rows:
-            if not isinstance(item, BadRow):
-                self._look(*item)
-            yield item
-
-    def _look(self, number: int, row: Row) -> None:
+    def look(self, number: int, row: Row) -> None:
+        """Count the row; which of those of one id is kept is the monitor's decision."""
         app = row.get("app")
         name = clean_name(app) if isinstance(app, str) else ""
         try:

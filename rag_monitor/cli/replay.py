@@ -173,6 +173,17 @@ def read_rows(
             yield number, _unlabelled(item.fields, app)
 
 
+def looked_at(
+    rows: Iterable[tuple[int, Row] | BadRow], *looks: Callable[[int, Row], None]
+) -> Iterator[tuple[int, Row] | BadRow]:
+    """All rows in order, each that could be read shown to everyone who looks at them."""
+    for item in rows:
+        if not isinstance(item, BadRow):
+            for look in looks:
+                look(*item)
+        yield item
+
+
 def _parsed(
     number: int, line: bytes, app: str | None, names: Mapping[str, str]
 ) -> tuple[int, Row] | BadRow:

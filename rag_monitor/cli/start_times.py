@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import UTC, date, datetime, time
 from typing import Any, Final
 from zoneinfo import ZoneInfo, available_timezones
 
-from rag_monitor.cli.replay import BadRow, Outcome, Row
+from rag_monitor.cli.replay import Outcome, Row
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.ingest.finish import believable
 
@@ -47,14 +47,8 @@ class StartTimes:
         self._zone: ZoneInfo | None = None
         self._now = now
 
-    def read(self, rows: Iterator[tuple[int, Row] | BadRow]) -> Iterator[tuple[int, Row] | BadRow]:
-        """The rows, each time with a zone; what is no time is left for the monitor to refuse."""
-        for item in rows:
-            if not isinstance(item, BadRow):
-                self._look(*item)
-            yield item
-
-    def _look(self, number: int, row: Row) -> None:
+    def look(self, number: int, row: Row) -> None:
+        """Give the row's time its zone; what is no time is left for the monitor to refuse."""
         moment = _moment(row.get("started_at"))
         if moment is None:
             return

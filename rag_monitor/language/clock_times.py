@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from rag_monitor.language.han_numerals import han_value
+
 HALF_DAY: Final = 12 * 60
 """Minutes after which a time without its half of the day is the same again."""
-_HAN: Final = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"两": 2}
 _NUMERAL: Final = r"\d{1,2}|[一二三四五六七八九十两]{1,3}"
 _HALF: Final = r"凌晨|清晨|早上|早晨|上午|中午|下午|傍晚|晚上|夜里|夜间|晚"
 _MERIDIEM: Final = r"[ap]\.?\s?m\b\.?"
@@ -85,9 +86,4 @@ def _time(match: re.Match[str], hour: int, minute: int, half: str | None) -> Clo
 
 
 def _number(numeral: str) -> int:
-    if numeral.isdigit():
-        return int(numeral)
-    tens, ten, ones = numeral.partition("十")
-    if not ten:
-        return int("".join(str(_HAN[c]) for c in numeral))
-    return _HAN.get(tens, 1) * 10 + _HAN.get(ones, 0)
+    return int(numeral) if numeral.isdigit() else int(han_value(numeral) or 0)

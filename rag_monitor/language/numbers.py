@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.language.clock_times import HALF_DAY, find_times
+from rag_monitor.language.han_numerals import han_value
 from rag_monitor.language.tokens import stem, tokenise
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
 
@@ -25,9 +26,6 @@ _WORDS: Final = {
     "twenty": 20.0, "thirty": 30.0, "forty": 40.0, "fifty": 50.0, "sixty": 60.0, "seventy": 70.0,
     "eighty": 80.0, "ninety": 90.0,
 }  # fmt: skip
-_HAN: Final = {c: i for i, c in enumerate("零一二三四五六七八九")} | {"〇": 0, "两": 2}
-_HAN_PLACES: Final = {"十": 10, "百": 100, "千": 1000}
-
 _UNITS: Final = "|".join(
     sorted((re.escape(u) for u in UNIT if not u.isascii()), key=len, reverse=True)
 )
@@ -301,13 +299,13 @@ def _from_han(match: re.Match[str]) -> Quantity | None:
     before = match.string[max(0, match.start() - 1) : match.start()]
     if before == _ORDINAL or (match["den"] is None and _is_idiom(match, numeral, unit)):
         return None
-    value = _han_value(numeral)
+    value = han_value(numeral)
     if value is None:
         return None
     if match["percent"]:
         return _quantity(match, value, "%", len(numeral))
     if match["den"]:
-        parts = _han_value(match["den"][:-2])
+        parts = han_value(match["den"][:-2])
         return None if not parts else _quantity(match, value / parts, unit, 6)
     if match["cheng"] == "成":
         return _quantity(match, value * 10, "%", 1)
@@ -325,34 +323,6 @@ def _is_idiom(match: re.Match[str], numeral: str, unit: str) -> bool:
     return len(numeral) == 1 and (
         not unit or unit in {"度", "级", "本", "部", "家", "场", "项", "位"}
     )
-
-
-def _han_value(numeral: str) -> float | None:
-    """The value of a Han numeral, positional (二〇二三) or with places (五百五十万)."""
-    whole, _, decimals = numeral.partition("点")
-    if not whole:
-        return None
-    if all(c in _HAN for c in whole):
-        value = float("".join(str(_HAN[c]) for c in whole))
-    else:
-        value = _with_places(whole)
-    if decimals:
-        value += float("0." + "".join(str(_HAN[c]) for c in decimals))
-    return value
-
-
-def _with_places(numeral: str) -> float:
-    total = section = digit = 0
-    for char in numeral:
-        if char in _HAN:
-            digit = _HAN[char]
-        elif char in _HAN_PLACES:
-            section += (digit or (1 if char == "十" else 0)) * _HAN_PLACES[char]
-            digit = 0
-        else:
-            total = (total + section + digit) * (10_000 if char == "万" else 100_000_000)
-            section = digit = 0
-    return float(total + section + digit)
 
 
 def _from_fraction(match: re.Match[str]) -> Quantity | None:

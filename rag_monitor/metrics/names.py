@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Final, Literal
+from typing import Final
 
 METRIC_NAMES: Final[Mapping[str, tuple[str, str]]] = {
     "faithfulness": ("Faithfulness", "忠实度"),
@@ -28,13 +28,23 @@ _IN_A_SENTENCE: Final = re.compile(rf" ?(?<![\w./-])({'|'.join(METRIC_NAMES)})(?
 """A metric standing alone: an application may be called `faithfulness-test`."""
 
 
-def told(sentence: str, language: Literal["en", "zh"]) -> str:
-    """The sentence with metrics called as on the pages; in Chinese their own name stays beside."""
+_SPACE_IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
+
+
+def told(sentence: str, language: str, *, own_name: bool = True) -> str:
+    """The sentence with metrics called as on the pages.
+
+    Args:
+        sentence: In either language.
+        language: Of the names, `en` or `zh`.
+        own_name: In Chinese the metric's own name stays beside it, in parentheses.
+    """
 
     def name(found: re.Match[str]) -> str:
         english, chinese = METRIC_NAMES[found[1]]
-        if language == "zh":
+        if language == "zh" and own_name:
             return f"{chinese}（{found[1]}）"  # Chinese has no spaces around its words
-        return found[0].replace(found[1], english)
+        return found[0].replace(found[1], chinese if language == "zh" else english)
 
-    return _IN_A_SENTENCE.sub(name, sentence)
+    spoken = _IN_A_SENTENCE.sub(name, sentence)
+    return _SPACE_IN_CHINESE.sub("", spoken) if language == "zh" and not own_name else spoken

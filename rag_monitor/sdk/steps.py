@@ -28,8 +28,6 @@ class Step:
     What most steps are never told stands in the class: it costs the request nothing.
     """
 
-    kind: str
-    name: str | None
     live: LiveTrace | None = None
     started = 0
     ended = 0
@@ -38,6 +36,10 @@ class Step:
     """False when the duration is unknown and must not be reported."""
     error: str | None = None
     shared: Any = None
+
+    def __init__(self, kind: str, name: str | None) -> None:
+        self.kind = kind
+        self.name = name
 
     def __enter__(self) -> Self:
         live = CURRENT.get()
@@ -86,7 +88,7 @@ class Step:
 
     def _again(self) -> Step:
         """A fresh step with the same settings, for each call of a decorated function."""
-        raise NotImplementedError
+        return type(self)(self.kind, self.name)
 
     def _called(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
         """Look at the arguments of a decorated call."""
@@ -240,13 +242,6 @@ class HitStep(Step):
 
     items: int | None = None
     """How many results came back; None when it does not return a list."""
-
-    def __init__(self, kind: str, name: str | None) -> None:
-        self.kind = kind
-        self.name = name
-
-    def _again(self) -> HitStep:
-        return HitStep(self.kind, self.name)
 
     def _returned(self, result: object) -> None:
         if type(result) in (list, tuple, dict, set):

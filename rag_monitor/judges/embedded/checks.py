@@ -8,6 +8,7 @@ from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import converts, derives, is_constant
 from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
@@ -85,6 +86,7 @@ def check(
         findings.subject_missing = int(claim.content[0] not in known)
     if best is not None:
         _check_polarity(findings, claim, evidence, best)
+        findings.reversed |= exchanged(claim.tokens, best.tokens)
     return findings
 
 

@@ -13,7 +13,6 @@ from typing import Final
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
 from rag_monitor.judges.embedded.checks import Findings, check
 from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
-from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import weight
 from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches
@@ -117,7 +116,6 @@ def _look_up(
     unknown = piece.terms - matches.known
     if best is not None and not findings.numbers_derived:
         findings.substituted = _substituted(piece, unknown, matches.seen, evidence, best)
-        findings.reversed = findings.reversed or int(exchanged(piece.tokens, best.tokens))
     order = lcs_length(piece.tokens, best.tokens) / len(piece.tokens) if best else 0.0
     features = [
         *_coverage(match, gains),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from rag_monitor.metrics import names
@@ -156,10 +155,6 @@ AGREEMENT: Final = {
     "ece": "Calibration error",
     "brier": "Brier score",
 }
-
-
-METRIC_WORD: Final = re.compile(r"\b(?:" + "|".join(METRICS) + r")\b")
-"""A metric's name in a sentence."""
 
 
 def metric_label(metric: str) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -21,6 +20,7 @@ from rag_monitor.alerting.notes import note_text
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
+from rag_monitor.metrics.names import told
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.context import Services
 from rag_monitor.server.problems import Problem, ProblemError
@@ -34,9 +34,6 @@ LANGUAGES: Final = ("en", "zh")
 WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
 _UNITS: Final = {"m": "{n} min", "h": "{n} h", "d": "{n} d"}
 OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
-
-
-_SPACE_IN_CHINESE: Final = re.compile(r"(?<=[\u4e00-\u9fff]) (?=[\u4e00-\u9fff])")
 
 
 @lru_cache(maxsize=1)
@@ -136,11 +133,7 @@ class Visitor:
 
     def spoken(self, text: str) -> str:
         """A sentence of the alerts: metrics as the pages call them, times in the pages' zone."""
-        spoken = catalog.METRIC_WORD.sub(
-            lambda found: self.translate(catalog.metric_label(found[0])), text
-        )
-        spoken = in_zone(spoken, self.zone)
-        return _SPACE_IN_CHINESE.sub("", spoken) if self.language == "zh" else spoken
+        return told(in_zone(text, self.zone), self.language, own_name=False)
 
     def duration(self, seconds: float) -> str:
         """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""

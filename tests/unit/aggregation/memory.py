@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH, make_trace
 
 EMBEDDED = JudgeIdentity(name="embedded", model="full", prompts="1")
 LEXICAL = JudgeIdentity(name="embedded-lexical", model="lexical", prompts="1")
 BIG = JudgeIdentity(name="openai_compatible", model="big", prompts="1")
+
+HOUR = Window(EPOCH, EPOCH + timedelta(hours=1))
 
 
 class MemoryRollups:
@@ -56,3 +60,12 @@ def facts(
         scores=scores,
         probabilities=probabilities or {},
     )
+
+
+def series(judge: str = "combined", metric: str = "faithfulness", **fields: str) -> Series:
+    return Series(project="default", app="test-app", metric=metric, judge=judge, **fields)
+
+
+def over(*given: TraceFacts) -> Estimates:
+    """Estimates of these facts."""
+    return Estimates(MemoryRollups(given))

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rag_monitor.cli.repeated_ids import RepeatedIds
-from rag_monitor.cli.replay import BadRow, Outcome
+from rag_monitor.cli.replay import BadRow, Outcome, looked_at
 from tests.unit.cli.test_commands import FakeMonitor, monitor, run
 
 __all__ = ["monitor"]
@@ -20,7 +20,7 @@ def _repeated(*rows: dict[str, Any] | None) -> list[int]:
     given = [
         (n, row) if row is not None else BadRow(n, "broken") for n, row in enumerate(rows, start=1)
     ]
-    assert list(RepeatedIds(outcome).read(iter(given))) == given
+    assert list(looked_at(given, RepeatedIds(outcome).look)) == given
     return outcome.repeated_ids.first
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.cli.replay import BadRow, Outcome
+from rag_monitor.cli.replay import BadRow, Outcome, looked_at
 from rag_monitor.cli.start_times import StartTimes
 from rag_monitor.testing import EPOCH
 from tests.unit.cli.test_commands import FakeMonitor, monitor, run
@@ -20,7 +20,7 @@ __all__ = ["monitor"]
 def _read(*times: Any, zone: str = "Asia/Shanghai") -> tuple[Outcome, list[Any]]:
     outcome = Outcome()
     rows = ((n, {"question": "q", "started_at": time}) for n, time in enumerate(times, 1))
-    found = StartTimes(outcome, lambda: zone, lambda: EPOCH).read(rows)
+    found = looked_at(rows, StartTimes(outcome, lambda: zone, lambda: EPOCH).look)
     return outcome, [item[1]["started_at"] for item in found if not isinstance(item, BadRow)]
 
 

@@ -40,6 +40,12 @@ def test_an_english_sentence_says_the_name_of_the_pages(sentence: str, spoken: s
     assert told(sentence, "en") == spoken
 
 
+def test_a_page_says_the_name_alone() -> None:
+    assert told("a 的 faithfulness 从 0.9", "zh", own_name=False) == "a 的忠实度从 0.9"
+    assert told("a 的 end_to_end_ms p95 为 9 s", "zh", own_name=False) == "a 的端到端 p95 为 9 s"
+    assert told("faithfulness of a fell", "en", own_name=False) == "Faithfulness of a fell"
+
+
 @pytest.mark.parametrize("app", ["faithfulness-test", "my_faithfulness", "x.faithfulness", "a/b"])
 def test_an_application_keeps_its_name(app: str) -> None:
     assert told(f"{app} 在 1 小时内", "zh") == f"{app} 在 1 小时内"
