@@ -3,7 +3,7 @@ r"""What capturing one RAG trace costs the application: ours and bare OpenTeleme
 One trace is a root, a retrieval of 5 passages of 200 words and a generation, paced 1 ms apart. Each
 variant runs in a fresh process against a sink in another process. Prints one JSON object:
 
-    python benchmarks/sdk_overhead.py [--traces 3000] [--rounds 3] [--awake] [--peers PYTHON]
+    python benchmarks/sdk_overhead.py [--traces 3000] [--rounds 3] [--cores-may-sleep] [--peers PYTHON]
 
 `in_call_us` is the time the traced call takes above the same call untraced; `cpu_us` is all CPU of
 the process per trace, background thread and final flush included, above the same paced loop
@@ -11,9 +11,9 @@ untraced; `rss_mib` is how much the process grew. Server states: `up` answers, `
 `hung` accepts and never answers. Every variant runs once per round, in turn, and the medians of the
 rounds are given, because a shared machine is never quiet for all of them.
 
-`--awake` keeps every core from falling asleep, with a process of the lowest priority on each: an
-application that serves has little idle time, while a paced loop alone on a virtual machine wakes a
-halted core for every call, and pays for that more than for the call.
+A process of the lowest priority keeps each core from falling asleep meanwhile: an application that
+serves has little idle time, while a paced loop alone on a virtual machine wakes a halted core for
+every call, and pays for that more than for the call. `--cores-may-sleep` measures without it.
 
 OpenTelemetry is measured twice: `opentelemetry` keeps the passages as one JSON attribute, as its
 conventions say, and `opentelemetry_flat` as one attribute per passage, which costs less in the
@@ -421,7 +421,7 @@ def main() -> None:
     parser.add_argument("--traces", type=int, default=3000)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--peers", metavar="PYTHON", help="interpreter that has the peers")
-    parser.add_argument("--awake", action="store_true", help="keep the cores from falling asleep")
+    parser.add_argument("--cores-may-sleep", action="store_true", help="do not keep cores awake")
     parser.add_argument("--worker", choices=sorted(VARIANTS), help=argparse.SUPPRESS)
     parser.add_argument("--endpoint", default="", help=argparse.SUPPRESS)
     parser.add_argument("--sink", choices=("up", "hung"), help=argparse.SUPPRESS)
@@ -432,9 +432,10 @@ def main() -> None:
     elif given.worker:
         print(json.dumps(measure(given.worker, given.endpoint, given.traces)))
     else:
-        with cores_awake() if given.awake else contextlib.nullcontext():
+        awake = not given.cores_may_sleep
+        with cores_awake() if awake else contextlib.nullcontext():
             found = report(given.traces, given.rounds, given.peers)
-        print(json.dumps({"awake": given.awake, **found}, indent=2))
+        print(json.dumps({"cores_kept_awake": awake, **found}, indent=2))
 
 
 if __name__ == "__main__":

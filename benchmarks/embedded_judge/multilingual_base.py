@@ -171,7 +171,7 @@ def chosen(packed: Packed, folder: Path, most: int) -> list[int]:
 
     whole = tokenizer_of(packed.pieces)
     seen: Counter[int] = Counter()
-    for text in set(texts_of(folder)):
+    for text in dict.fromkeys(texts_of(folder)):  # a set would count in another order each time
         seen.update(whole.encode(text, add_special_tokens=False).ids)
     kept, han = set(), []
     for number, (text, _) in enumerate(packed.pieces):
@@ -182,7 +182,7 @@ def chosen(packed: Packed, folder: Path, most: int) -> list[int]:
             han.append(number)
     han.sort(key=lambda number: (number not in seen, -packed.pieces[number][1]))
     kept.update(han[:HAN])
-    for number, _ in seen.most_common():
+    for number in sorted(seen, key=lambda number: (-seen[number], number)):
         if len(kept) >= most:
             break
         kept.add(number)

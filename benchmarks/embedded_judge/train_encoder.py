@@ -62,13 +62,13 @@ BASES = {
     "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db": Base(
         "all-MiniLM-L6-v2", chinese=False, frozen=3, warm_up=10
     ),
-    "422231c45225717c20e0f44c4dc6869d90073bf999a96cdaed0120c1b3eef761": Base(
+    "d340ccad70a86b179715a639384b8df45fb72c4b587141d6435a72235e190a9f": Base(
         "multilingual-e5-small, eight layers, Chinese and English pieces",
         chinese=True,
         frozen=2,
         warm_up=30,
     ),
-    "b65452fe628992ddb05ec28bd38877b7575525ec105ee5ea3ccb9bbe058bd7ab": Base(
+    "4df1d9e99cea26e75441bfd9604c07408df365cca66c4061e592e971e498d96c": Base(
         "multilingual-e5-small, Chinese and English pieces", chinese=True, frozen=3, warm_up=30
     ),
 }
