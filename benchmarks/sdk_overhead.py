@@ -3,7 +3,7 @@ r"""What capturing one RAG trace costs the application: ours and bare OpenTeleme
 One trace is a root, a retrieval of 5 passages of 200 words and a generation, paced 1 ms apart. Each
 variant runs in a fresh process against a sink in another process. Prints one JSON object:
 
-    python benchmarks/sdk_overhead.py [--traces 3000] [--rounds 3] [--cores-may-sleep] [--peers PYTHON]
+    python benchmarks/sdk_overhead.py [--traces N] [--rounds N] [--cores-may-sleep] [--peers PYTHON]
 
 `in_call_us` is the time the traced call takes above the same call untraced; `cpu_us` is all CPU of
 the process per trace, background thread and final flush included, above the same paced loop
