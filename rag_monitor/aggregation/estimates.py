@@ -228,7 +228,7 @@ class Estimates:
         )
 
     def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
-        """Every kind and name that was hit or expected in the window, in order."""
+        """Every kind and name that was called or expected in the window, in order."""
         rows = self._sums(project, app, window, HIT_RATE_METRIC)
         found = {
             (parts[0], parts[1])
@@ -239,8 +239,14 @@ class Estimates:
 
     def knowledge_bases(self, project: str, app: str, window: Window) -> list[str]:
         """Knowledge bases that gave passages in the window, in order: `Series.knowledge_base`."""
-        names = self.hit_names(project, app, window)
-        return [name for kind, name in names if kind is HitKind.KNOWLEDGE_BASE]
+        rows = self._sums(project, app, window, HIT_RATE_METRIC)
+        found = {
+            parts[1]
+            for row in rows
+            if row.total > 0 and (parts := keys.split_dimension(row.key.dimension)) is not None
+            if parts[0] is HitKind.KNOWLEDGE_BASE
+        }
+        return sorted(found)
 
     def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
         """The routing confusion per kind and name over the labelled traces of the window."""

@@ -69,7 +69,7 @@ class EstimateSource(Protocol):
         ...
 
     def hit_names(self, project: str, app: str, window: Window) -> Sequence[tuple[HitKind, str]]:
-        """What was hit or expected in the window."""
+        """What was called or expected in the window."""
         ...
 
     def traces(self, project: str, app: str, window: Window) -> Mapping[str, int]:

@@ -56,7 +56,7 @@ def expected_names(trace: Trace, kind: HitKind) -> frozenset[str] | None:
 
 
 def hit_counts(traces: Iterable[Trace], basis: str) -> Mapping[tuple[HitKind, str], HitCount]:
-    """Hit counts by kind and name.
+    """Hit counts by kind and name; a name that was called in vain is among them, with no hits.
 
     Args:
         traces: The traces of a window.
@@ -70,7 +70,9 @@ def hit_counts(traces: Iterable[Trace], basis: str) -> Mapping[tuple[HitKind, st
     for trace in known:
         for kind in HitKind:
             called = hit_names(trace, kind)
-            counted = called if basis == "all" else (expected_names(trace, kind) or frozenset())
+            # What was called in vain counts too: a backend that is down must not go out of sight.
+            tried = frozenset(hit.name for hit in trace.hits if hit.kind is kind)
+            counted = tried if basis == "all" else (expected_names(trace, kind) or frozenset())
             for name in counted:
                 key = (kind, name)
                 hits[key] = hits.get(key, 0) + (name in called)

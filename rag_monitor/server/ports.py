@@ -468,7 +468,7 @@ class EstimateSource(Protocol):
         ...
 
     def hit_names(self, project: str, app: str, window: Window, /) -> Sequence[tuple[HitKind, str]]:
-        """What was hit or expected."""
+        """What was called or expected."""
         ...
 
     def routing(self, project: str, app: str, window: Window, /) -> Sequence[RoutingConfusion]:

@@ -277,6 +277,19 @@ def test_the_hit_rate_counts_minutes_in_which_nobody_hit() -> None:
         estimates.hit_rate("default", "test-app", HitKind.WORKFLOW, "refund", "any", HOUR)
 
 
+def test_what_fails_or_finds_nothing_every_time_has_a_hit_rate_of_zero() -> None:
+    down = Hit(kind=HitKind.PLUGIN, name="maps", ok=False)
+    empty = Hit(kind=HitKind.KNOWLEDGE_BASE, name="loans", items=0)
+    estimates = over(facts(hits=(down,)), facts(hits=(down, empty)))
+
+    names = estimates.hit_names("default", "test-app", HOUR)
+
+    assert names == [(HitKind.KNOWLEDGE_BASE, "loans"), (HitKind.PLUGIN, "maps")]
+    for kind, name in names:
+        found = estimates.hit_rate("default", "test-app", kind, name, "all", HOUR)
+        assert (found.value, found.judged) == (0.0, 2)
+
+
 def test_a_hit_rate_without_traces_has_no_value() -> None:
     found = over().hit_rate("default", "test-app", HitKind.PLUGIN, "x", "all", HOUR)
 

@@ -28,6 +28,12 @@ def test_only_successful_non_empty_calls_are_hits_and_each_trace_counts_once() -
     assert counts[HitKind.PLUGIN, "weather"].rate == 0.5
 
 
+def test_a_name_that_was_only_called_in_vain_has_a_rate_of_zero() -> None:
+    counts = hit_counts([trace(BROKEN), trace(EMPTY), trace()], "all")
+
+    assert counts == {(HitKind.PLUGIN, "weather"): HitCount(traces=3, hits=0)}
+
+
 def test_the_expected_basis_counts_only_traces_that_expected_the_name() -> None:
     traces = [
         trace(WEATHER, expected=("weather",)),
