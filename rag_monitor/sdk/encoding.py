@@ -96,8 +96,8 @@ class Encoder:
         record["trace_id"] = live.trace_id
         record["app"] = options.app
         question, answer = _question(live), _answer(live)
-        if live.refused and not _was_answered(live, question, answer):
-            live.failed_http(live.refused)
+        if 400 <= live.http_status < 500 and not _was_answered(live, question, answer):
+            live.failed_http(live.http_status)
         clean.screen(_bulk_texts(live, question, answer))
         record["question"] = clean.bulk("question", question)
         record["answer"] = clean.bulk("answer", answer)
@@ -212,10 +212,20 @@ def timings(live: LiveTrace) -> dict[str, Json]:
         begun = live.retrieval_end or live.generation_start or live.started
         out["generation_ms"] = _ms(max(0, live.ended - begun))
     if live.retrieval_end is not None:
-        out["retrieval_ms"] = _ms(live.retrieval_ns)
+        out["retrieval_ms"] = _ms(_retrieving_ns(live))
     if live.first_token_ns is not None:
         out["first_token_ms"] = _ms(live.first_token_ns)
     return out
+
+
+def _retrieving_ns(live: LiveTrace) -> int:
+    """Time during which at least one retriever ran: knowledge bases are often asked all at once."""
+    busy = until = 0
+    searches = (step for step in live.steps if isinstance(step, RetrievalStep))
+    for start, end in sorted((step.started, step.ended) for step in searches):
+        busy += max(0, end - max(start, until))
+        until = max(until, end)
+    return busy
 
 
 def _size(text: str) -> int:
@@ -248,7 +258,7 @@ def _answer(live: LiveTrace) -> object:
     if live.answer_parts is not None:
         return "".join(live.answer_parts)
     if live.body is not None:
-        return answer_in_body(live.body)
+        return answer_in_body(live.body, live.http_status)
     for step in reversed(live.steps):
         if isinstance(step, GenerationStep) and step.text is not None:
             return answer_of(step.text)

@@ -8,10 +8,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 from rag_monitor.sdk.text import QUESTION_KEYS, answer_of, chunk_text, question_in
 
+_BLANK: Final = "\ufeff \r\n\t"
+_PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 MAX_BODY_BYTES: Final = 262_144
 """How much of a body is looked at."""
 
@@ -36,10 +39,15 @@ def question_in_body(body: object) -> str | None:
     return question_in(parsed, body.keys) if isinstance(parsed, dict | list) else None
 
 
-def answer_in_body(data: bytes) -> str | None:
-    """The answer of a response body: joined events, an answer field, or the text itself."""
+def answer_in_body(data: bytes, status: int = 200) -> str | None:
+    """The answer of a response body: joined events, an answer field, or the text itself.
+
+    Args:
+        data: The body.
+        status: The response's HTTP status; the page of an error is nobody's answer.
+    """
     text = data.decode("utf-8", "replace")
-    start = text.lstrip("\ufeff \r\n\t")[:6]
+    start = text.lstrip(_BLANK)[:6]
     if start.startswith((":", "data:", "event:", "id:", "retry:")):
         return _events(text)
     if start.startswith(("{", "[", '"')):
@@ -49,7 +57,18 @@ def answer_in_body(data: bytes) -> str | None:
         lines = _json_lines(text)
         if lines is not None:
             return lines
-    return text
+    return None if status >= 400 and _tells_the_error(text, status) else text
+
+
+def _tells_the_error(text: str, status: int) -> bool:
+    """Whether the text of an error response is the server's word on it: a page, a phrase.
+
+    What fails on the server's side (5xx) answers nothing, whoever worded it.
+    """
+    start = text.lstrip(_BLANK)[:14].lower()
+    if status >= 500 or start.startswith(("<!doctype html", "<html")):
+        return True
+    return status in _PHRASES and text.strip() == _PHRASES[status]
 
 
 def _events(text: str) -> str:

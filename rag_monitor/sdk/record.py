@@ -65,9 +65,8 @@ class LiveTrace:
     explicit_question = False
     chars = 0
     answer_chars = 0
-    retrieval_ns = 0
-    refused = 0
-    """The HTTP status from 400 to 499 of a request that did not fail; 0: there is none."""
+    http_status = 0
+    """The HTTP status, from 400 on, of a response that nothing else says the end of; 0: none."""
     status = "ok"
     ended: int = 0
     answer_parts: list[str] | None = None

@@ -91,10 +91,9 @@ class RequestScope:
             if cancelled:
                 live.status = "cancelled"
             elif self.status_code >= 400 and live.status == "ok":
+                live.http_status = self.status_code  # the sender reads the body in its light
                 if self.status_code >= 500:
                     live.failed_http(self.status_code)
-                else:
-                    live.refused = self.status_code  # the sender knows whether it was answered
         except Exception as mistake:  # noqa: BLE001 - the boundary
             GUARD.caught("request", mistake)
         self.scope.ended()

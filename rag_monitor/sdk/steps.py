@@ -169,7 +169,6 @@ class RetrievalStep(Step):
     def _record(self, live: LiveTrace) -> None:
         self._documents = None
         live.retrieval_end = self.ended
-        live.retrieval_ns += self.ended - self.started
         if self.taken is not None:
             live.chars += self._chars
             live.truncated = live.truncated or self._cut

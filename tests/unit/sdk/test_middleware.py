@@ -206,6 +206,7 @@ def test_a_server_error_is_an_error(captured: InMemoryExporter) -> None:
     wsgi_call(wsgi.RagMonitorMiddleware(app))
 
     assert (captured.records[0]["status"], captured.records[0]["error"]) == ("error", "HTTP 503")
+    assert captured.records[0].get("answer") is None
 
 
 @pytest.mark.parametrize(
@@ -225,6 +226,26 @@ def test_a_server_error_is_an_error(captured: InMemoryExporter) -> None:
 )  # fmt: skip
 def test_answers_are_found_in_bodies(body: bytes, answer: str | None) -> None:
     assert answer_in_body(body) == answer
+
+
+PAGE = b"<!doctype html>\n<title>Error</title>"
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "answer"),
+    [
+        (500, PAGE, None),
+        (503, b"upstream request timeout", None),
+        (500, b'{"answer": "Please try again later."}', "Please try again later."),
+        (400, PAGE, None),
+        (400, b"\n<HTML><body>no</body></HTML>", None),
+        (429, b"Too Many Requests", None),
+        (404, b"We sell no such product.", "We sell no such product."),
+        (200, b"<html><p>24 months</p></html>", "<html><p>24 months</p></html>"),
+    ],
+)
+def test_the_page_of_an_error_is_no_answer(status: int, body: bytes, answer: str | None) -> None:
+    assert answer_in_body(body, status) == answer
 
 
 def _asgi_exchange(status: int, body: bytes, asked: bytes, inner: Any = None) -> None:
@@ -273,6 +294,7 @@ def _answering(question: str) -> str:
         (422, b'{"detail":[{"type":"int"}]}', BODY, None, "error"),
         (400, b"<!doctype html><title>Bad Request</title>", b"{", None, "error"),
         (404, b"", b"", None, "error"),
+        (429, b"Too Many Requests", BODY, None, "error"),
         (404, b'{"answer": "no such product"}', BODY, None, "ok"),
         (404, b'{"detail": "x"}', b'{"other": 1}', _answering, "ok"),
         (200, b'{"detail": "x"}', b'{"other": 1}', None, "ok"),

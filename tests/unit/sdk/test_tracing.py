@@ -380,3 +380,22 @@ def test_a_generation_that_is_still_open_began_when_it_was_entered(
     timings = captured.records[0]["timings"]
     assert timings["end_to_end_ms"] >= 50
     assert timings["generation_ms"] <= timings["end_to_end_ms"] - 45
+
+
+def test_retrievers_that_run_at_once_take_the_time_of_one(captured: InMemoryExporter) -> None:
+    async def search(base: str) -> None:
+        with rm.retrieval(knowledge_base=base) as found:
+            await asyncio.sleep(0.05)
+            found.documents = [base]
+
+    @rm.trace
+    async def answer(question: str) -> str:
+        await search("first")
+        await asyncio.gather(search("loans"), search("cards"), search("faq"))
+        return "a"
+
+    asyncio.run(answer("q"))
+
+    timings = captured.records[0]["timings"]
+    assert 100 <= timings["retrieval_ms"] <= timings["end_to_end_ms"]
+    assert timings["retrieval_ms"] < sum(h["latency_ms"] for h in captured.records[0]["hits"]) - 50
