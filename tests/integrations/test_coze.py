@@ -162,6 +162,20 @@ def test_a_refused_token_is_an_error(captured: Captured, mode: str) -> None:
     assert captured.trace.status == "error"
 
 
+@pytest.mark.parametrize("status", [200, 404])
+@pytest.mark.parametrize("mode", ["stream", "ask"])
+def test_a_page_in_place_of_the_api_is_told_with_how_to_mend_it(
+    captured: Captured, mode: str, status: int
+) -> None:
+    web = httpx.MockTransport(lambda _: httpx.Response(status, html="<html>Coze</html>"))
+    coze = CozeClient("bot-1", "pat", http=httpx.Client(transport=web))
+
+    with pytest.raises(CozeError, match=rf"HTTP {status}, text/html.*base_url"):
+        list(getattr(coze, mode)(QUESTION, "u-7"))
+
+    assert (captured.trace.status, captured.trace.answer or None) == ("error", None)
+
+
 def test_an_abandoned_stream_keeps_what_was_said(captured: Captured) -> None:
     events = client(Coze()).stream(QUESTION, "u-7")
     for event in events:

@@ -192,6 +192,33 @@ def test_a_refused_request_is_an_error(captured: Captured, mode: str) -> None:
     assert captured.trace.status == "error"
 
 
+@pytest.mark.parametrize("status", [200, 404])
+@pytest.mark.parametrize("mode", ["stream", "ask"])
+def test_a_page_in_place_of_the_api_is_told_with_how_to_mend_it(
+    captured: Captured, mode: str, status: int
+) -> None:
+    web = httpx.MockTransport(lambda _: httpx.Response(status, html="<html>Dify</html>"))
+    dify = DifyClient("http://dify", "app-key", http=httpx.Client(transport=web))
+
+    with pytest.raises(DifyError, match=rf"HTTP {status}, text/html.*base_url.*/v1") as caught:
+        list(getattr(dify, mode)(QUESTION, "u-7"))
+
+    assert caught.value.status == status
+    assert (captured.trace.status, captured.trace.answer or None) == ("error", None)
+
+
+async def test_the_async_client_tells_a_page_too(captured: Captured) -> None:
+    web = httpx.MockTransport(lambda _: httpx.Response(200, html="<html>Dify</html>"))
+    async with httpx.AsyncClient(transport=web) as http:
+        dify = AsyncDifyClient("http://dify", "app-key", http=http)
+        with pytest.raises(DifyError, match="base_url"):
+            await dify.ask(QUESTION, "u-7")
+        with pytest.raises(DifyError, match="base_url"):
+            [event async for event in dify.stream(QUESTION, "u-7")]
+
+    assert [trace.status for trace in captured.traces] == ["error", "error"]
+
+
 def test_an_abandoned_stream_keeps_what_was_said(captured: Captured) -> None:
     events = client(Dify()).stream(QUESTION, "u-7")
     next(events)

@@ -73,9 +73,7 @@ class CozeClient:
         request = self._request(question, user_id, conversation_id, body, stream=True)
         try:
             with self._http.stream("POST", **request) as reply:
-                if "event-stream" not in reply.headers.get("content-type", ""):
-                    reply.read()
-                    _data_of(reply)
+                _require_stream(reply)
                 for event in _events(reply.iter_lines()):
                     answer.heard(*event)
                     yield event
@@ -110,7 +108,7 @@ class CozeClient:
         answer = self._answer(question, user_id)
         request = self._request(question, user_id, conversation_id, body, stream=False)
         try:
-            chat = _data_of(self._http.post(**request))
+            chat = _chat_of(self._http.post(**request))
             chat = self._wait(chat, timeout_s)
             answer.chat(chat)
             listed = _data_of(self._get("/v3/chat/message/list", chat))
@@ -180,14 +178,41 @@ def _events(lines: Iterator[str]) -> Iterator[CozeEvent]:
                 yield CozeEvent(name, raw)
 
 
+def _require_stream(reply: httpx.Response) -> None:
+    """Errors come as JSON in place of the stream."""
+    if "event-stream" not in reply.headers.get("content-type", ""):
+        reply.read()
+        _data_of(reply)
+        raise _not_coze(reply)
+
+
+def _chat_of(reply: httpx.Response) -> dict[str, Any]:
+    chat = _data_of(reply)
+    if not isinstance(chat, dict):
+        raise _not_coze(reply)
+    return chat
+
+
 def _data_of(reply: httpx.Response) -> Any:
     """The `data` of an API reply; errors come with HTTP 200 and a code."""
     try:
         body = reply.json()
     except ValueError:
-        body = {}
-    code = body.get("code") if isinstance(body, dict) else None
+        body = None
+    if not isinstance(body, dict):
+        raise _not_coze(reply)
+    code = body.get("code")
     if reply.is_error or code:
-        message = body.get("msg") if isinstance(body, dict) else None
-        raise CozeError(str(message or f"HTTP {reply.status_code}"), code=code)
-    return body.get("data") if isinstance(body, dict) else None
+        raise CozeError(str(body.get("msg") or f"HTTP {reply.status_code}"), code=code)
+    return body.get("data")
+
+
+def _not_coze(reply: httpx.Response) -> CozeError:
+    """What to say of a reply that Coze's API never gives, such as a page."""
+    said = f"HTTP {reply.status_code}, {reply.headers.get('content-type') or 'no content type'}"
+    if reply.status_code >= 500:
+        return CozeError(f"{reply.url} failed ({said})")
+    return CozeError(
+        f"{reply.url} does not answer as Coze's API does ({said}); is base_url the API's address, "
+        "such as https://api.coze.cn?"
+    )

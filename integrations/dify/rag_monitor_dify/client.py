@@ -64,11 +64,14 @@ class DifyClient:
                 if reply.is_error:
                     reply.read()
                 _require_ok(reply)
+                heard = False
                 for line in reply.iter_lines():
                     event = _event(line)
                     if event is not None:
+                        heard = True
                         answer.heard(event)
                         yield event
+            _require_events(reply, heard=heard)
             answer.raise_for_error()
         except BaseException as error:
             answer.ends(error)
@@ -84,7 +87,7 @@ class DifyClient:
         try:
             reply = self._http.post(**self._endpoint.request(request))
             _require_ok(reply)
-            result: dict[str, Any] = reply.json()
+            result = _result(reply)
         except BaseException as error:
             answer.ends(error)
             raise
@@ -125,11 +128,14 @@ class AsyncDifyClient:
                 if reply.is_error:
                     await reply.aread()
                 _require_ok(reply)
+                heard = False
                 async for line in reply.aiter_lines():
                     event = _event(line)
                     if event is not None:
+                        heard = True
                         answer.heard(event)
                         yield event
+            _require_events(reply, heard=heard)
             answer.raise_for_error()
         except BaseException as error:
             answer.ends(error)
@@ -145,7 +151,7 @@ class AsyncDifyClient:
         try:
             reply = await self._http.post(**self._endpoint.request(request))
             _require_ok(reply)
-            result: dict[str, Any] = reply.json()
+            result = _result(reply)
         except BaseException as error:
             answer.ends(error)
             raise
@@ -210,8 +216,34 @@ def _require_ok(reply: httpx.Response) -> None:
         body = reply.json()
     except ValueError:
         body = {}
-    message = body.get("message") if isinstance(body, dict) else None
-    code = body.get("code") if isinstance(body, dict) else None
-    raise DifyError(
-        str(message or f"HTTP {reply.status_code}"), code=code, status=reply.status_code
+    if not isinstance(body, dict) or not body.get("message"):
+        raise _not_dify(reply)
+    raise DifyError(str(body["message"]), code=body.get("code"), status=reply.status_code)
+
+
+def _require_events(reply: httpx.Response, *, heard: bool) -> None:
+    """A stream of Dify's has at least its end; a page has no events at all."""
+    if not heard:
+        raise _not_dify(reply)
+
+
+def _result(reply: httpx.Response) -> dict[str, Any]:
+    try:
+        result = reply.json()
+    except ValueError:
+        result = None
+    if not isinstance(result, dict):
+        raise _not_dify(reply)
+    return result
+
+
+def _not_dify(reply: httpx.Response) -> DifyError:
+    """What to say of a reply that Dify's API never gives, such as the page of its own web site."""
+    said = f"HTTP {reply.status_code}, {reply.headers.get('content-type') or 'no content type'}"
+    if reply.status_code >= 500:
+        return DifyError(f"{reply.url} failed ({said})", status=reply.status_code)
+    return DifyError(
+        f"{reply.url} does not answer as Dify's API does ({said}); is base_url the API's base, "
+        "such as https://api.dify.ai/v1?",
+        status=reply.status_code,
     )
