@@ -32,6 +32,7 @@ _ROUNDED = (
 MAX_SPAN: Final = timedelta(days=400)
 """Longest window; as long as rollups are kept."""
 _WINDOW = re.compile(r"(\d{1,6})(m|h|d|w)")
+_TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 Name = Annotated[
@@ -48,9 +49,23 @@ KnownMetric = Annotated[
     WithJsonSchema({"type": "string", "enum": list(METRIC_NAMES)}),
 ]
 """A metric that traces are scored by."""
+
+
+def _trace_id(value: str) -> str:
+    """The id in lower case; whoever gives an id of their own is told where ours is."""
+    if not _TRACE_ID.fullmatch(value):
+        raise ValueError(
+            "must be the 32 hex digits that name a trace: `trace_ids` in the answer of POST "
+            "/api/v1/traces, the response header X-Rag-Monitor-Trace-Id, or "
+            "rm.current().trace_id. The `id` that you gave a trace is not it"
+        )
+    return value.lower()
+
+
 TraceId = Annotated[
     str,
-    StringConstraints(pattern=r"^[0-9a-fA-F]{32}$", to_lower=True),
+    AfterValidator(_trace_id),
+    WithJsonSchema({"type": "string", "pattern": f"^{_TRACE_ID.pattern}$"}),
     Field(description="32 hex digits.", examples=["4bf92f3577b34da6a3ce929d0e0e4736"]),
 ]
 RowId = Annotated[str, StringConstraints(min_length=1, max_length=64, pattern=r"^[\w.:-]+$")]

@@ -118,3 +118,22 @@ async def test_two_releases_are_compared_in_words_and_numbers(client: httpx.Asyn
     assert (change["first"]["release"], change["second"]["release"]) == ("2.1.0", "2.0.3")
     assert wrong.status_code == 422
     assert "'2.0.3'" in wrong.json()["detail"]
+
+
+@pytest.mark.parametrize("given", ["q-1", "4bf92f35-77b3-4da6-a3ce-929d0e0e4736"])
+async def test_an_id_of_the_senders_own_is_refused_with_where_the_traces_id_is(
+    client: httpx.AsyncClient, given: str
+) -> None:
+    marked = await client.post("/api/v1/feedback", json={"trace_id": given, "value": 0})
+    read = await client.get(f"/api/v1/traces/{given}")
+
+    for answer in (marked, read):
+        assert answer.status_code == 422
+        assert "32 hex digits" in answer.json()["detail"]
+        assert "`trace_ids` in the answer of POST /api/v1/traces" in answer.json()["detail"]
+
+
+async def test_a_trace_id_in_capitals_is_the_same(client: httpx.AsyncClient) -> None:
+    answer = await client.post("/api/v1/feedback", json={"trace_id": "A" * 32, "value": 0})
+
+    assert (answer.status_code, answer.json()["trace_id"]) == (201, "a" * 32)
