@@ -81,19 +81,25 @@ class _Exchange:
         return message
 
     async def send(self, message: Message) -> None:
+        seen = _copy_of(message)
         try:
             await self._send(message)
         except OSError:  # how servers say that the client is gone
             self.disconnected = True
             raise
         try:
-            self._look(message)
+            self._look(seen)
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("asgi", error)
 
     def _look(self, message: Message) -> None:
         if message["type"] == "http.response.start":
-            self._request.begins(message["status"], _content_type(message.get("headers", ())))
+            headers = message.get("headers", ())
+            self._request.begins(
+                message["status"],
+                _header(headers, b"content-type"),
+                _header(headers, b"content-encoding"),
+            )
         elif message["type"] == "http.response.body":
             more = bool(message.get("more_body", False))
             self.complete = not more
@@ -101,8 +107,21 @@ class _Exchange:
                 self._request.gave(message.get("body", b""), more=more)
 
 
-def _content_type(headers: Any) -> str:
+def _copy_of(message: Message) -> Message:
+    """The message as the application sent it: a middleware outside of ours may write into it."""
+    try:
+        copy = dict(message)
+        headers = copy.get("headers")
+        if isinstance(headers, list | tuple):  # an iterator would be used up
+            copy["headers"] = tuple(headers)
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("asgi", error)
+        return message
+    return copy
+
+
+def _header(headers: Any, wanted: bytes) -> str:
     for name, value in headers:
-        if bytes(name).lower() == b"content-type":
+        if bytes(name).lower() == wanted:
             return bytes(value).decode("latin-1")
     return ""

@@ -16,7 +16,7 @@ from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.redaction.redactor import TextRedactor
 from rag_monitor.sdk.documents import Document
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.http_body import answer_in_body, question_in_body
+from rag_monitor.sdk.http_body import answer_in_body, plain_body, question_in_body
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.peek import text_of
 from rag_monitor.sdk.record import LiveTrace
@@ -258,7 +258,8 @@ def _answer(live: LiveTrace) -> object:
     if live.answer_parts is not None:
         return "".join(live.answer_parts)
     if live.body is not None:
-        return answer_in_body(live.body, live.http_status)
+        body = plain_body(live.body, live.body_encoding)
+        return None if body is None else answer_in_body(body, live.http_status)
     for step in reversed(live.steps):
         if isinstance(step, GenerationStep) and step.text is not None:
             return answer_of(step.text)

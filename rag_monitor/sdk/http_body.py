@@ -6,6 +6,7 @@ Runs on the sender's thread, on bytes the middleware kept.
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -13,6 +14,9 @@ from typing import Final
 
 from rag_monitor.sdk.text import QUESTION_KEYS, answer_of, chunk_text, question_in
 
+_MAX_PLAIN_BYTES: Final = 1_048_576
+_ANY_HEADER: Final = zlib.MAX_WBITS | 32
+"""For zlib: gzip or zlib, whichever it is."""
 _BLANK: Final = "\ufeff \r\n\t"
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 MAX_BODY_BYTES: Final = 262_144
@@ -37,6 +41,21 @@ def question_in_body(body: object) -> str | None:
         return question_in(body.extract(body.data))
     parsed = _json(body.data)
     return question_in(parsed, body.keys) if isinstance(parsed, dict | list) else None
+
+
+def plain_body(data: bytes, encoding: str) -> bytes | None:
+    """A body, or the start of one, without its content encoding; None where that cannot be read.
+
+    Compression that the standard library does not know (br, zstd) cannot.
+    """
+    if encoding in ("", "identity"):
+        return data
+    if encoding not in ("gzip", "x-gzip", "deflate"):
+        return None
+    try:
+        return zlib.decompressobj(_ANY_HEADER).decompress(data, _MAX_PLAIN_BYTES)
+    except zlib.error:
+        return None
 
 
 def answer_in_body(data: bytes, status: int = 200) -> str | None:

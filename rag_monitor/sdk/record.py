@@ -79,6 +79,8 @@ class LiveTrace:
     answer: Any = None
     answer_type: str | None = None
     body: bytes | None = None
+    body_encoding = ""
+    """The content encoding of `body`, such as gzip; empty: none."""
     request: Any = None
     error: str | None = None
     error_type: str | None = None

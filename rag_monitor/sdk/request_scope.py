@@ -50,9 +50,11 @@ class RequestScope:
             self._request.append(body)
             self._request_bytes += len(body)
 
-    def begins(self, status_code: int, content_type: str) -> None:
-        """The response's status and content type."""
+    def begins(self, status_code: int, content_type: str, content_encoding: str = "") -> None:
+        """The response's status, content type and content encoding."""
         self.status_code = status_code
+        if content_encoding:
+            self.scope.live.body_encoding = content_encoding.strip().lower()
         kind = content_type.partition(";")[0].strip().lower()
         self._textual = not kind or kind.startswith("text/") or "json" in kind
         self.scope.live.streamed = kind in ("text/event-stream", "application/x-ndjson")

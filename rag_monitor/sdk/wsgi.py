@@ -37,7 +37,9 @@ class RagMonitorMiddleware:
 
         def started(status: str, headers: Any, *rest: Any) -> Any:
             try:
-                request.begins(int(status[:3]), dict(_lower(headers)).get("content-type", ""))
+                said = dict(_lower(headers))
+                kind, encoding = said.get("content-type", ""), said.get("content-encoding", "")
+                request.begins(int(status[:3]), kind, encoding)
             except Exception as error:  # noqa: BLE001 - the boundary
                 GUARD.caught("wsgi", error)
             return start_response(status, headers, *rest)

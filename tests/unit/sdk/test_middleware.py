@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import io
 import json
+import zlib
 from collections.abc import Iterable
 from typing import Any
 
@@ -12,7 +14,7 @@ import pytest
 
 import rag_monitor as rm
 from rag_monitor.sdk import asgi, wsgi
-from rag_monitor.sdk.http_body import answer_in_body
+from rag_monitor.sdk.http_body import answer_in_body, plain_body
 from rag_monitor.testing import InMemoryExporter
 
 BODY = json.dumps({"messages": [{"role": "user", "content": "利率?"}]}).encode()
@@ -314,3 +316,73 @@ def test_a_request_that_was_refused_without_an_answer_is_an_error(
     (record,) = captured.records
     assert record["status"] == stored
     assert record.get("error") == (f"HTTP {status}" if stored == "error" else None)
+
+
+REPLY = b'{"answer": "3.4%"}'
+
+
+async def _compressed_asgi(encoding: str, body: bytes) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        headers = [(b"content-type", b"application/json"), (b"Content-Encoding", encoding.encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": body[:20], "more_body": True})
+        await send({"type": "http.response.body", "body": body[20:]})
+
+    await call(asgi.RagMonitorMiddleware(app))
+
+
+async def _compressed_wsgi(encoding: str, body: bytes) -> None:
+    def app(environ: Any, start_response: Any) -> list[bytes]:
+        environ["wsgi.input"].read()
+        start_response("200 OK", [("Content-Type", "text/html"), ("Content-Encoding", encoding)])
+        return [body[:20], body[20:]]
+
+    wsgi_call(wsgi.RagMonitorMiddleware(app))
+
+
+@pytest.mark.parametrize("exchange", [_compressed_asgi, _compressed_wsgi])
+@pytest.mark.parametrize(
+    ("encoding", "body", "answer"),
+    [
+        ("gzip", gzip.compress(REPLY, mtime=0), "3.4%"),
+        ("GZip", gzip.compress(REPLY, mtime=0), "3.4%"),
+        ("deflate", zlib.compress(REPLY), "3.4%"),
+        ("identity", REPLY, "3.4%"),
+        ("br", b"\x0b\x08\x80{}\x03", None),
+        ("gzip", REPLY, None),
+    ],
+    ids=["gzip", "capitals", "deflate", "plain", "unknown", "not what it says"],
+)
+async def test_a_compressed_answer_is_read_or_unknown(
+    captured: InMemoryExporter, exchange: Any, encoding: str, body: bytes, answer: str | None
+) -> None:
+    await exchange(encoding, body)
+
+    assert captured.records[0].get("answer") == answer
+    assert captured.records[0]["status"] == "ok"
+
+
+def test_a_compressed_body_is_read_up_to_a_limit_and_as_far_as_it_came() -> None:
+    bomb, cut = gzip.compress(b"x" * 50_000_000), gzip.compress(b"24 months, says the manual.")[:-9]
+
+    assert len(plain_body(bomb, "gzip") or b"") == 1_048_576
+    assert (plain_body(cut, "gzip") or b"").startswith(b"24 months")
+
+
+async def test_what_a_server_does_to_the_messages_is_not_recorded(
+    captured: InMemoryExporter,
+) -> None:
+    async def receive() -> Any:
+        return {"type": "http.request", "body": BODY, "more_body": False}
+
+    async def send(message: Any) -> None:
+        if message["type"] == "http.response.start":
+            message["headers"].append((b"content-encoding", b"gzip"))
+        else:
+            message["body"] = gzip.compress(message["body"])
+
+    app = asgi.RagMonitorMiddleware(respond([REPLY], b"application/json"))
+    await app({"type": "http", "path": "/chat", "method": "POST"}, receive, send)
+
+    assert captured.records[0]["answer"] == "3.4%"
