@@ -11,6 +11,8 @@ from rag_monitor.sdk.scope import Scope, Spec, open_scope
 from rag_monitor.sdk.text import QUESTION_KEYS
 
 _MAX_SEEN = 1_048_576
+_ASKS_NOTHING = ("OPTIONS", "HEAD")
+"""A browser sends OPTIONS before every call to another origin; neither has an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,6 +30,8 @@ class RequestOptions:
         """Whether a request is traced."""
         if self.paths is None:
             return method == "POST"
+        if method in _ASKS_NOTHING:
+            return False
         return any(path == p or path.startswith(p.rstrip("/") + "/") for p in self.paths)
 
 

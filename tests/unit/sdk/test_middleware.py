@@ -69,6 +69,15 @@ async def test_a_streamed_request_becomes_a_trace(captured: InMemoryExporter) ->
     assert record["contexts"] == [{"content": "passage", "knowledge_base": "kb"}]
 
 
+@pytest.mark.parametrize("method", ["OPTIONS", "HEAD"])
+async def test_a_browsers_question_about_the_address_is_no_trace(
+    captured: InMemoryExporter, method: str
+) -> None:
+    await call(asgi.RagMonitorMiddleware(respond([b"x"]), paths=["/chat"]), "/chat", method)
+
+    assert captured.records == []
+
+
 async def test_only_wanted_requests_are_traced(captured: InMemoryExporter) -> None:
     app = asgi.RagMonitorMiddleware(respond([b"x"], b"text/plain"), paths=["/chat"])
     await call(app, "/chat/1", "GET")
