@@ -39,8 +39,9 @@ class Scheduler:
     """Runs jobs on intervals in the running event loop."""
 
     def __init__(self) -> None:
-        # Its remarks on coalesced runs are normal here; failures come through the listener.
-        logging.getLogger("apscheduler").setLevel(logging.ERROR)
+        # Its remarks on coalesced runs are normal here; failures come through the listener, and
+        # with its own record of them each would stand in the log twice.
+        logging.getLogger("apscheduler").setLevel(logging.CRITICAL)
         self._scheduler = AsyncIOScheduler(
             timezone="UTC",
             job_defaults={"coalesce": True, "misfire_grace_time": None, "max_instances": 1},
@@ -87,7 +88,7 @@ class Scheduler:
 
         self._scheduler.add_job(
             run,
-            IntervalTrigger(seconds=seconds, jitter=min(seconds * 0.1, 5.0)),
+            _Interval(seconds=seconds, jitter=min(seconds * 0.1, 5.0)),
             id=lane,
             name=name,
         )
@@ -130,6 +131,24 @@ class Scheduler:
             _log.warning("the clock was set by %+.0f s; every job is planned anew", ahead - before)
             for job in self._scheduler.get_jobs():
                 job.modify(next_run_time=datetime.now(UTC))
+
+
+class _Interval(IntervalTrigger):  # type: ignore[misc]  # APScheduler is not typed
+    """Beginnings at a distance; those that were missed are one, however many they are."""
+
+    __slots__ = ()
+
+    def get_next_fire_time(self, previous: datetime | None, now: datetime) -> datetime | None:
+        """The next beginning after `previous`, in the future.
+
+        APScheduler asks for every missed one before it coalesces them. A machine that starts
+        without a clock is set forward by decades, half-second by half-second: the event loop would
+        stand still for hours.
+        """
+        if previous is not None and now - previous >= self.interval:
+            previous = now
+        found: datetime | None = super().get_next_fire_time(previous, now)
+        return found
 
 
 def _wall_ahead() -> float:
