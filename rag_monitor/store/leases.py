@@ -15,6 +15,10 @@ from rag_monitor.store.tables import leases
 
 _SYSTEM: Final = "-"
 _LONG_AGO: Final = timedelta(days=1)
+_AT_MOST: Final = 10
+"""A lease that ends later than so many of ours is no lease: since it was given, the clock was set
+back. A holder that lives renews it by the new time; of one that died it would go on for as long as
+the clock was wrong, and nobody would lead."""
 
 
 class Leases:
@@ -32,7 +36,8 @@ class Leases:
     def acquire(self, name: str, owner: str, ttl_s: float) -> Lease | None:
         """Take the lease if it is free or ours; None while somebody else holds it.
 
-        The token grows whenever the holder changes or the lease had run out.
+        The token grows whenever the holder changes or the lease had run out. One that ends later
+        than ten times `ttl_s` from now was given by a clock that was wrong, and is free.
         """
 
         def work(connection: Connection) -> Lease | None:
@@ -49,7 +54,8 @@ class Leases:
                 .where(leases.c.project == _SYSTEM, leases.c.name == name)
                 .with_for_update()
             ).one()
-            held = row.owner is not None and row.expires_at > now
+            latest = now + _AT_MOST * timedelta(seconds=ttl_s)
+            held = row.owner is not None and now < row.expires_at <= latest
             if held and row.owner != owner:
                 return None
             token = row.token if held else row.token + 1

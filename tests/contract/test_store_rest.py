@@ -210,6 +210,16 @@ def test_one_owner_holds_a_lease_and_the_token_grows(store: Store) -> None:
         store.leases.renew(second, 60)
 
 
+def test_a_lease_given_by_a_clock_that_was_set_back_since_is_free(store: Store) -> None:
+    first = store.leases.acquire("leader", "died when the clock was hours ahead", 8 * 3600)
+
+    assert first is not None
+    assert store.leases.acquire("leader", "b", 3600) is None, "it may well be held"
+    second = store.leases.acquire("leader", "b", 10)
+    assert second is not None
+    assert second.token > first.token
+
+
 def test_a_budget_holds_across_reservations(store: Store, clock: ManualClock) -> None:
     limits = {"j": BudgetLimits(tokens=100, money=1.0)}
     ledger = Budgets(store.budgets._database, clock, limits)
