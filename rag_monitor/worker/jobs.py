@@ -40,6 +40,10 @@ _REST: Final = 3.0
 """Seconds of rest for each second of recomputing rollups."""
 _SAVE_AGAIN_S: Final = 1.0
 """Pause between tries to save while the database is away."""
+_DOUBTED_S: Final = 86_400.0
+"""Seconds by which a clock that was set ahead is not believed at once by what deletes."""
+_PATIENCE: Final = 0.9
+"""Part of the time between two runs of retention for which it waits then: the next run goes on."""
 
 
 class Jobs:
@@ -80,6 +84,8 @@ class Jobs:
         self._own = own
         self._counted_at: float | None = None
         self._rested_at = 0.0
+        self._ahead = self._wall_ahead()
+        self._doubted_until = 0.0
 
     async def derive_due(self) -> int:
         """Assemble traces whose spans are complete, or have waited long enough."""
@@ -293,11 +299,37 @@ class Jobs:
         return await asyncio.to_thread(self._dispatcher.deliver_due, self._clock.now())
 
     async def retain(self) -> int:
-        """Delete what is older than it may get."""
+        """Delete what is older than it may get.
+
+        Nothing for the time of one run once the clock was set ahead by more than a day: a moment in
+        another year, soon corrected, must not cost all data.
+        """
+        if self._doubts_clock():
+            return 0
         report = await asyncio.to_thread(
             self._store.retention.run, self._clock.now(), self._retention
         )
         return report.traces + report.rows + len(report.partitions)
+
+    def _doubts_clock(self) -> bool:
+        """Whether the wall clock was lately set so far ahead that it may soon be set back."""
+        before, self._ahead = self._ahead, self._wall_ahead()
+        jump, elapsed = self._ahead - before, self._clock.monotonic()
+        if jump > _DOUBTED_S:
+            self._doubted_until = elapsed + _PATIENCE * self._options.retention_every_s
+            _log.warning(
+                "the clock was set ahead by %.0f days: retention waits for %.0f minutes, in case it "
+                "is set back",
+                jump / 86_400,
+                self._options.retention_every_s / 60,
+            )
+        elif jump < -_DOUBTED_S:
+            self._doubted_until = elapsed
+        return elapsed < self._doubted_until
+
+    def _wall_ahead(self) -> float:
+        """Seconds that the wall clock shows more than the monotonic one."""
+        return self._clock.now().timestamp() - self._clock.monotonic()
 
 
 def derive_everything(store: Store, now: datetime) -> None:
