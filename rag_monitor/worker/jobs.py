@@ -318,8 +318,8 @@ class Jobs:
         if jump > _DOUBTED_S:
             self._doubted_until = elapsed + _PATIENCE * self._options.retention_every_s
             _log.warning(
-                "the clock was set ahead by %.0f days: retention waits for %.0f minutes, in case it "
-                "is set back",
+                "the clock was set ahead by %.0f days: retention waits for %.0f minutes, in case "
+                "it is set back",
                 jump / 86_400,
                 self._options.retention_every_s / 60,
             )

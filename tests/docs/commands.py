@@ -152,6 +152,8 @@ _HANDLERS: Mapping[str, Callable[[Words, str, Path], None]] = {
             "docker",
             "kubectl",
             "cp",
+            "mkdir",
+            "mv",
             "install",
             "systemctl",
             "git",

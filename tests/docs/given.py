@@ -64,6 +64,7 @@ def write_files(folder: Path) -> None:
     )
     (folder / "traces.jsonl").write_text(json.dumps(_LANGFUSE) + "\n", encoding="utf-8")
     pq.write_table(pa.Table.from_pylist([_PHOENIX]), folder / "spans.parquet")
+    (folder / "rag_monitor.db").touch()  # a monitor's own; to SQLite an empty database
 
 
 class _AnyApp:

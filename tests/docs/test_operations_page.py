@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
@@ -52,3 +54,36 @@ def test_the_backup_of_a_running_monitor_is_whole(
     with closing(sqlite3.connect("backup.db")) as backup:
         rows = backup.execute("SELECT owner FROM leases WHERE name = 'kept'").fetchall()
     assert rows == [("me",)]
+
+
+def test_a_backup_of_no_database_is_an_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (source,) = _blocks("python")
+
+    with pytest.raises(sqlite3.OperationalError):
+        exec(compile(source, "operations.md", "exec"), {})  # noqa: S102 - our own page
+
+
+def test_a_backup_is_restored_beside_what_a_crash_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (backup,) = _blocks("python")
+    (restore,) = [block for block in _blocks("sh") if "backup.db" in block]
+    running, crashed = tmp_path / "running", tmp_path / "crashed"
+    running.mkdir()
+    monkeypatch.chdir(running)
+    with Store.open(StoreOptions(url="sqlite:///rag_monitor.db", ballast_bytes=0)) as store:
+        store.leases.acquire("kept", "me", 60.0)
+        exec(compile(backup, "operations.md", "exec"), {})  # noqa: S102 - our own page
+        for number in range(200):
+            store.leases.acquire(f"later {number}", "me", 60.0)
+        shutil.copytree(running, crashed)  # with the log that nobody folds into the file any more
+    assert (crashed / "rag_monitor.db-wal").stat().st_size > 0
+
+    subprocess.run(["sh", "-e", "-c", restore], cwd=crashed, check=True)
+
+    with closing(sqlite3.connect(crashed / "rag_monitor.db")) as restored:
+        assert restored.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+        assert restored.execute("SELECT name FROM leases").fetchall() == [("kept",)]
