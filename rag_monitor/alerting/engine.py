@@ -48,6 +48,9 @@ class _Run:
     """What one run has gathered."""
 
     now: datetime
+    """End of the windows that are looked at."""
+    asked_at: datetime
+    """When the run began, up to a slot later: what is silenced by then is not announced."""
     silences: Sequence[Silence]
     apps: dict[tuple[str, str], Sequence[str]] = field(default_factory=dict)
     """Per rule, the apps it was looked at for; missing where that could not be told."""
@@ -100,9 +103,10 @@ class AlertEngine:
 
         Running a slot again, here or on another machine, changes and announces nothing new.
         """
-        moment = slot(now or self._clock.now(), self._options.slot_s)
+        asked_at = now or self._clock.now()
+        moment = slot(asked_at, self._options.slot_s)
         silences = () if self._silences is None else self._silences.all()
-        run = _Run(now=moment, silences=tuple(silences))
+        run = _Run(now=moment, asked_at=asked_at, silences=tuple(silences))
         rules = {(rule.project, rule.name): rule for rule in self._rules.all()}
         standing, ended = self._standing()
         for rule in rules.values():
@@ -175,15 +179,19 @@ class AlertEngine:
     def _settle(self, run: _Run, rules: Mapping[tuple[str, str], AlertRule], alert: Alert) -> None:
         """Announce a resolution that a silence held back; then let the alert rest."""
         rule = rules.get((alert.project, alert.rule)) or _final(None, alert)
-        moved = announce(rule, alert, run.now, mute=muted(run.silences, rule, alert.app, run.now))
+        moved = announce(rule, alert, run.now, mute=self._muted(run, rule, alert.app))
         rested = retire(moved.alert or alert, run.now, self._options.resolved_for_s)
         self._record(run, rule, alert, Step(alert=rested, event=moved.event))
 
     def _advance(
         self, run: _Run, rule: AlertRule, app: str, alert: Alert | None, finding: Finding
     ) -> None:
-        mute = muted(run.silences, rule, app, run.now)
+        mute = self._muted(run, rule, app)
         self._record(run, rule, alert, step(rule, app, alert, finding, run.now, mute=mute))
+
+    @staticmethod
+    def _muted(run: _Run, rule: AlertRule, app: str) -> bool:
+        return muted(run.silences, rule, app, run.asked_at)
 
     def _record(self, run: _Run, rule: AlertRule, before: Alert | None, moved: Step) -> None:
         alert = moved.alert

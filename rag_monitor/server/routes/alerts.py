@@ -148,7 +148,14 @@ def add_silence(
     services: ServicesOf, request: Request, caller: Writer, given: SilenceIn
 ) -> SilenceOut:
     """Mute announcements that match, for a time; states go on being recorded."""
-    starts_at = given.starts_at or services.clock.now()
+    now = services.clock.now()
+    starts_at = given.starts_at or now
+    if given.ends_at <= now:
+        raise ProblemError(
+            422,
+            f"`ends_at`: must be in the future; it is {now:%Y-%m-%dT%H:%M:%SZ} now. Look at the "
+            "year and the time zone.",
+        )
     if given.ends_at <= starts_at:
         raise ProblemError(422, "`ends_at`: must be later than `starts_at`.")
     if given.ends_at - starts_at > MAX_SILENCE:

@@ -235,6 +235,17 @@ def test_a_maintenance_window_holds_everything_back_until_it_ends(house: _House)
     assert house.tick(300) == ["firing"]
 
 
+def test_a_silence_holds_from_its_first_moment(house: _House) -> None:
+    house.silent = {"a"}
+    begins = EPOCH + timedelta(seconds=5)  # within a slot, whose window ended before
+    house.silences.silences = [
+        Silence(id="m", project="default", starts_at=begins, ends_at=begins + timedelta(minutes=5))
+    ]
+
+    assert house.tick(8) == [None]
+    assert house.alerts.queued == {}
+
+
 def test_a_resolution_held_back_by_a_silence_is_told_when_it_ends(house: _House) -> None:
     house.silent = {"a"}
     house.tick()

@@ -334,6 +334,17 @@ async def test_a_silence_that_is_over_or_endless_is_refused(
     assert answer.status_code == 422
 
 
+async def test_a_silence_that_would_be_over_already_is_refused_with_the_time(
+    client: httpx.AsyncClient,
+) -> None:
+    """It would mute nothing, and be found out in the night it was made for."""
+    times = {"starts_at": "2026-01-05T09:00:00Z", "ends_at": "2026-01-05T11:00:00Z"}
+    answer = await client.post("/api/v1/silences", json=times)
+
+    assert answer.status_code == 422
+    assert "it is 2026-01-05T12:00:00Z now" in answer.json()["detail"]
+
+
 async def test_a_backfill_is_previewed_before_it_starts(
     client: httpx.AsyncClient, services: Services
 ) -> None:
