@@ -24,7 +24,8 @@ def migrate(
     from rag_monitor.store import migration
 
     url = load(config, {"database_url": database_url}).database_url
-    before = migration.known(url)
+    missing = migration.not_yet_made(url) if check else None
+    before = None if missing else migration.known(url)
     after = before if check else migration.upgrade(url)
     head = migration.head()
     if as_json:
@@ -35,6 +36,8 @@ def migrate(
         )
     else:
         found = "the database is empty" if before is None else f"the schema is at {before}"
+        if missing:
+            found = f"there is no file {missing} yet"
         print_line(f"{found}, this release needs {head}: run without --check")
     if after != head:
         raise typer.Exit(1)

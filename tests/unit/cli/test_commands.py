@@ -317,3 +317,14 @@ def test_evaluate_refuses_a_file_type_it_cannot_write(
 ) -> None:
     assert run("evaluate", str(tmp_path / "in.jsonl"), "--output", "scores.xml") == 2
     assert ".jsonl" in capsys.readouterr().err
+
+
+def test_asking_whether_to_migrate_makes_no_file(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "mistyped.db"
+
+    assert run("migrate", "--check", "--database-url", f"sqlite:///{file}") == 1
+
+    assert f"there is no file {file} yet" in capsys.readouterr().out
+    assert not file.exists()
