@@ -277,7 +277,10 @@ def _value(name: str, hint: Any, value: Any) -> Any:
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
-        problem = error.errors(include_url=False, include_input=False)[0]["msg"]
+        first = error.errors(include_url=False, include_input=False)[0]
+        problem = first["msg"]
+        if first["type"] == "tuple_type":
+            problem = 'must be a list, such as ["…"]; lists stand in rag_monitor.toml'
         shown = (
             "(hidden)"
             if "key" in name or "secret" in name or "notifiers" in name or name.endswith(".headers")

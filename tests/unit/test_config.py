@@ -40,3 +40,8 @@ def test_a_time_zone_that_there_is_not_is_named_with_the_one_meant(
 ) -> None:
     with pytest.raises(ConfigurationError, match=f"did you mean `{meant}`"):
         load_settings(None, {"RAG_MONITOR_TIMEZONE": written})
+
+
+def test_one_text_where_a_list_belongs_is_refused_with_the_form_of_a_list() -> None:
+    with pytest.raises(ConfigurationError, match=r"`http.allowed_hosts` = 'a.b': must be a list"):
+        load_settings(None, {"RAG_MONITOR_HTTP_ALLOWED_HOSTS": "a.b"})

@@ -51,6 +51,8 @@ class EmailNotifier:
         public_url: str | None = None,
         timezone: str = "UTC",
     ) -> None:
+        if not options.host.strip():
+            raise ConfigurationError("host: name the mail server")
         if not options.recipients:
             raise ConfigurationError("recipients: name at least one address")
         for address in (options.sender, *options.recipients):

@@ -97,7 +97,8 @@ def build(
     except ValidationError as error:
         first = error.errors()[0]
         place = ".".join(str(part) for part in first["loc"]) or "options"
-        raise ConfigurationError(f"{where}.{place}: {first['msg']}") from None
+        wrong = 'must be a list, such as ["…"]' if first["type"] == "tuple_type" else first["msg"]
+        raise ConfigurationError(f"{where}.{place}: {wrong}") from None
     except ConfigurationError as error:
         raise ConfigurationError(f"{where}: {error}") from None
     except OutboundRefused as error:

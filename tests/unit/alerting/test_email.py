@@ -118,14 +118,16 @@ def test_a_dead_server_is_a_failure() -> None:
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("options", "said"),
     [
-        {"recipients": []},
-        {"recipients": ["not an address"]},
-        {"security": "none", "password": "x"},
+        ({"recipients": []}, "name at least one address"),
+        ({"recipients": ["not an address"]}, "is no mail address"),
+        ({"recipients": "ops@example.org"}, r"recipients: must be a list, such as \["),
+        ({"host": ""}, "host: name the mail server"),
+        ({"security": "none", "password": "x"}, "only sent over starttls or tls"),
     ],
 )
-def test_a_mail_channel_that_cannot_work_is_refused(options: dict[str, Any]) -> None:
+def test_a_mail_channel_that_cannot_work_is_refused(options: dict[str, Any], said: str) -> None:
     config = {
         "kind": "email",
         "host": "mail.example",
@@ -133,5 +135,5 @@ def test_a_mail_channel_that_cannot_work_is_refused(options: dict[str, Any]) -> 
         "recipients": ["ops@example.org"],
         **options,
     }
-    with pytest.raises(ConfigurationError, match=r"notifiers\.mail"):
+    with pytest.raises(ConfigurationError, match=rf"notifiers\.mail.*{said}"):
         build(config, channel="mail")
