@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
 from typing import Final, Literal
 from urllib.parse import quote
@@ -39,6 +39,7 @@ _WORDS: Final = {
         "since": "since",
         "worst": "worst traces",
         "alert": "alert",
+        "all": "all alerts",
         "many": "{count} alerts: {parts}",
         "notes": "notes: {notes}",
     },
@@ -46,6 +47,7 @@ _WORDS: Final = {
         "since": "开始于",
         "worst": "最差的请求",
         "alert": "告警",
+        "all": "全部告警",
         "many": "{count} 条告警：{parts}",
         "notes": "备注：{notes}",
     },
@@ -121,15 +123,17 @@ def compose(
         language: Chinese or English.
         public_url: Where links begin; None: no links.
         zone: What times are told in.
-        detailed: Up to so many alerts are told in full; more get one line each.
+        detailed: Up to so many alerts are told in full; more get one line each, and one link.
         line_chars: Length of such a line.
     """
-    items = tuple(
-        _detailed(notification, language, public_url, zone)
-        if len(batch) <= detailed
-        else Item(title=_line(notification, language, line_chars))
-        for notification in batch
-    )
+    if len(batch) <= detailed:
+        items = tuple(_detailed(one, language, public_url, zone) for one in batch)
+    else:
+        items = tuple(Item(title=_line(one, language, line_chars)) for one in batch)
+        if public_url:
+            # One link for all of them: whoever is woken by many must not look for the page.
+            to_all = Link(_WORDS[language]["all"], alerts_url(public_url))
+            items = (*items[:-1], replace(items[-1], links=(to_all,)))
     return Message(
         title=_title(batch, language),
         items=items,

@@ -53,6 +53,8 @@ class SlackNotifier(HttpChannel[SlackOptions]):
             for start in range(0, len(titles), _LINES_PER_SECTION):
                 lines = "\n".join(titles[start : start + _LINES_PER_SECTION])
                 blocks.append({"type": "section", "text": _plain_text(lines, _MAX_SECTION)})
+            for item in message.items:
+                blocks.extend(_links(item))
         # The fallback text is parsed as markup, and shown in push notifications.
         return {
             "text": inert(plain(message.title, _MAX_HEADER)),
@@ -65,10 +67,15 @@ class SlackNotifier(HttpChannel[SlackOptions]):
 def _blocks(item: Item) -> list[dict[str, Any]]:
     text = "\n".join((item.title, *item.lines))
     blocks: list[dict[str, Any]] = [{"type": "section", "text": _plain_text(text, _MAX_SECTION)}]
-    if item.links:
-        links = "  ".join(f"<{_escape(link.url)}|{_escape(link.label)}>" for link in item.links)
-        blocks.append({"type": "context", "elements": [{"type": "mrkdwn", "text": links}]})
-    return blocks
+    return [*blocks, *_links(item)]
+
+
+def _links(item: Item) -> list[dict[str, Any]]:
+    """A line of links; nothing where there are none."""
+    if not item.links:
+        return []
+    text = "  ".join(f"<{_escape(link.url)}|{_escape(link.label)}>" for link in item.links)
+    return [{"type": "context", "elements": [{"type": "mrkdwn", "text": text}]}]
 
 
 def _plain_text(text: str, limit: int) -> dict[str, Any]:

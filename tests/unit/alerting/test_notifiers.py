@@ -383,6 +383,18 @@ def test_a_group_says_how_many(language: Any, title: str) -> None:
     assert compose(batch, language).title == title
 
 
+@pytest.mark.parametrize("kind", ["slack", "feishu", "dingtalk", "wecom"])
+def test_a_group_links_to_the_alerts_once(kind: str, receiver: Receiver) -> None:
+    receiver.says = GOOD[kind]
+    batch = [notification(key=f"a{n}:firing", app=f"app-{n}") for n in range(12)]
+
+    _make(kind, receiver).send(batch)
+
+    text = receiver.requests[0].body.decode()
+    assert text.count("/alerts") == 1
+    assert all(f"app-{n}" in text for n in range(12))
+
+
 @pytest.mark.parametrize(
     ("note", "words"),
     [("rule_removed", "rule was removed"), ("app_gone", "application is gone")],
