@@ -12,7 +12,7 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_type_hints
+from typing import Any, Final, Literal, cast, get_origin, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
@@ -232,12 +232,13 @@ def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
         return
     lowered = key.lower()
     if lowered in _HINTS and lowered not in _TABLES and lowered not in _FREE_TABLES:
-        values[lowered] = text
+        values[lowered] = _read_variable(_HINTS[lowered], text)
         return
     for table, options in _TABLES.items():
         rest = lowered.removeprefix(f"{table}_")
         if rest != lowered and rest in _names(options):
-            values.setdefault(table, {})[rest] = text
+            hint = get_type_hints(options)[rest]
+            values.setdefault(table, {})[rest] = _read_variable(hint, text)
             return
     known = [PREFIX + n.upper() for n in _HINTS if n not in _TABLES and n not in _FREE_TABLES]
     known += [f"{PREFIX}{t.upper()}_{n.upper()}" for t, o in _TABLES.items() for n in _names(o)]
@@ -245,6 +246,13 @@ def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
         f"unknown environment variable {name}{_nearest(name, known)}; "
         "unset it, or correct its name (`rag-monitor doctor` lists all settings)"
     )
+
+
+def _read_variable(hint: Any, text: str) -> Any:
+    """A variable holds one text; for a list its parts stand between commas."""
+    if get_origin(hint) is not tuple:
+        return text
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def _build(values: dict[str, Any]) -> Settings:
@@ -280,7 +288,7 @@ def _value(name: str, hint: Any, value: Any) -> Any:
         first = error.errors(include_url=False, include_input=False)[0]
         problem = first["msg"]
         if first["type"] == "tuple_type":
-            problem = 'must be a list, such as ["…"]; lists stand in rag_monitor.toml'
+            problem = 'must be a list, such as ["…"]'
         shown = (
             "(hidden)"
             if "key" in name or "secret" in name or "notifiers" in name or name.endswith(".headers")

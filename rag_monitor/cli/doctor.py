@@ -7,9 +7,10 @@ import platform
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 
@@ -19,6 +20,9 @@ from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.errors import ConfigurationError, RagMonitorError
 from rag_monitor.judges.judge import InspectableJudge
+
+if TYPE_CHECKING:
+    from rag_monitor.alerting.notifiers.notifier import Notifier
 
 _MINIMUM: Final = (3, 11)
 _PARKED_SHOWN: Final = 3
@@ -50,13 +54,18 @@ def doctor(
         Path | None,
         typer.Option("--families", help="With --injection: attacks of your own (JSON)."),
     ] = None,
+    notify: Annotated[
+        str | None,
+        typer.Option("--notify", help="Send a test alert and its end to a channel, or to all."),
+    ] = None,
     config: ConfigPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Check installation, configuration, database and judge; exit 1 when one is not in order.
 
-    With --injection every attack is put to the judge beside a harmless text of the same length.
-    The calls cost what judging costs.
+    With --notify a test alert and its resolution are sent to a channel; they say that they are a
+    test. With --injection every attack is put to the judge beside a harmless text of the same
+    length; the calls cost what judging costs.
     """
     if injection:
         from rag_monitor.cli.injection import report_injection
@@ -65,6 +74,9 @@ def doctor(
         return
     if families is not None:
         raise ConfigurationError("--families goes with --injection")
+    if notify is not None:
+        _end(_trials(load(config), notify), as_json)
+        return
     checks = [_python(), *_extras()]
     try:
         settings = load(config)
@@ -76,6 +88,10 @@ def doctor(
         checks.append(_tried("queue", lambda: _queue(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
         checks.append(_tried("channels", lambda: _channels(settings)))
+    _end(checks, as_json)
+
+
+def _end(checks: list[Check], as_json: bool) -> None:
     report(checks, as_json)
     if not all(check.ok for check in checks):
         raise typer.Exit(1)
@@ -164,9 +180,29 @@ def _queue(settings: Any) -> str:
 
 
 def _channels(settings: Any) -> str:
+    return ", ".join(_built(settings))
+
+
+def _built(settings: Any) -> dict[str, Notifier]:
     from rag_monitor.alerting.notifiers.registry import build_all
 
-    return ", ".join(build_all(settings.notifiers, language=settings.language))
+    return build_all(
+        settings.notifiers,
+        language=settings.language,
+        public_url=settings.public_url,
+        timezone=settings.timezone,
+    )
+
+
+def _trials(settings: Any, name: str) -> list[Check]:
+    """One for each channel that was sent a test alert."""
+    from rag_monitor.cli.trial import send_trial, wanted
+
+    channels = _built(settings)
+    return [
+        _tried(f"channel {known}", partial(send_trial, channels[known], known))
+        for known in wanted(channels, name)
+    ]
 
 
 def _judge(settings: Any) -> str:

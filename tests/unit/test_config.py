@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 
@@ -42,6 +43,18 @@ def test_a_time_zone_that_there_is_not_is_named_with_the_one_meant(
         load_settings(None, {"RAG_MONITOR_TIMEZONE": written})
 
 
-def test_one_text_where_a_list_belongs_is_refused_with_the_form_of_a_list() -> None:
+def test_one_text_where_a_list_belongs_is_refused_with_the_form_of_a_list(tmp_path: Path) -> None:
+    file = tmp_path / "rag_monitor.toml"
+    file.write_text('[http]\nallowed_hosts = "a.b"\n', encoding="utf-8")
+
     with pytest.raises(ConfigurationError, match=r"`http.allowed_hosts` = 'a.b': must be a list"):
-        load_settings(None, {"RAG_MONITOR_HTTP_ALLOWED_HOSTS": "a.b"})
+        load_settings(file, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "hosts"), [("a.b", ("a.b",)), ("a.b, c.d,", ("a.b", "c.d")), ("", ())]
+)
+def test_a_variable_holds_a_list_with_commas(text: str, hosts: tuple[str, ...]) -> None:
+    settings = load_settings(None, {"RAG_MONITOR_HTTP_ALLOWED_HOSTS": text})
+
+    assert settings.http.allowed_hosts == hosts

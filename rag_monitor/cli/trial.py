@@ -1,0 +1,45 @@
+"""`rag-monitor doctor --notify`: does a message arrive?"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+
+from rag_monitor.alerting.notifiers.notifier import Notifier
+from rag_monitor.alerting.trial import NAME, trial
+from rag_monitor.domain.trace import DEFAULT_PROJECT
+from rag_monitor.errors import ConfigurationError, RagMonitorError
+
+EVERY = "all"
+
+
+def wanted(channels: Mapping[str, Notifier], name: str) -> list[str]:
+    """The channels that are meant.
+
+    Raises:
+        ConfigurationError: There is none of that name.
+    """
+    if name == EVERY and EVERY not in channels:
+        return list(channels)
+    if name in channels:
+        return [name]
+    near = difflib.get_close_matches(name, channels, n=1)
+    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    raise ConfigurationError(
+        f"--notify {name}: there is no such channel{hint}; configured: {', '.join(channels)}"
+    )
+
+
+def send_trial(channel: Notifier, name: str) -> str:
+    """Send a test alert and its end through one channel; what to look for there.
+
+    Raises:
+        RagMonitorError: The channel did not take one of them, with its own words.
+    """
+    for notification in trial(DEFAULT_PROJECT, name, datetime.now(UTC)):
+        try:
+            channel.send([notification])
+        except RagMonitorError as error:
+            raise RagMonitorError(f"the {notification.event} message: {error}") from error
+    return f"took an alert {NAME} and its resolution; look whether both arrived"
