@@ -52,6 +52,20 @@ class LatencySummary:
         seconds = histogram_percentile(self.histogram, LATENCY_BUCKETS_S, share)
         return None if seconds is None else seconds * 1000.0
 
+    def between(self, lower: float, upper: float) -> tuple[float, float] | None:
+        """What lies surely around the quantiles of two shares, in milliseconds; None without any.
+
+        From the lower end of the narrow bucket that holds the one to the upper end of the one that
+        holds the other: an interval must not be narrower than its buckets. Of wide buckets alone
+        the quantiles as they are estimated.
+        """
+        least, most = self.quantile(lower), self.quantile(upper)
+        if least is None or most is None:
+            return None
+        if self.fine:
+            least, most = least * (1.0 + 1.0 / _GROWTH) / 2.0, most * (1.0 + _GROWTH) / 2.0
+        return least, most
+
 
 def latency_summary(totals: Totals) -> LatencySummary:
     """The summary of added-up latency rollups."""

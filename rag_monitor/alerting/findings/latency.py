@@ -64,12 +64,10 @@ def _quantile(sight: Sight, window: Window, quantile: float) -> _Quantile | None
     if summary.count < rule.min_judged:
         return None
     bounds = wilson_interval(quantile * summary.count, summary.count, required(rule, "confidence"))
-    value, lower, upper = (
-        summary.quantile(share) for share in (quantile, bounds.lower, bounds.upper)
-    )
-    if value is None or lower is None or upper is None:
+    value, ends = summary.quantile(quantile), summary.between(bounds.lower, bounds.upper)
+    if value is None or ends is None:
         return None
-    return _Quantile(value, lower, upper, summary.count)
+    return _Quantile(value, *ends, summary.count)
 
 
 def _finding(

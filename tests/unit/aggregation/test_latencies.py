@@ -52,6 +52,19 @@ def test_percentiles_are_within_the_stated_accuracy_at_any_count(count: int, sha
         assert value == pytest.approx(exact, rel=ACCURACY + 1e-9)
 
 
+@pytest.mark.parametrize("value", [0.4, 37.0, 2000.0, 86_400_000.0])
+def test_what_lies_between_holds_latencies_that_are_all_alike(value: float) -> None:
+    ends = look(source([value] * 20)).between(0.7, 0.97)
+
+    assert ends is not None
+    assert ends[0] <= value <= ends[1]
+    assert ends[1] / ends[0] < 1.0 + 2.1 * ACCURACY
+
+
+def test_without_traces_there_is_nothing_between() -> None:
+    assert look(source([])).between(0.1, 0.9) is None
+
+
 def test_extreme_values_have_a_place() -> None:
     told = look(source([0.0, 1e9]))
 
