@@ -7,14 +7,21 @@ is judged by the fit on the other. The stored map is then fitted on all rows.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final, Literal
 
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.evaluation.agreement import JudgedRow
 from rag_monitor.judges.calibration import Calibration, Map
-from rag_monitor.statistics.calibration import brier, ece_equal_mass, fit_isotonic, fit_platt
+from rag_monitor.statistics.calibration import (
+    Isotonic,
+    Platt,
+    brier,
+    ece_equal_mass,
+    fit_isotonic,
+    fit_platt,
+)
 
 Method = Literal["platt", "isotonic", "auto"]
 
@@ -22,6 +29,8 @@ _FEWEST: Final = 100
 """Labels a two-parameter fit needs."""
 _ISOTONIC_FROM: Final = 1_000
 _FEWEST_OF_A_CLASS: Final = 10
+_PLACES: Final = 9
+"""A sum's last bit differs from run to run; the version must not, or a series would break."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,6 +54,7 @@ def fit_calibration(
     Raises:
         RagMonitorError: Fewer than 100 rows, fewer than ten of a class, or all of one source.
     """
+    rows = [replace(row, probability=round(row.probability, _PLACES)) for row in rows]
     _check(rows)
     chosen = method
     if chosen == "auto":
@@ -70,7 +80,15 @@ def _check(rows: Sequence[JudgedRow]) -> None:
 
 def _fit(rows: Sequence[JudgedRow], method: str) -> Map:
     p, y = [row.probability for row in rows], [row.faithful for row in rows]
-    return fit_isotonic(p, y) if method == "isotonic" else fit_platt(p, y)
+    if method == "isotonic":
+        steps = fit_isotonic(p, y)
+        return Isotonic(_rounded(steps.x), _rounded(steps.y))
+    line = fit_platt(p, y)
+    return Platt(*_rounded((line.slope, line.intercept)))
+
+
+def _rounded(values: Iterable[float]) -> tuple[float, ...]:
+    return tuple(round(value, _PLACES) for value in values)
 
 
 def _threshold(probabilities: Sequence[float], rows: Sequence[JudgedRow]) -> float:

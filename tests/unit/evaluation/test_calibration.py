@@ -1,4 +1,6 @@
 import random
+from dataclasses import replace
+from math import nextafter
 
 import pytest
 
@@ -76,3 +78,14 @@ def test_one_source_alone_gives_no_held_out_figures() -> None:
     ]
 
     assert fit_calibration(alone, "judge/1").facts["held_out"] is None
+
+
+@pytest.mark.parametrize(("number", "method"), [(400, "platt"), (1500, "isotonic")])
+def test_the_last_bit_of_a_probability_makes_no_other_version(number: int, method: str) -> None:
+    stated = rows(number)
+    moved = [replace(row, probability=nextafter(row.probability, 1.0)) for row in stated]
+
+    one, other = (fit_calibration(each, "judge/1").calibration for each in (stated, moved))
+
+    assert one.method == method
+    assert one.version == other.version
