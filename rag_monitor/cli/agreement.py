@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
@@ -12,7 +12,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 from rich.progress import Progress
 
+from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
+from rag_monitor.cli.labelled_rows import labelled_rows
 from rag_monitor.cli.output import AsJson, print_json, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import Language, LanguageOption
@@ -21,6 +23,7 @@ from rag_monitor.errors import RagMonitorError
 
 if TYPE_CHECKING:
     from rag_monitor.evaluation.agreement import JudgedRow
+    from rag_monitor.evaluation.labelled import LabelledRow
 
 _METRIC = "answer_supported"
 
@@ -33,6 +36,7 @@ def agreement(
         bool, typer.Option("--bias", help="Also look for order and length bias.")
     ] = False,
     bias_rows: Annotated[int, typer.Option(min=1, help="Rows judged again for --bias.")] = 100,
+    columns: ColumnsOption = None,
     config: ConfigPath = None,
     language: LanguageOption = Language.EN,
     as_json: AsJson = False,
@@ -45,7 +49,8 @@ def agreement(
     from rag_monitor.evaluation.report.agreement import print_agreement
 
     settings = load(config)
-    rows, labelled = asyncio.run(judge_labelled(settings, judge, file, limit, quiet=as_json))
+    read = labelled_rows(file, parse_columns(columns))
+    rows, labelled = asyncio.run(judge_labelled(settings, judge, file, read, limit, quiet=as_json))
     figures = _figures(file, rows, labelled)
     if bias:
         figures |= asyncio.run(_bias(settings, judge, rows, bias_rows))
@@ -66,22 +71,27 @@ class JudgedFile:
 
 
 async def judge_labelled(
-    settings: Any, judge_name: str, file: Path, limit: int, *, quiet: bool
+    settings: Any,
+    judge_name: str,
+    file: Path,
+    rows: Sequence[LabelledRow],
+    limit: int,
+    *,
+    quiet: bool,
 ) -> tuple[JudgedFile, int]:
-    """Judge the labelled rows of a file; also how many there are.
+    """Judge at most `limit` of the labelled rows of `file`; also how many of those there are.
 
     Raises:
         RagMonitorError: The rows are not of both classes, or none could be judged.
     """
     from rag_monitor.evaluation.agreement import JudgedRow
     from rag_monitor.evaluation.dataset import evaluate_rows
-    from rag_monitor.evaluation.labelled import read_labelled
 
-    labelled = [row for row in read_labelled(file) if row.faithful is not None][:limit]
+    labelled = [row for row in rows if row.faithful is not None][:limit]
     if len({row.faithful for row in labelled}) < 2:
         raise RagMonitorError(
             f"{file} needs rows with label_faithful 0 and rows with label_faithful 1, or with"
-            " people's marks on faithfulness of both kinds"
+            " people's marks on faithfulness of both kinds; --columns says what a file calls them"
         )
     judge = create_judge(settings, judge_name)
     judged, traces = [], []

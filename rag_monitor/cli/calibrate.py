@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rag_monitor.cli.agreement import judge_labelled
+from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile
-from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark
+from rag_monitor.cli.labelled_rows import labelled_rows
+from rag_monitor.cli.output import AsJson, print_json, print_remark
 from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.cli.words import Language, LanguageOption, said
 from rag_monitor.errors import RagMonitorError
 
 if TYPE_CHECKING:
@@ -31,7 +34,9 @@ def calibrate(
         str, typer.Option(help="platt (100 labels), isotonic (1,000) or auto.")
     ] = "auto",
     limit: Annotated[int, typer.Option(min=1, help="Use at most so many rows.")] = 1_000_000,
+    columns: ColumnsOption = None,
     config: ConfigPath = None,
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Fit `answer_supported` to what people said and store the calibration with its threshold.
@@ -41,11 +46,13 @@ def calibrate(
     that the fit never saw.
     """
     from rag_monitor.evaluation.calibration import fit_calibration
+    from rag_monitor.evaluation.report.fitted import print_calibration
 
     if method not in _METHODS:
         raise RagMonitorError(f"--method is one of {', '.join(_METHODS)}, not {method!r}")
     settings = _without_calibration(load(config), judge)
-    rows, labelled = asyncio.run(judge_labelled(settings, judge, file, limit, quiet=as_json))
+    read = labelled_rows(file, parse_columns(columns))
+    rows, labelled = asyncio.run(judge_labelled(settings, judge, file, read, limit, quiet=as_json))
     fitted = fit_calibration(rows.judged, rows.identity, method)  # type: ignore[arg-type]
     output.write_text(fitted.calibration.dump(fitted.facts), encoding="utf-8")
     figures = {
@@ -59,8 +66,9 @@ def calibrate(
     if as_json:
         print_json(figures)
         return
-    print_fields(figures)
-    print_remark(f'use it with: [judges.{judge}] calibration = "{output}"')
+    print_calibration(figures, language.value)
+    setting = f'[judges.{judge}] calibration = "{output}"'
+    print_remark(said("use it with: {setting}", language, setting=setting))
 
 
 def _without_calibration(settings: Settings, judge: str) -> Settings:

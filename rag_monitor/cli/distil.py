@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.progress import Progress
 
+from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import RowsFile, create_judge
-from rag_monitor.cli.output import (
-    AsJson,
-    print_fields,
-    print_json,
-    print_remark,
-    progress_console,
-)
+from rag_monitor.cli.labelled_rows import labelled_rows
+from rag_monitor.cli.output import AsJson, print_json, print_remark, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.cli.words import Language, LanguageOption, said
 from rag_monitor.errors import RagMonitorError
 
 if TYPE_CHECKING:
+    from rag_monitor.evaluation.labelled import LabelledRow
     from rag_monitor.judges.embedded.distil import Distilled
     from rag_monitor.judges.embedded.encoder import Encoder
     from rag_monitor.judges.embedded.model import Model
@@ -45,7 +44,9 @@ def distil(
         bool, typer.Option("--lexical", help="Teach the variant that judges by words alone.")
     ] = False,
     limit: Annotated[int, typer.Option(min=1, help="Use at most so many rows.")] = 1_000_000,
+    columns: ColumnsOption = None,
     config: ConfigPath = None,
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Learn the embedded judge's weights from another judge's verdicts on your own answers.
@@ -54,6 +55,8 @@ def distil(
     Labels in the rows are not used. The figures printed say how well the student agrees with the
     teacher: before, and on sources it was not taught on.
     """
+    from rag_monitor.evaluation.report.fitted import print_distilled
+
     if judge in _STUDENTS:
         raise RagMonitorError("--judge names the teacher; the embedded judge is the student")
     if lexical and encoder:
@@ -61,26 +64,29 @@ def distil(
             "--lexical teaches a student without an encoder; leave out one of both"
         )
     settings = load(config)
-    distilled, answers, rows = asyncio.run(
-        _distil(settings, judge, file, limit, student=_student(encoder, lexical), quiet=as_json)
+    rows = labelled_rows(file, parse_columns(columns))[:limit]
+    student = _student(encoder, lexical)
+    distilled, answers = asyncio.run(
+        _distil(settings, judge, file, rows, student=student, quiet=as_json)
     )
     output.write_bytes(distilled.packed)
     figures: dict[str, Any] = {
         "weights": str(output),
         "version": distilled.version,
         "teacher": judge,
-        "rows": rows,
+        "rows": len(rows),
         "answers": answers,
         **distilled.facts,
     }
     if as_json:
         print_json(figures)
         return
-    print_fields(figures)
+    print_distilled(figures, language.value)
     named = f', encoder = "{encoder}"' if encoder else ""
-    chosen = 'judge = "embedded-lexical" and ' if lexical else ""
+    chosen = 'judge = "embedded-lexical", ' if lexical else ""
     table = "embedded-lexical" if lexical else "embedded"
-    print_remark(f'use them with: {chosen}[judges.{table}] weights = "{output}"{named}')
+    setting = f'{chosen}[judges.{table}] weights = "{output}"{named}'
+    print_remark(said("use them with: {setting}", language, setting=setting))
 
 
 def _student(encoder: Path | None, lexical: bool) -> tuple[Model, Encoder | None]:
@@ -99,17 +105,16 @@ async def _distil(
     settings: Any,
     judge: str,
     file: Path,
-    limit: int,
+    rows: Sequence[LabelledRow],
     *,
     student: tuple[Model, Encoder | None],
     quiet: bool,
-) -> tuple[Distilled, int, int]:
+) -> tuple[Distilled, int]:
+    """What the student learnt, and from how many answers."""
     from rag_monitor.evaluation.distilling import gather_lessons
-    from rag_monitor.evaluation.labelled import read_labelled
     from rag_monitor.judges.embedded.distil import distil as learn
 
     start, reader = student
-    rows = list(read_labelled(file))[:limit]
     teacher = create_judge(settings, judge)
     try:
         with Progress(console=progress_console(quiet), transient=True) as bar:
@@ -120,4 +125,4 @@ async def _distil(
     finally:
         await teacher.close()
     learnt = learn(lessons, start, reader.version if reader else "")
-    return learnt, len(lessons), len(rows)
+    return learnt, len(lessons)

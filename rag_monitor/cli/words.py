@@ -70,6 +70,8 @@ _SENTENCES: Final = {
     "waiting for {url}, up to {seconds:g} s: {trouble}": (
         "正在等待 {url}，最多 {seconds:g} 秒：{trouble}"
     ),
+    "use it with: {setting}": "使用方法：{setting}",
+    "use them with: {setting}": "使用方法：{setting}",
     "none": "无",
     "yes": "是",
     "no": "否",

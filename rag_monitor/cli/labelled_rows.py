@@ -1,0 +1,39 @@
+"""The rows of a labelled file, for commands that hold a judge against labels or another judge."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from rag_monitor.cli.output import print_remark
+from rag_monitor.errors import RagMonitorError
+
+if TYPE_CHECKING:
+    from rag_monitor.evaluation.labelled import LabelledRow
+
+_REMARKS: Final = 10
+
+
+def labelled_rows(file: Path, columns: Mapping[str, str]) -> list[LabelledRow]:
+    """Every row that could be read, in order; the others are said on stderr, the first ten singly.
+
+    Args:
+        file: See `evaluation.rows.read_rows`.
+        columns: The file's column to the Trace JSON name.
+
+    Raises:
+        ConfigurationError: The file is missing, of an unknown kind, or cannot be unpacked.
+        RagMonitorError: It has rows, and none of them could be read.
+    """
+    from rag_monitor.evaluation.labelled import read_labelled
+
+    rows = list(read_labelled(file, columns))
+    errors = [row.row.error for row in rows if row.row.error is not None]
+    for error in errors[:_REMARKS]:
+        print_remark(error)
+    if errors and len(errors) == len(rows):
+        raise RagMonitorError(f"none of the {len(rows)} rows of {file} could be read")
+    if errors:
+        print_remark(f"left out because they cannot be read: {len(errors)} of {len(rows)} rows")
+    return [row for row in rows if row.row.error is None]
