@@ -83,9 +83,11 @@ def distil(
         return
     print_distilled(figures, language.value)
     named = f', encoder = "{encoder}"' if encoder else ""
-    chosen = 'judge = "embedded-lexical", ' if lexical else ""
     table = "embedded-lexical" if lexical else "embedded"
-    setting = f'{chosen}[judges.{table}] weights = "{output}"{named}'
+    setting = f'[judges.{table}] weights = "{output}"{named}'
+    if lexical:
+        choice = 'judge = "embedded-lexical"'
+        setting = said("{one} and {other}", language, one=choice, other=setting)
     print_remark(said("use them with: {setting}", language, setting=setting))
 
 

@@ -72,6 +72,7 @@ _SENTENCES: Final = {
     ),
     "use it with: {setting}": "使用方法：{setting}",
     "use them with: {setting}": "使用方法：{setting}",
+    "{one} and {other}": "{one}，{other}",
     "none": "无",
     "yes": "是",
     "no": "否",
