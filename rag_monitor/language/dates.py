@@ -51,7 +51,9 @@ _NAMED: Final = (
 _LONE_YEAR: Final = re.compile(
     r"(?P<y>[12](?<![\d.,$£€¥-].)(?:(?<=1)\d|(?<=2)0)\d\d)"
     r"(?![\d%]|[.,]\d|\s?(?:[元人个名位万亿件条吨米克公平次家所套辆台头只本册户亩部张份]"
-    r"|km|kg|m\b|miles|people|dollars))"
+    r"|毫|升|字|转|瓦|斤|步"
+    r"|km|[kmµ]?g\b|m\b|[cm]m\b|m?l\b|k?w\b|[kmgt]b\b|k?hz\b|ms\b|mah\b|k?cal\b|rpm\b|px\b"
+    r"|miles|people|dollars|euros|yuan|usd\b|eur\b|hours|minutes|seconds))"
 )
 _FIRST_DIGIT: Final = re.compile(r"\d")
 _FOUR_DIGITS: Final = re.compile(r"(?:1\d|20)\d\d")

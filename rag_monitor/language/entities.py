@@ -23,6 +23,7 @@ could may might should would will do does did using use step steps answer questi
 make ensure once unable sure because although though instead alternatively similarly
 remember generally usually typically january february march april may june july august
 september october november december monday tuesday wednesday thursday friday saturday sunday
+mon tue tues wed thu thur thurs fri sat sun jan feb mar apr jun jul aug sep sept oct nov dec
 let keep add remove place click select open tap press go start dr mr mrs ms prof
 """
 _COMMON: Final = frozenset(_COMMON_TEXT.split())
@@ -40,7 +41,8 @@ def capitalised_words(text: str) -> list[tuple[str, bool]]:
 
 def _name(word: str) -> str:
     lowered = word.lower().replace("’", "'").removesuffix("'s")
-    return lowered if lowered not in _COMMON and len(lowered) > 1 else ""
+    common = all(part in _COMMON for part in lowered.split("-"))  # Mon-Fri
+    return lowered if not common and len(lowered) > 1 else ""
 
 
 _NAMES: Final = Remembered(_name, largest=30_000, longest=32)

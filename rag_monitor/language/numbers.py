@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Final
 
 from rag_monitor.language.clock_times import HALF_DAY, find_times
@@ -91,6 +92,13 @@ _ORDINAL: Final = "第"
 _LONGEST: Final = 18
 """Longer rows of digits are serial numbers or noise, and overflow."""
 _DIGIT: Final = re.compile(r"\d")
+_BARE: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+_RANGE_SIGN: Final = re.compile(r"\s?(?:-|~|to|至|到)\s?[$£€¥]?")
+_NAMED_BEFORE: Final = re.compile(
+    r"(?:\b(?:port|http|status|code|error|room|extension)|#|端口号?|状态码|错误码|编号|分机)"
+    r"(?:\s?(?:is|of|为|是|:))?\s?$"
+)
+_NAMED_AFTER: Final = re.compile(r"\s?(?:端口|号|port\b|错误)")
 _MAY_TELL_TIME: Final = re.compile(r"[\d一二三四五六七八九十两](?:点|:\d\d|\s?[ap]\.?\s?m\b)")
 TIME: Final = "time"
 _HALF_OPEN: Final = "half"
@@ -203,7 +211,33 @@ def find_quantities(
         if not _PARTS.isdisjoint(spelled):
             _collect(found, taken, _FRACTION.finditer(folded), _from_fraction)
         _collect(found, taken, _word_numbers(folded, spelled), _from_words)
-    return sorted(found, key=lambda quantity: quantity.start)
+    found.sort(key=lambda quantity: quantity.start)
+    return _share_ends(folded, found)
+
+
+def _share_ends(folded: str, found: list[Quantity]) -> list[Quantity]:
+    """Give both numbers of a range the sign of the first, the scale and unit of the last.
+
+    $16-16.5bn, 10-15%, 3至5万元.
+    """
+    for place, (first, last) in enumerate(pairwise(found)):
+        if (
+            first.end > last.start
+            or TIME in (first.kind, last.kind)
+            or not _RANGE_SIGN.fullmatch(folded, first.end, last.start)
+            or not _BARE.fullmatch(folded, first.start, first.end)
+        ):
+            continue
+        end = last
+        if first.unit and (last.kind, last.unit) == ("number", ""):
+            end = found[place + 1] = replace(last, kind=first.kind, unit=first.unit)
+        shown = _BARE.match(folded, end.start)
+        high = float(shown.group().replace(",", "")) if shown else 0.0
+        # A last number that is smaller as written has its scale to itself: $500 to $1 million.
+        if 0 < first.value <= high:
+            value = first.value * end.value / high
+            found[place] = replace(first, value=value, kind=end.kind, unit=end.unit)
+    return found
 
 
 def _collect(
@@ -287,9 +321,18 @@ def _from_arabic(match: re.Match[str]) -> Quantity | None:
     if sign:
         unit = sign.group()
     stated = digits.replace(".", "").lstrip("0")
-    if "." not in digits:
+    if "." not in digits and not _identifies(match, end):
         stated = stated.rstrip("0")
     return _quantity(match, value, unit, max(1, len(stated)))
+
+
+def _identifies(match: re.Match[str], end: int) -> bool:
+    """Whether a number names something, so that it is never a rounded one: port 6380."""
+    text = match.string
+    return (
+        _NAMED_BEFORE.search(text, max(0, match.start() - 16), match.start()) is not None
+        or _NAMED_AFTER.match(text, end) is not None
+    )
 
 
 def _from_han(match: re.Match[str]) -> Quantity | None:

@@ -11,10 +11,11 @@ from rag_monitor.language.tokens import is_content, is_han, stem, tokenise
 
 _NEGATION: Final = re.compile(
     r"\b(?:not|never|no longer|cannot|nobody|nothing|none|neither|nor|without|no|hardly|rarely)\b"
-    r"|n't\b|\b(?:unable|unlikely|fails? to|failed to|refus\w+ to|lacks?|denied|denies)\b"
+    r"|n't\b|\bnon-(?=[a-z])|\b(?:unable|unlikely|fails? to|failed to|refus\w+ to|lacks?"
+    r"|denied|denies)\b"
     r"|不(?!仅|但|断|过|少|同|久|止|只|论|管|妨|禁|得不|可避免|良|错|绝|知不觉|约而同|言而喻)|没有|未(?!来|必|婚|成年)|"
     r"并非|无(?!论|线|锡|数|人机|限)|勿|(?<![分特个级差区性类告辨识])别(?=[^的人墅名])|莫(?=[^斯])|绝非|从未|尚未|禁止|"
-    r"拒绝|否认|取消"
+    r"拒绝|否认|取消|禁(?=[用服食](?:[。，；：！？;:!?,.]|$))"
 )
 _DOUBLE: Final = re.compile(
     r"不得不|不可不|无不|不是不|not only|not just|not necessarily|no doubt|不得(?=低于|高于|"
@@ -55,7 +56,8 @@ direct indirect; eligible ineligible; valid invalid; secure insecure; adequate i
 appropriate inappropriate; regular irregular; relevant irrelevant; reversible irreversible; mature
 immature; mobile immobile; moral immoral; patient impatient; perfect imperfect; proper improper;
 required optional; required unnecessary; refundable nonrefundable; free paid; online offline;
-indoor outdoor; exempt liable; lawful unlawful; renew cancel; agree refuse; comply violate
+indoor outdoor; exempt liable; lawful unlawful; renew cancel; agree refuse; comply violate;
+grow decline; rise decline; increase decline
 """
 _HAN_OPPOSITES: Final = (
     "上升 下降;增加 减少;增长 下降;增长 减少;提高 降低;上涨 下跌;上调 下调;上浮 下浮;"
@@ -129,6 +131,7 @@ def may_negate(folded: str, tokens: frozenset[str]) -> bool:
         (not folded.isascii() and any(map(folded.__contains__, _HAN_NEGATIVE)))
         or not _NEGATIVE.isdisjoint(tokens)
         or "n't" in folded
+        or "non-" in folded
         or "refus" in folded
     )
 

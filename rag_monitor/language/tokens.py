@@ -68,12 +68,21 @@ _IRREGULAR: Final = {
 
 _SUFFIXES: Final = (
     ("ization", "iz"), ("isation", "iz"), ("ational", "at"), ("iveness", "iv"), ("fulness", "ful"),
-    ("ousness", "ous"), ("ments", ""), ("ment", ""), ("ingly", ""), ("edly", ""),
-    ("ations", "at"), ("ation", "at"), ("ities", ""), ("ity", ""), ("ness", ""), ("ions", ""),
-    ("ion", ""), ("ings", ""), ("ing", ""), ("ically", "ic"), ("ally", "al"), ("ies", "i"),
-    ("ied", "i"), ("ers", ""), ("er", ""), ("ors", ""), ("ly", ""), ("ed", ""), ("ize", "iz"),
-    ("ise", "iz"), ("es", ""), ("s", ""), ("e", ""), ("y", "i"),
+    ("ousness", "ous"), ("yments", "i"), ("yment", "i"), ("ments", ""), ("ment", ""),
+    ("ingly", ""), ("edly", ""), ("ations", "at"), ("ation", "at"), ("ities", ""), ("ity", ""),
+    ("ness", ""), ("ions", ""), ("ion", ""), ("yings", "i"), ("ying", "i"), ("ings", ""),
+    ("ing", ""), ("ically", "ic"), ("ally", "al"), ("ies", "i"), ("ied", "i"), ("ers", ""),
+    ("er", ""), ("ors", ""), ("ly", ""), ("yed", "i"), ("ed", ""), ("ize", "iz"), ("ise", "iz"),
+    ("es", ""), ("ys", "i"), ("s", ""), ("e", ""), ("y", "i"),
 )  # fmt: skip
+_LY_TEXT: Final = """
+ally anomaly apply assembly belly bully comply family imply monopoly multiply rally reply supply
+tally
+"""
+_NO_ADVERBS: Final = frozenset(_LY_TEXT.split())
+"""Words whose -ly belongs to the root: family and families, apply and applied."""
+_CONTRACTED: Final = re.compile(r"(?:n't|'(?:ll|re|ve|d|m))$")
+_CONTRACTED_ROOTS: Final = {"can't": "can", "won't": "will", "shan't": "shall", "ain't": "be"}
 _SUFFIXES_BY_END: Final = {
     end: tuple(pair for pair in _SUFFIXES if pair[0][-1] == end)
     for end in {suffix[-1] for suffix, _ in _SUFFIXES}
@@ -91,6 +100,8 @@ def stem(word: str) -> str:
         return word
     if word.endswith("ss"):
         return word
+    if word in _NO_ADVERBS:
+        return f"{word[:-1]}i"
     for suffix, replacement in _SUFFIXES_BY_END.get(word[-1], ()):
         if word.endswith(suffix) and len(word) - len(suffix) >= 3:
             root = word[: len(word) - len(suffix)] + replacement
@@ -125,6 +136,9 @@ def tokenise(folded: str) -> list[str]:
 
 def _reduce(token: str) -> str:
     first = token[0]
+    if "'" in token:
+        # A contraction is two words of grammar; what it denies is read from the text itself.
+        token = _CONTRACTED_ROOTS.get(token) or _CONTRACTED.sub("", token) or token
     if token in STOP_WORDS:
         return token
     if first.isdigit():

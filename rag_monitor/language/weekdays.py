@@ -19,7 +19,7 @@ _RANGE: Final = re.compile(
 )
 """In a range short names are days, too; alone "sun" and "sat" are other words."""
 _SETS: Final = (
-    (re.compile(r"\bweekdays\b|\bworking days\b|工作日"), frozenset(range(5))),
+    (re.compile(r"\bweekdays?\b|\bworking days\b|工作日"), frozenset(range(5))),
     (re.compile(r"\bweekends?\b|周末"), frozenset((5, 6))),
     (re.compile(r"\bdaily\b|\bevery ?day\b|每[天日]|天天|全年无休|24/7"), frozenset(range(7))),
 )

@@ -57,6 +57,12 @@ _CONSTANTS: Final = frozenset(
 )  # fmt: skip
 
 
+_CELSIUS: Final = "degree c"
+_FAHRENHEIT: Final = "degree f"
+_DEGREE: Final = 0.51
+"""Degrees Fahrenheit by which a conversion may be rounded."""
+
+
 def is_constant(quantity: Quantity) -> bool:
     """Whether everybody knows the number: twelve months, seven days, sixty minutes."""
     return (quantity.value, quantity.unit) in _CONSTANTS
@@ -111,6 +117,9 @@ def _close(stated: Quantity, value: float) -> bool:
 
 def converts(stated: Quantity, operand: Quantity) -> bool:
     """Whether `stated` is `operand` in another unit: 24 months are two years."""
+    if (operand.unit, stated.unit) in {(_CELSIUS, _FAHRENHEIT), (_FAHRENHEIT, _CELSIUS)}:
+        celsius, other = sorted((operand, stated), key=lambda q: q.unit)
+        return abs(celsius.value * 1.8 + 32 - other.value) < _DEGREE
     factor = _FACTORS.get((operand.unit, stated.unit))
     if factor is not None:
         return _close(stated, operand.value * factor)

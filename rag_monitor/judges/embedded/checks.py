@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import converts, derives, is_constant
+from rag_monitor.judges.embedded.contrary import (
+    denied_question,
+    states_exception,
+)
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
+from rag_monitor.language.labelled import Label, codes, ordinals
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import TIME, Quantity
 from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, undo, undoes
@@ -80,6 +85,7 @@ def check(
     _check_dates(findings, claim, evidence, best)
     _check_weekdays(findings, claim, evidence, best)
     _check_numbers(findings, claim, evidence, best, answer)
+    _check_labels(findings, claim, evidence, best)
     _check_names(findings, claim, evidence, known)
     _check_strength(findings, claim, evidence, best)
     if 1 < len(claim.content) <= _SHORT and not is_han(claim.content[0]):
@@ -132,26 +138,86 @@ def _check_numbers(
     asked = evidence.question.quantities
     near = best.quantities if best else ()
     constants = 0
+    rows = [row for row, label in evidence.rows if label and label <= claim.terms]
     for quantity in claim.quantities[:_MOST_FACTS]:
         findings.facts += 1
-        if any(quantity.equals(q) for q in near):
-            continue
-        places = evidence.equal(quantity)
-        if places:
-            findings.numbers_elsewhere += not any(piece is best for piece in places)
-            continue
-        if any(quantity.equals(q) for q in asked) or _as_year(quantity, evidence):
-            continue
-        if _derived(quantity, claim, evidence, answer):
-            findings.numbers_derived += 1
-        elif any(_same_amount(quantity, q) for q, _ in evidence.quantities):
+        if _other_money(quantity, near, evidence):
             findings.units_changed += 1
-        elif is_constant(quantity):
-            constants += 1
-        else:
-            findings.numbers_missing += _comparable(quantity, evidence)
+        elif rows and _of_another_row(quantity, rows, evidence):
+            findings.numbers_missing += 1
+        elif any(quantity.equals(q) for q in near):
+            continue
+        elif places := evidence.equal(quantity):
+            findings.numbers_elsewhere += not any(piece is best for piece in places)
+        elif not any(quantity.equals(q) for q in asked) and not _as_year(quantity, evidence):
+            constants += _count_unknown(findings, quantity, claim, evidence, answer)
     if not findings.numbers_derived:
         findings.numbers_missing += constants
+
+
+def _count_unknown(
+    findings: Findings, quantity: Quantity, claim: Piece, evidence: Evidence, answer: Piece
+) -> bool:
+    """Count a number that stands nowhere, unless everybody knows it: then it is True."""
+    if _derived(quantity, claim, evidence, answer):
+        findings.numbers_derived += 1
+    elif any(_same_amount(quantity, q) for q, _ in evidence.quantities):
+        findings.units_changed += 1
+    elif is_constant(quantity):
+        return True
+    else:
+        findings.numbers_missing += _comparable(quantity, evidence)
+    return False
+
+
+def _other_money(quantity: Quantity, near: Sequence[Quantity], evidence: Evidence) -> bool:
+    """Whether the best sentence has the amount in another currency and no passage in this one.
+
+    A bare number of the same value, such as an age, does not make up for that.
+    """
+    if quantity.kind != "money":
+        return False
+    amounts = [q for q in near if q.kind == "money" and q.value == quantity.value]
+    return bool(amounts) and not any(
+        q.unit == quantity.unit and quantity.equals(q) for q, _ in evidence.quantities
+    )
+
+
+def _of_another_row(quantity: Quantity, rows: Sequence[Piece], evidence: Evidence) -> bool:
+    """Whether the named rows of a table have another number of the unit, and others this one."""
+    if not quantity.unit or not any(_alike_unit(quantity, q) for r in rows for q in r.quantities):
+        return False
+    places = evidence.equal(quantity)
+    return bool(places) and all(
+        piece.is_row and not any(piece is row for row in rows) for piece in places
+    )
+
+
+def _alike_unit(a: Quantity, b: Quantity) -> bool:
+    return (a.kind, a.unit) == (b.kind, b.unit)
+
+
+def _check_labels(findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None) -> None:
+    """Count what is told apart by a number as a missing one where the passages have another."""
+    unknown = codes(claim.folded) - evidence.labels
+    if unknown:
+        series = {label.series for label in evidence.labels}
+        findings.numbers_missing += sum(
+            label.series in series and not _written_apart(label, evidence) for label in unknown
+        )
+    said = ordinals(claim.folded) if best is not None else frozenset()
+    if best is None or not said:
+        return
+    near = ordinals(best.folded)
+    known = near | ordinals(evidence.joined) | ordinals(evidence.question.folded)
+    series = {label.series for label in near}
+    findings.numbers_missing += sum(label.series in series for label in said - known)
+
+
+def _written_apart(label: Label, evidence: Evidence) -> bool:
+    """Whether the passages or the question have a space in it: iPhone15 and iPhone 15."""
+    texts = (evidence.joined, evidence.question.folded)
+    return any(f"{label.series} {label.number}" in text for text in texts)
 
 
 def _comparable(quantity: Quantity, evidence: Evidence) -> bool:
@@ -248,6 +314,12 @@ def _check_strength(
 
 def _check_polarity(findings: Findings, claim: Piece, evidence: Evidence, best: Piece) -> None:
     findings.negation, findings.opposites = _contrary(claim, best)
+    if denied_question(best, evidence) or states_exception(claim, best):
+        # What is denied there is denied here, too, when the two differ; else it is affirmed.
+        agree = findings.negation or findings.opposites or claim.denied.heads - best.denied.heads
+        findings.negation = findings.reversed = int(not agree)
+        findings.opposites = 0
+        return
     if not (findings.negation or findings.opposites):
         return
     if any(
@@ -276,7 +348,10 @@ def _contrary(claim: Piece, other: Piece) -> tuple[int, int]:
     """Whether two sentences differ in negation, and how many opposites they hold."""
     denied, known = claim.denied, other.denied
     negation = int(
-        any(_once(claim, h) and _states(other, h) for h in denied.heads - known.reach)
+        any(
+            _once(claim, h) and _states(other, h) and not undoes(h, other.token_set)
+            for h in denied.heads - known.reach
+        )
         or any(_once(other, h) and _states(claim, h) for h in known.heads - denied.reach)
     )
     near, own = other.token_set, claim.token_set

@@ -11,6 +11,7 @@ from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import background
 from rag_monitor.judges.embedded.pieces import Passage, Piece
 from rag_monitor.language.dates import Date
+from rag_monitor.language.labelled import Label, codes
 from rag_monitor.language.numbers import TIME, Quantity
 from rag_monitor.language.tokens import GRAMMAR
 
@@ -75,6 +76,19 @@ class Evidence:
     def dates(self) -> list[tuple[Date, Piece]]:
         """Every date with the sentence it stands in."""
         return [found for passage in self.passages for found in passage.dates]
+
+    @lazily
+    def labels(self) -> frozenset[Label]:
+        """Models, versions and articles that the passages and the question name."""
+        return codes(self.joined) | codes(self.question.folded)
+
+    @lazily
+    def rows(self) -> list[tuple[Piece, frozenset[str]]]:
+        """Rows of tables in Markdown, heads left out, with the terms of their first cell."""
+        if "|" not in self.joined:
+            return []
+        pairs = zip(self.sentences, self.sentences[1:], strict=False)
+        return [(row, row.first_cell) for above, row in pairs if above.is_row and row.is_row]
 
     @lazily
     def weights(self) -> dict[str, float]:

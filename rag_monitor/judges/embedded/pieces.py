@@ -27,6 +27,8 @@ _SEPARATOR: Final = "\0"
 """Between sentences while numbers are read: no pattern reads across it."""
 
 
+_BARS: Final = 2
+"""Bars that make a line a row of a table."""
 _SPACED_BREAK: Final = f" {BREAK} "
 
 
@@ -58,6 +60,16 @@ class Piece:
     def terms(self) -> frozenset[str]:
         """Content tokens and Han bigrams."""
         return term_set(self.tokens, han=not self.folded.isascii())
+
+    @property
+    def is_row(self) -> bool:
+        """Whether it is a row of a table in Markdown."""
+        return self.folded.count("|") >= _BARS
+
+    @property
+    def first_cell(self) -> frozenset[str]:
+        """Terms of the first cell of a row."""
+        return Piece(self.folded.strip().strip("|").split("|", 1)[0]).terms
 
     @lazily
     def denied(self) -> Denials:

@@ -100,3 +100,33 @@ def test_odd_text_never_breaks_the_readers(text: str) -> None:
 
     assert all(d.start < d.end for d in dates)
     assert all(q.value == q.value for q in find_quantities(folded))
+
+
+@pytest.mark.parametrize(
+    ("text", "values"),
+    [
+        ("$16-16.5bn", [16e9, 16.5e9]),
+        ("$16.0 to $16.5 billion", [16e9, 16.5e9]),
+        ("3至5万元", [3e4, 5e4]),
+        ("10-15%", [10, 15]),
+        ("$500 to $1 million", [500, 1e6]),
+    ],
+)
+def test_the_numbers_of_a_range_share_scale_and_unit(text: str, values: list[float]) -> None:
+    low, high = find_quantities(fold(text))
+
+    assert [low.value, high.value] == values
+    assert (low.kind, low.unit) == (high.kind, high.unit)
+
+
+def test_a_number_that_names_something_is_never_a_rounded_one() -> None:
+    [named], [known] = find_quantities("port 6380"), find_quantities("port 6379")
+    [count], [exact] = find_quantities("6380 users"), find_quantities("6379 users")
+
+    assert not named.equals(known)
+    assert count.equals(exact)
+
+
+@pytest.mark.parametrize("text", ["1300 g", "1500 ml", "1200 mb", "2000毫升", "1500 hours"])
+def test_an_amount_with_a_unit_is_no_year(text: str) -> None:
+    assert not find_dates(text)

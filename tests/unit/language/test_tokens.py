@@ -1,6 +1,6 @@
 import pytest
 
-from rag_monitor.language.tokens import tokenise
+from rag_monitor.language.tokens import is_content, tokenise
 
 
 def test_letters_of_another_script_leave_the_han_characters_after_them_alone() -> None:
@@ -19,3 +19,26 @@ def test_letters_of_another_script_leave_the_han_characters_after_them_alone() -
 def test_spaces_decide_nothing_but_where_words_end(folded: str, tokens: list[str]) -> None:
     assert tokenise(folded) == tokens
     assert tokenise(f" {folded}\n" * 3) == tokens * 3
+
+
+@pytest.mark.parametrize(
+    "forms",
+    [
+        "wednesday wednesdays",
+        "delay delays delayed delaying",
+        "apply applies applied applying",
+        "family families",
+        "deploy deploys deployment deployments",
+    ],
+)
+def test_forms_of_a_word_in_y_are_one_token(forms: str) -> None:
+    assert len(set(tokenise(forms))) == 1
+
+
+@pytest.mark.parametrize("contracted", ["isn't", "don't", "can't", "won't", "you'll", "they're"])
+def test_a_contraction_has_no_meaning_of_its_own(contracted: str) -> None:
+    assert not any(map(is_content, tokenise(contracted)))
+
+
+def test_what_is_left_of_a_contraction_alone_stays_a_token() -> None:
+    assert all(tokenise("did n't n't'm o'd"))
