@@ -36,13 +36,15 @@ _ORDINAL: Final = re.compile(
     rf"\b(?:(\d{{1,3}})(?:st|nd|rd|th)|({'|'.join(_ORDINAL_WORDS)}))[\s-]"
     r"(?:(?:day )?of (?:the|each|every|a|any) )?([a-z]{3,})\b"
 )
-_ORDINAL_HINTS: Final = ("st", "nd", "rd", "th")
+_ORDINAL_DIGIT: Final = re.compile(r"\d(?:st|nd|rd|th)\b")
+_DIGIT_IN_NAME: Final = re.compile(r"\d(?:(?<=[a-z]\d)|(?<=[a-z]-\d)|\.\d+\.\d)")
+"""Part of every `_CODE` and `_VERSION`, and quick to look for."""
 
 
 def codes(folded: str) -> frozenset[Label]:
     """Models, versions, articles and quarters that folded text names."""
     found = set()
-    if any(map(str.isdigit, folded)):
+    if _DIGIT_IN_NAME.search(folded) is not None:
         for series, number in _CODE.findall(folded):
             found.add(Label(_QUARTER if series == "q" else series, number.lstrip("0") or "0"))
         found.update(Label(VERSION, number) for number in _VERSION.findall(folded))
@@ -58,7 +60,7 @@ def codes(folded: str) -> frozenset[Label]:
 
 def ordinals(folded: str) -> frozenset[Label]:
     """English ordinals with what they order: the fifth of the month, the second Sunday."""
-    if not any(map(folded.__contains__, _ORDINAL_HINTS)):
+    if _ORDINAL_DIGIT.search(folded) is None and not any(map(folded.__contains__, _ORDINAL_WORDS)):
         return frozenset()
     return frozenset(
         Label(stem(thing), digits or _ORDINAL_WORDS[word])

@@ -199,7 +199,8 @@ def _alike_unit(a: Quantity, b: Quantity) -> bool:
 
 def _check_labels(findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None) -> None:
     """Count what is told apart by a number as a missing one where the passages have another."""
-    unknown = codes(claim.folded) - evidence.labels
+    named = codes(claim.folded)
+    unknown = named - evidence.labels if named else named
     if unknown:
         series = {label.series for label in evidence.labels}
         findings.numbers_missing += sum(
