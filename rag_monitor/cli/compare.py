@@ -8,14 +8,14 @@ from typing import Annotated
 import typer
 
 from rag_monitor.cli.output import AsJson, print_json
-from rag_monitor.errors import ConfigurationError
+from rag_monitor.cli.words import Language, LanguageOption
 
 
 def compare(
     a: Annotated[Path, typer.Argument(help="Before: an output of `evaluate`.")],
     b: Annotated[Path, typer.Argument(help="After: an output of `evaluate` on the same rows.")],
     worst: Annotated[int, typer.Option(min=0, help="Regressions to list.")] = 10,
-    language: Annotated[str, typer.Option(help="en or zh.")] = "en",
+    language: LanguageOption = Language.EN,
     fail_on_loss: Annotated[
         bool, typer.Option("--fail-on-loss", help="Exit with 1 when a metric is clearly worse.")
     ] = False,
@@ -24,14 +24,11 @@ def compare(
     """Paired differences with 95 % intervals, and the rows that lost most."""
     from rag_monitor.evaluation.paired import compare_files
     from rag_monitor.evaluation.report.terminal import print_comparison
-    from rag_monitor.evaluation.report.words import LANGUAGES
 
-    if language not in LANGUAGES:
-        raise ConfigurationError(f"--language is {' or '.join(LANGUAGES)}, not {language!r}")
     found = compare_files(a, b, worst=worst)
     if as_json:
         print_json(found.as_dict())
     else:
-        print_comparison(found, language)
+        print_comparison(found, language.value)
     if fail_on_loss and any(row.verdict == "worse" for row in found.metrics):
         raise typer.Exit(1)

@@ -23,6 +23,7 @@ from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
 from rag_monitor.cli.output import AsJson, print_json, print_line, print_remark, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.cli.words import Language, LanguageOption
 from rag_monitor.errors import ConfigurationError
 
 _REMARKS: Final = 10
@@ -46,7 +47,7 @@ def evaluate(
     report: Annotated[
         Path | None, typer.Option(help="Report for people: .html, .md or .json.")
     ] = None,
-    language: Annotated[str, typer.Option(help="Language of reports: en or zh.")] = "en",
+    language: LanguageOption = Language.EN,
     columns: ColumnsOption = None,
     targets: Annotated[
         str | None, typer.Option(help="Target profile: a shipped name or a .toml file.")
@@ -81,7 +82,7 @@ def evaluate(
     from rag_monitor.metrics.text.suite import TextOptions
     from rag_monitor.metrics.text.tokens import Tokenizer, read_terms
 
-    check_report(report, language)
+    check_report(report, language.value)
     profile = load_profile(targets) if targets else None
     if fail_under and profile is None:
         raise ConfigurationError("--fail-under needs --targets: what should not be missed?")
@@ -102,7 +103,7 @@ def evaluate(
         similarity_share=similarity_weight,
     )
     found = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
-    _show(found, report, language, as_json=as_json)
+    _show(found, report, language.value, as_json=as_json)
     _refuse_nothing(found)
     if fail_under:
         _gate(found)

@@ -17,7 +17,9 @@ class Language(StrEnum):
 
 LanguageOption = Annotated[
     Language,
-    typer.Option("--language", envvar="RAG_MONITOR_LANGUAGE", help="Language of the summary."),
+    typer.Option(
+        "--language", envvar="RAG_MONITOR_LANGUAGE", help="Language of what is said and of reports."
+    ),
 ]
 
 _FIELDS: Final = {

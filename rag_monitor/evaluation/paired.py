@@ -143,8 +143,13 @@ def _gain(name: str, a: float, b: float) -> float:
     return a - b if name in SMALLER_IS_BETTER else b - a
 
 
+def _change(a: float, b: float) -> float:
+    """B minus A, without the last bit: it differs from run to run and would make a verdict."""
+    return b - a if abs(b - a) > _NOISE else 0.0
+
+
 def _difference(name: str, rows: Sequence[tuple[str, float, float]]) -> MetricDifference:
-    changes = [b - a for _, a, b in rows]
+    changes = [_change(a, b) for _, a, b in rows]
     gains = [_gain(name, a, b) for _, a, b in rows]
     n = len(rows)
     mean = sum(changes) / n

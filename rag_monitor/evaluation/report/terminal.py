@@ -42,10 +42,8 @@ def print_report(report: Report, language: str = "en", console: Console | None =
         out.print(_confusion(confusion, t))
     if report.targets:
         out.print(_targets(report, t))
-    out.print(
-        f"{report.rows:,} {t('rows')}, {report.flagged:,} {t('flagged')}, "
-        f"{report.failed_rows:,} {t('failed_rows')}"
-    )
+    counts = {"rows": report.rows, "flagged": report.flagged, "failed_rows": report.failed_rows}
+    out.print(t.joined(f"{count:,} {t(name)}" for name, count in counts.items()), soft_wrap=True)
 
 
 def print_comparison(found: Comparison, language: str = "en") -> None:
@@ -69,7 +67,10 @@ def print_comparison(found: Comparison, language: str = "en") -> None:
             Text(t(row.verdict), style=styles[row.verdict]),
         )
     out.print(table)
-    out.print(f"{found.rows:,} {t('rows')}, {found.only_a + found.only_b:,} {t('not_paired')}")
+    counts = [f"{found.rows:,} {t('rows')}", f"{found.only_a + found.only_b:,} {t('not_paired')}"]
+    if found.repeated:
+        counts.append(f"{found.repeated:,} {t('repeated_ids')}")
+    out.print(t.joined(counts), soft_wrap=True)
     if found.regressions:
         losses = Table(title=t("regressions"), box=None, title_justify="left", pad_edge=False)
         for name in (t("row"), t("metric")):

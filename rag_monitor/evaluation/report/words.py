@@ -199,6 +199,7 @@ _WORDS: Final[Mapping[str, tuple[str, str]]] = {
     "regressions": ("Worst regressions", "退步最多的行"),
     "loss": ("Loss", "退步"),
     "not_paired": ("only in one file", "仅在一个文件中"),
+    "repeated_ids": ("left out, their id had come before", "编号重复，未计入"),
 }
 
 _METRICS: Final[Mapping[str, tuple[str, str]]] = {

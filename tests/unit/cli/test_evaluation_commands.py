@@ -132,7 +132,6 @@ def test_a_gate_with_nothing_measured_does_not_pass(rows: Path) -> None:
         (("--metrics", " , "), ConfigurationError, "names none"),
         (("--metrics", "blue_4"), UnknownMetric, "did you mean bleu_4"),
         (("--terms", "nowhere.txt"), ConfigurationError, "there is no file"),
-        (("--language", "fr"), ConfigurationError, "en or zh"),
         (("--report", "r.docx"), ConfigurationError, "--report writes"),
         (("--output", "s.xml"), ConfigurationError, "--output writes"),
     ],
@@ -144,6 +143,13 @@ def test_a_wrong_option_is_one_sentence(
 
     assert isinstance(done.exception, error)
     assert said in str(done.exception)
+
+
+def test_a_language_nobody_wrote_is_refused(rows: Path) -> None:
+    done = _evaluate(rows, "--language", "fr")
+
+    assert done.exit_code == 2
+    assert "'fr'" in done.output
 
 
 def test_domain_terms_change_how_text_is_cut(tmp_path: Path) -> None:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+from math import nextafter
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
+from rag_monitor.cli.application import app
 from rag_monitor.errors import ConfigurationError, RagMonitorError
 from rag_monitor.evaluation.paired import compare_files
 
@@ -95,3 +98,32 @@ def test_files_that_cannot_be_compared_say_why(tmp_path: Path) -> None:
         compare_files(a, foreign)
     with pytest.raises(ConfigurationError, match="there is no file"):
         compare_files(a, tmp_path / "none.jsonl")
+
+
+@pytest.mark.parametrize("rows", [30, 300])
+def test_the_last_bit_of_a_score_is_no_change(rows: int, tmp_path: Path) -> None:
+    before: Scores = {f"r{n}": {"faithfulness": 0.1 + n / 1000} for n in range(rows)}
+    after: Scores = {
+        id_: {"faithfulness": nextafter(scores["faithfulness"], 0.0)}
+        for id_, scores in before.items()
+    }
+
+    (row,) = compare_files(*_files(tmp_path, before, after)).metrics
+
+    assert (row.verdict, row.difference, row.lower, row.upper) == ("same", 0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(("language", "said"), [("en", "3 rows"), ("zh", "3 行，")])
+def test_a_comparison_says_which_lines_it_left_out(
+    language: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    a, b = _files(tmp_path, *({f"r{n}": {"bleu_4": 0.5} for n in range(3)} for _ in "ab"))
+    b.write_text(b.read_text() * 2)
+    monkeypatch.setenv("RAG_MONITOR_LANGUAGE", language)
+
+    done = CliRunner().invoke(app, ["compare", str(a), str(b)])
+
+    assert done.exit_code == 0, done.output
+    last = done.output.splitlines()[-1]
+    assert last.startswith(said)
+    assert ("3 left out" if language == "en" else "3 编号重复") in last
