@@ -41,7 +41,7 @@ _DIGIT_IN_NAME: Final = re.compile(r"\d(?:(?<=[a-z]\d)|(?<=[a-z]-\d)|\.\d+\.\d)"
 """Part of every `_CODE` and `_VERSION`, and quick to look for."""
 
 
-def codes(folded: str) -> frozenset[Label]:
+def labels(folded: str) -> frozenset[Label]:
     """Models, versions, articles and quarters that folded text names."""
     found = set()
     if _DIGIT_IN_NAME.search(folded) is not None:

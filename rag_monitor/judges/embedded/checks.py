@@ -14,9 +14,10 @@ from rag_monitor.judges.embedded.contrary import (
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
-from rag_monitor.language.labelled import Label, codes, ordinals
+from rag_monitor.language.labelled import Label
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import TIME, Quantity
 from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, undo, undoes
@@ -199,20 +200,19 @@ def _alike_unit(a: Quantity, b: Quantity) -> bool:
 
 def _check_labels(findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None) -> None:
     """Count what is told apart by a number as a missing one where the passages have another."""
-    named = codes(claim.folded)
+    named = labelled.labels(claim.folded)
     unknown = named - evidence.labels if named else named
     if unknown:
         series = {label.series for label in evidence.labels}
         findings.numbers_missing += sum(
             label.series in series and not _written_apart(label, evidence) for label in unknown
         )
-    said = ordinals(claim.folded) if best is not None else frozenset()
+    said = labelled.ordinals(claim.folded) if best is not None else frozenset()
     if best is None or not said:
         return
-    near = ordinals(best.folded)
-    known = near | ordinals(evidence.joined) | ordinals(evidence.question.folded)
+    near = labelled.ordinals(best.folded)
     series = {label.series for label in near}
-    findings.numbers_missing += sum(label.series in series for label in said - known)
+    findings.numbers_missing += sum(label.series in series for label in said - evidence.ordinals)
 
 
 def _written_apart(label: Label, evidence: Evidence) -> bool:

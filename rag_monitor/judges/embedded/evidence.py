@@ -10,8 +10,9 @@ from typing import Final
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import background
 from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
-from rag_monitor.language.labelled import Label, codes
+from rag_monitor.language.labelled import Label
 from rag_monitor.language.numbers import TIME, Quantity
 from rag_monitor.language.tokens import GRAMMAR
 
@@ -80,15 +81,17 @@ class Evidence:
     @lazily
     def labels(self) -> frozenset[Label]:
         """Models, versions and articles that the passages and the question name."""
-        return codes(self.joined) | codes(self.question.folded)
+        return labelled.labels(self.question.folded).union(*[p.labels for p in self.passages])
+
+    @lazily
+    def ordinals(self) -> frozenset[Label]:
+        """What the passages and the question count."""
+        return labelled.ordinals(self.question.folded).union(*[p.ordinals for p in self.passages])
 
     @lazily
     def rows(self) -> list[tuple[Piece, frozenset[str]]]:
         """Rows of tables in Markdown, heads left out, with the terms of their first cell."""
-        if "|" not in self.joined:
-            return []
-        pairs = zip(self.sentences, self.sentences[1:], strict=False)
-        return [(row, row.first_cell) for above, row in pairs if above.is_row and row.is_row]
+        return [row for passage in self.passages for row in passage.rows]
 
     @lazily
     def weights(self) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from itertools import accumulate
+from itertools import accumulate, pairwise
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -15,7 +15,9 @@ from numpy.typing import NDArray
 from rag_monitor.judges.embedded.addressed import HINTS, addresses_judge, may_address_judge
 from rag_monitor.judges.embedded.codes import Codes, Numbers, present
 from rag_monitor.judges.embedded.lazily import lazily
+from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date, find_dates
+from rag_monitor.language.labelled import Label
 from rag_monitor.language.normalise import fold, fold_all
 from rag_monitor.language.numbers import Quantity, find_quantities
 from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_negate
@@ -160,6 +162,24 @@ class Passage:
     def terms(self) -> frozenset[str]:
         """Terms of all sentences."""
         return frozenset().union(*[piece.terms for piece in self.sentences])
+
+    @lazily
+    def rows(self) -> list[tuple[Piece, frozenset[str]]]:
+        """Rows of tables in Markdown, heads left out, with the terms of their first cell."""
+        if "|" not in self.folded:
+            return []
+        pairs = pairwise(self.sentences)
+        return [(row, row.first_cell) for above, row in pairs if above.is_row and row.is_row]
+
+    @lazily
+    def labels(self) -> frozenset[Label]:
+        """Models, versions, articles and quarters it names."""
+        return labelled.labels(self.folded)
+
+    @lazily
+    def ordinals(self) -> frozenset[Label]:
+        """What it counts: the fifth of the month."""
+        return labelled.ordinals(self.folded)
 
     @lazily
     def dates(self) -> list[tuple[Date, Piece]]:

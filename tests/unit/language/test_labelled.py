@@ -3,12 +3,12 @@
 import pytest
 
 from rag_monitor.language.exceptions import excepted
-from rag_monitor.language.labelled import codes, ordinals
+from rag_monitor.language.labelled import labels, ordinals
 from rag_monitor.language.normalise import fold
 
 
 @pytest.mark.parametrize(
-    ("text", "labels"),
+    ("text", "expected"),
     [
         ("The X200 and the GPT-4", {("x", "200"), ("gpt", "4")}),
         ("v2.10.3 于 2024-03-05 发布", {("version", "2.10.3")}),
@@ -19,8 +19,8 @@ from rag_monitor.language.normalise import fold
         ("10GB, 3.9, 5-15, 100-240V, $16.5bn, 第一", set()),
     ],
 )
-def test_codes_are_read_in_every_notation(text: str, labels: set[tuple[str, str]]) -> None:
-    assert codes(fold(text)) == labels
+def test_codes_are_read_in_every_notation(text: str, expected: set[tuple[str, str]]) -> None:
+    assert labels(fold(text)) == expected
 
 
 def test_ordinals_say_what_they_order() -> None:
