@@ -40,7 +40,7 @@ from rag_monitor.judges.embedded.model import Model, settle
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.language.script import has_han
 
-VERSION = "3"
+VERSION = "4"
 READ = frozenset({"zh"})
 """Languages whose statements the encoder is asked about. English ones it judges no better than
 words do (`benchmarks.embedded_judge.encoder`, on rows the encoder never saw), so no time is spent
