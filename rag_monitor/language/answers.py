@@ -40,6 +40,13 @@ _REFUSAL_HINTS: Final = (
     *"无不没未缺难暂抱对超爱",
 )  # fmt: skip
 """Every refusal holds one of these."""
+_ENGLISH_REFUSAL_HINTS: Final = (
+    "answer", "provide", "find", "determine", "help", "assist", "give", "tell", "locate",
+    "respond", "comply", "have", "know", "contain", "include", "mention", "specif", "say", "state",
+    "discuss", "address", "information", "data", "detail", "context", "evidence", "available",
+    "clear", "enough", "sorry", "afraid",
+)  # fmt: skip
+"""And one in ASCII letters also one of these; most sentences with a "not" do not."""
 _DECLINES: Final = re.compile(
     r"\b(?:unable to|cannot|can't|can not|could not|not able to) (?:answer|help|assist|determine)\b"
     r"|\bunanswerable\b|\bsorry\b|无法(?:回答|确定|得知|判断|作答|解答|提供)|不能回答|"
@@ -144,6 +151,8 @@ def is_refusal(folded: str) -> bool:
     Conditions, and what customers cannot or did not do, are no refusals: rules are made of them.
     """
     if not _holds(folded, _REFUSAL_HINTS):
+        return False
+    if folded.isascii() and not _holds(folded, _ENGLISH_REFUSAL_HINTS):
         return False
     folded = _APOLOGY.sub("", folded.lstrip())
     polite = _SORRY_FIRST.match(folded)

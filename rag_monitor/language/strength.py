@@ -12,10 +12,12 @@ from typing import Final
 
 from rag_monitor.language.tokens import tokenise
 
+_ENGLISH: Final = r"\b(?:all|every|only|always|never|must|completely|exclusively|entire|any)\b"
+_ENGLISH_ABSOLUTE: Final = re.compile(_ENGLISH)
 _ABSOLUTE: Final = re.compile(
-    r"\b(?:all|every|only|always|never|must|completely|exclusively|entire|any)\b"
-    r"|所有|全部|都|只|仅|从来|从不|从未|任何|一定|最|必须|完全|每|唯一|总是|绝|一直|永远|肯定|首次|第一|"
-    r"毫无|根本|彻底|没有人|无人"
+    _ENGLISH
+    + r"|所有|全部|都|只|仅|从来|从不|从未|任何|一定|最|必须|完全|每|唯一|总是|绝|一直|永远|肯定"
+    r"|首次|第一|毫无|根本|彻底|没有人|无人"
 )
 _ABSOLUTE_TOKENS: Final = frozenset(
     tokenise("all every only always never must completely exclusively entire any")
@@ -43,7 +45,8 @@ def absolutes(folded: str, tokens: Collection[str] | None = None) -> frozenset[s
     """
     if tokens is not None and "'" not in folded and _ABSOLUTE_TOKENS.isdisjoint(tokens):
         return frozenset()
-    return frozenset(_ABSOLUTE.findall(folded))
+    pattern = _ENGLISH_ABSOLUTE if folded.isascii() else _ABSOLUTE
+    return frozenset(pattern.findall(folded))
 
 
 def hedges(folded: str) -> frozenset[str]:

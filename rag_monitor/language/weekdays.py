@@ -23,7 +23,8 @@ _SETS: Final = (
     (re.compile(r"\bweekends?\b|周末"), frozenset((5, 6))),
     (re.compile(r"\bdaily\b|\bevery ?day\b|每[天日]|天天|全年无休|24/7"), frozenset(range(7))),
 )
-_HINTS: Final = ("day", "week", "daily", "周", "星期", "礼拜", "天", "日", "24/7", *_ENGLISH)
+_HINTS: Final = ("day", "week", "daily", "周", "星期", "礼拜", "天", "日", "24/7")
+_SHORT_NAME: Final = re.compile(_SHORT)
 
 
 def named_weekdays(folded: str) -> frozenset[int]:
@@ -31,7 +32,9 @@ def named_weekdays(folded: str) -> frozenset[int]:
 
     "Monday to Friday" and 周一至周五 are five days, 工作日 too.
     """
-    if not any(map(folded.__contains__, _HINTS)):
+    if not any(map(folded.__contains__, _HINTS)) and not (
+        any(map(folded.__contains__, _ENGLISH)) and _SHORT_NAME.search(folded)
+    ):
         return frozenset()
     found = {_number(name) for names in _ONE.findall(folded) for name in names if name}
     for match in _RANGE.finditer(folded):
