@@ -7,10 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import converts, derives, is_constant
-from rag_monitor.judges.embedded.contrary import (
-    denied_question,
-    states_exception,
-)
+from rag_monitor.judges.embedded.contrary import denied_question, states_exception
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.pieces import Piece
@@ -201,17 +198,14 @@ def _alike_unit(a: Quantity, b: Quantity) -> bool:
 def _check_labels(findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None) -> None:
     """Count what is told apart by a number as a missing one where the passages have another."""
     named = labelled.labels(claim.folded)
-    unknown = named - evidence.labels if named else named
-    if unknown:
+    if named and (unknown := named - evidence.labels):
         series = {label.series for label in evidence.labels}
         findings.numbers_missing += sum(
             label.series in series and not _written_apart(label, evidence) for label in unknown
         )
-    said = labelled.ordinals(claim.folded) if best is not None else frozenset()
-    if best is None or not said:
+    if best is None or not (said := labelled.ordinals(claim.folded)):
         return
-    near = labelled.ordinals(best.folded)
-    series = {label.series for label in near}
+    series = {label.series for label in labelled.ordinals(best.folded)}
     findings.numbers_missing += sum(label.series in series for label in said - evidence.ordinals)
 
 

@@ -61,3 +61,9 @@ def faithfulness(judgement: Judgement) -> float:
     """Mean support of the statements."""
     verdicts = judgement.of(Aspect.SUPPORT)
     return sum(verdict.probability for verdict in verdicts) / len(verdicts)
+
+
+def passes(found: Judgement) -> bool:
+    """Whether the answer as a whole is held supported."""
+    [whole] = found.of(Aspect.ANSWER_SUPPORTED)
+    return whole.probability >= (found.threshold or 0.5)

@@ -4,17 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.domain.judgement import Aspect, Judgement
-from tests.unit.judges.embedded.cases import judged
+from rag_monitor.domain.judgement import Aspect
+from tests.unit.judges.embedded.cases import judged, passes
 
 OPEN = "营业时间为周一至周五9:00-17:00。"
 SALE = "原价200元，会员享八折。"
 HOURS = "We are open Monday to Friday from 9 to 5."
-
-
-def passes(found: Judgement) -> bool:
-    [whole] = found.of(Aspect.ANSWER_SUPPORTED)
-    return whole.probability >= (found.threshold or 0.5)
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.domain.judgement import Aspect, Judgement
-from tests.unit.judges.embedded.cases import judged
+from rag_monitor.domain.judgement import Aspect
+from tests.unit.judges.embedded.cases import judged, passes
 
 LAPTOP = "The X200 laptop weighs 1.3 kg and has a 14-inch display."
 RELEASE = "Version 2.10.3 requires Python 3.9 or newer."
@@ -28,11 +28,6 @@ TARIFFS = (
 ARTICLES = "第十二条 乙方逾期付款的，应当支付违约金。第十三条 逾期超过30日的，甲方有权解除合同。"
 REDIS = "Redis 服务器默认监听 TCP 6379 端口。"
 DRUG = "对青霉素过敏者禁用。成人一次1粒。"
-
-
-def passes(found: Judgement) -> bool:
-    [whole] = found.of(Aspect.ANSWER_SUPPORTED)
-    return whole.probability >= (found.threshold or 0.5)
 
 
 @pytest.mark.parametrize(
