@@ -104,7 +104,7 @@ def start(folder: Path, port: int) -> subprocess.Popen[bytes]:
         "PYTHONPATH": str(Path(__file__).resolve().parents[1]),
         "RAG_MONITOR_DATABASE_URL": f"sqlite:///{folder / 'monitor.db'}",
     }
-    command = [sys.executable, "-m", "rag_monitor.cli", "serve", "--role", "ingest"]
+    command = [sys.executable, "-m", "rag_monitor", "serve", "--role", "ingest"]
     with (folder / "monitor.log").open("wb") as log:
         process = subprocess.Popen(
             [*command, "--port", str(port)], cwd=folder, env=environment, stdout=log, stderr=log

@@ -195,7 +195,7 @@ def server(role: str, url: str) -> Iterator[tuple[subprocess.Popen[bytes], int]]
         "RAG_MONITOR_DATABASE_URL": url,
         "RAG_MONITOR_PORT": str(port),
     }
-    command = [sys.executable, "-m", "rag_monitor.cli"]
+    command = [sys.executable, "-m", "rag_monitor"]
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([*command, "migrate"], env=environment, cwd=folder, check=True,
                        stdout=subprocess.DEVNULL)  # fmt: skip

@@ -171,7 +171,7 @@ def server(folder: Path, database: str) -> Iterator[tuple[str, int]]:
     }
     with (folder / "server.log").open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rag_monitor.cli", "serve", "--port", str(port)],
+            [sys.executable, "-m", "rag_monitor", "serve", "--port", str(port)],
             cwd=folder,
             env=environment,
             stdout=log,

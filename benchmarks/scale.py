@@ -116,7 +116,7 @@ def serving(role: str, count: int, url: str, folder: Path) -> Iterator[list[tupl
                 "RAG_MONITOR_DATABASE_URL": url,
                 "RAG_MONITOR_PORT": str(port),
             }
-            command = [sys.executable, "-m", "rag_monitor.cli", "serve", "--role", role]
+            command = [sys.executable, "-m", "rag_monitor", "serve", "--role", role]
             with (folder / f"{role}-{number}.log").open("wb") as log:
                 process = subprocess.Popen(command, env=environment, cwd=folder, stderr=log)
             started.append(process)

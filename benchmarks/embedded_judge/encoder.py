@@ -28,8 +28,8 @@ from rag_monitor.domain.judgement import JudgeRequest
 from rag_monitor.judges.embedded.encoder import OnnxEncoder, load_encoder
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import look_up_all
-from rag_monitor.judges.embedded.judge import EmbeddedOptions
 from rag_monitor.judges.embedded.model import lexical, settle, total_doubt
+from rag_monitor.judges.embedded.options import EmbeddedOptions
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.language.claims import take_apart
 

@@ -89,14 +89,14 @@ def said(text: str, language: Language, **values: object) -> str:
 
 def fields_in(fields: dict[str, Any], language: Language) -> dict[str, Any]:
     """A result with its names and plain values in the language."""
-    if language is Language.EN:
-        return fields
-    return {_FIELDS.get(name, name): _value(value) for name, value in fields.items()}
+    names = _FIELDS if language is Language.ZH else {}
+    return {names.get(name, name): _value(value, language) for name, value in fields.items()}
 
 
-def _value(value: Any) -> Any:
+def _value(value: Any, language: Language) -> Any:
     if isinstance(value, bool):
-        return _SENTENCES["yes" if value else "no"]
+        return said("yes" if value else "no", language)
     if value is None or value == []:
-        return _SENTENCES["none"]
-    return "、".join(map(str, value)) if isinstance(value, list) else value
+        return said("none", language)
+    comma = "、" if language is Language.ZH else ", "
+    return comma.join(map(str, value)) if isinstance(value, list) else value

@@ -8,6 +8,7 @@ from typing import Final
 
 from rag_monitor.language import answers
 from rag_monitor.language.normalise import fold
+from rag_monitor.language.refusals import is_refusal
 from rag_monitor.language.sentences import Span, split_sentences
 
 _HAN_COMMA: Final = re.compile(r"[，,]")
@@ -53,7 +54,7 @@ def take_apart(answer: str) -> AnswerParts:
     sentences = split_sentences(answer)
     for number, span in enumerate(sentences):
         folded = fold(span.text)
-        if answers.is_refusal(folded):
+        if is_refusal(folded):
             refusals.append(span)
         elif (
             answers.is_question(span.text)

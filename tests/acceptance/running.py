@@ -86,7 +86,7 @@ class Monitor:
         }
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "rag_monitor.cli", "serve", "--port", str(self.port)],
+                [sys.executable, "-m", "rag_monitor", "serve", "--port", str(self.port)],
                 cwd=self.folder,
                 env=environment,
                 stdout=log,
@@ -139,7 +139,7 @@ class Monitor:
     def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run `rag-monitor` against this monitor."""
         return subprocess.run(
-            [sys.executable, "-m", "rag_monitor.cli", *arguments],
+            [sys.executable, "-m", "rag_monitor", *arguments],
             cwd=self.folder,
             env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[2])},
             capture_output=True,

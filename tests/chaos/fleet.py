@@ -181,7 +181,7 @@ def serving(role: str, number: int, url: str, folder: Path, settings: Mapping[st
         "RAG_MONITOR_CONFIG": str(folder / "rag_monitor.toml"),
         **settings,
     }
-    command = ["-m", "rag_monitor.cli", "serve", "--role", role]
+    command = ["-m", "rag_monitor", "serve", "--role", role]
     return Member(f"{role}-{number}", command, port, environment, folder, lies=True)
 
 

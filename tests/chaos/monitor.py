@@ -40,7 +40,7 @@ class Monitor:
         }
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "rag_monitor.cli", "serve", "--role", "ingest"],
+                [sys.executable, "-m", "rag_monitor", "serve", "--role", "ingest"],
                 env=environment, stderr=log, stdout=log, cwd=self._log.parent,
             )  # fmt: skip
         deadline = time.monotonic() + START_S

@@ -184,7 +184,7 @@ def _run(
 ) -> subprocess.CompletedProcess[str]:
     environment = os.environ | {"PYTHONPATH": str(root), "RAG_MONITOR_DATABASE_URL": url}
     return subprocess.run(
-        [sys.executable, "-m", "rag_monitor.cli", *command],
+        [sys.executable, "-m", "rag_monitor", *command],
         env=environment,
         cwd=folder,
         capture_output=True,

@@ -251,6 +251,7 @@ _REASONS: Final[Mapping[str, tuple[str, str]]] = {
     "no_key_points": ("no key points", "没有要点"),
     "no_contexts": ("nothing retrieved", "没有检索内容"),
     "contexts_unknown": ("contexts unknown", "上下文未知"),
+    "languages_differ": ("in another language", "语言不同，无法比对"),
     "contexts_without_ids": ("passages without ids", "段落没有编号"),
     "no_relevant_ids": ("no relevant ids", "没有标注相关编号"),
     "no_relevant_passage": ("no passage is relevant", "没有相关段落"),

@@ -10,8 +10,9 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.embedded.judge import FULL, LEXICAL, EmbeddedJudge, EmbeddedOptions
+from rag_monitor.judges.embedded.judge import FULL, LEXICAL, EmbeddedJudge
 from rag_monitor.judges.embedded.model import Model, lexical, read_model
+from rag_monitor.judges.embedded.options import EmbeddedOptions
 
 __all__ = ["EmbeddedJudge", "EmbeddedOptions", "create", "create_lexical"]
 

@@ -68,6 +68,11 @@ def grade(
     return value * (1 - 0.5 * _padding(evidence, parts)) * (0.7 if parts.refusals else 1.0)
 
 
+def rests_on_passages(answer: str) -> bool:
+    """Whether an answer is so short that only the passages tell whether it answers anything."""
+    return len(Piece(answer).tokens) <= _SHORT
+
+
 def noncommittal(answer: str, parts: AnswerParts) -> float:
     """Probability that the answer declines or stays evasive."""
     if parts.declines:

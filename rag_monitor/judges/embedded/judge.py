@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -22,11 +22,14 @@ from rag_monitor.judges.calibration import Calibration, read_calibration
 from rag_monitor.judges.embedded import addressed, passages
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence, look_up_all
-from rag_monitor.judges.embedded.grade import grade, noncommittal
-from rag_monitor.judges.embedded.model import ClaimVerdict, Model, full, read_model
+from rag_monitor.judges.embedded.grade import grade, noncommittal, rests_on_passages
+from rag_monitor.judges.embedded.model import ClaimVerdict, Model
+from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.pieces import PassageCache
 from rag_monitor.language.claims import AnswerParts, take_apart
+from rag_monitor.language.foreign import foreign
+from rag_monitor.language.normalise import fold
 from rag_monitor.language.script import length
 from rag_monitor.language.sentences import Span
 
@@ -55,38 +58,10 @@ _ON_SUPPORT: Final = (
 )  # fmt: skip
 """What follows from how well the statements are supported."""
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "8"
+FEATURES_VERSION: Final = "9"
 """Grows when the same text and weights score otherwise than before."""
 READING_VERSION: Final = "2"
 """Grows when an encoder is given other texts, or is run otherwise, than before."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EmbeddedOptions:
-    """Settings of the embedded judge, `[judges.embedded]`."""
-
-    max_answer_chars: int = 5_000
-    """Longer answers are judged by their beginning; `Judgement.coverage` says how much. A Han
-    character counts as three."""
-    max_context_chars: int = 40_000
-    """All passages together, counted likewise; later ones are cut first."""
-    max_statements: int = 60
-    """Statements of an answer that are judged; `Judgement.coverage` says how much that leaves."""
-    threshold: float | None = None
-    """Flag `answer_supported` below this instead of the shipped threshold."""
-    passage_cache_chars: int = 2_000_000
-    """Passages kept indexed, in characters, because traffic recalls the same ones; 0: none."""
-    weights: str = ""
-    """Path of a file `rag-monitor distil` wrote; empty: the shipped weights."""
-    encoder: str = ""
-    """Folder of an ONNX encoder (`encoder.py` says what is in it) that `weights` were learnt with;
-    empty: the shipped one, or none where the weights know none."""
-    encoder_threads: int = 1
-    """Threads the reading of one trace may take; more help only while the machine is idle."""
-    encoder_window: int = 256
-    """Tokens of one trace that the encoder reads; the least certain statements go first."""
-    calibration: str = ""
-    """Path of a file `rag-monitor calibrate` wrote; its version becomes part of the identity."""
 
 
 @dataclass(slots=True, eq=False)
@@ -116,6 +91,10 @@ class _Case:
         """Whether any of `aspects` was asked."""
         return any(aspect in self.request.aspects for aspect in aspects)
 
+    def foreign(self, statements: Iterable[str]) -> bool:
+        """Whether folded statements are in another language than the passages."""
+        return foreign(statements, [passage.folded for passage in self.evidence.passages])
+
     def relevance(self) -> list[tuple[float, str | None]]:
         """Per passage whether it is relevant, and what it conflicts with; worked out once."""
         if self.relevant is None:
@@ -137,10 +116,10 @@ class EmbeddedJudge:
         encoder: Encoder | None = None,
     ) -> None:
         self._options = options or EmbeddedOptions()
-        self._model = model or _weights(self._options)
-        self._encoder = encoder or _encoder(self._options, self._model)
+        self._model = model or weights_of(self._options)
+        self._encoder = encoder or encoder_of(self._options, self._model)
         if self._encoder and self._model.encoder != self._encoder.version:
-            raise ConfigurationError(_mismatch(self._options, self._model, self._encoder))
+            raise ConfigurationError(mismatch(self._options, self._model, self._encoder))
         self._passage_cache = PassageCache(self._options.passage_cache_chars)
         kind = f"lexical-{FEATURES_VERSION}"
         own = JudgeIdentity(
@@ -205,6 +184,9 @@ class EmbeddedJudge:
         case.unsupported = _why_no_support(case, spans)
         if not case.unsupported:
             case.claims = look_up_all(spans, case.evidence, case.answer)
+            said = [claim.piece for claim in case.claims]
+            if case.foreign(piece.folded for piece in said if not piece.addressed):
+                case.unsupported = _FOREIGN
         case.seconds = time.perf_counter() - started
         return case
 
@@ -214,7 +196,7 @@ class EmbeddedJudge:
         One trace at a time: arithmetic in eight bits depends on everything that is read together,
         and a score must not depend on which traces happened to come with it.
         """
-        if self._encoder is None or not case.asks(*_ON_SUPPORT):
+        if self._encoder is None or case.unsupported or not case.asks(*_ON_SUPPORT):
             return
         started = time.perf_counter()
         chosen = dict(self._readings(case, self._encoder))
@@ -336,13 +318,19 @@ class EmbeddedJudge:
             case.missing.update(dict.fromkeys(asked, "contexts_unknown"))
             return
         relevant = case.relevance()
-        probabilities = [p for p, _ in relevant]
-        supported = [verdict.probability for verdict in case.settled]
-        used = passages.use(case.evidence, case.claims, supported)
-        useful = passages.usefulness(case.evidence, case.claims, supported, probabilities, used)
-        for aspect, values in zip(_PASSAGE_ASPECTS, (probabilities, useful, used), strict=True):
+        on_subject = [p for p, _ in relevant]
+        asked_abroad = case.foreign([fold(case.request.passage_query)])
+        found = {} if asked_abroad else {Aspect.RELEVANCE: on_subject}
+        if case.unsupported != _FOREIGN:
+            supported = [verdict.probability for verdict in case.settled]
+            used = passages.use(case.evidence, case.claims, supported)
+            found[Aspect.USEFULNESS] = passages.usefulness(
+                case.evidence, case.claims, supported, used if asked_abroad else on_subject, used
+            )
+            found[Aspect.USE] = used
+        case.missing.update(dict.fromkeys(set(asked) - found.keys(), _FOREIGN))
+        for aspect, values in found.items():
             for index, value in enumerate(values):
-                conflict = relevant[index][1] if aspect is Aspect.RELEVANCE else None
                 case.verdicts.append(
                     Verdict(
                         aspect=aspect,
@@ -350,7 +338,7 @@ class EmbeddedJudge:
                         raw=value,
                         index=index,
                         evidence=index,
-                        reason=conflict,
+                        reason=relevant[index][1] if aspect is Aspect.RELEVANCE else None,
                     )
                 )
 
@@ -363,6 +351,9 @@ class EmbeddedJudge:
         points = _key_points(case.request)
         if not points:
             case.missing[Aspect.COVERAGE] = "no_key_points"
+        elif case.foreign([fold(text) for text, _ in points]):
+            case.missing[Aspect.COVERAGE] = _FOREIGN
+            return
         for index, (text, source) in enumerate(points):
             probability, where = passages.coverage(text, case.evidence)
             case.verdicts.append(
@@ -386,6 +377,9 @@ class EmbeddedJudge:
         if not case.answer.strip():
             case.missing[Aspect.GRADE] = "empty_answer"
             return
+        if not case.parts.declines and _beyond_grading(case):
+            case.missing[Aspect.GRADE] = _FOREIGN
+            return
         supported = [verdict.probability for verdict in case.settled]
         value = grade(
             case.evidence,
@@ -396,43 +390,7 @@ class EmbeddedJudge:
         case.verdicts.append(Verdict(aspect=Aspect.GRADE, probability=value, raw=value))
 
 
-def _weights(options: EmbeddedOptions) -> Model:
-    return read_model(Path(options.weights)) if options.weights else full()
-
-
-def _encoder(options: EmbeddedOptions, model: Model) -> Encoder | None:
-    if not options.encoder and not model.encoder:
-        return None
-    from rag_monitor.judges.embedded.encoder import load_encoder, shipped_encoder
-
-    if options.encoder:
-        return load_encoder(Path(options.encoder), options.encoder_threads)
-    return shipped_encoder(options.encoder_threads)
-
-
-def _mismatch(options: EmbeddedOptions, model: Model, encoder: Encoder) -> str:
-    """What to do when weights and encoder do not belong together."""
-    own = f"encoder {options.encoder or encoder.version}"
-    learn = "rag-monitor distil ROWS --judge YOURS"
-    if not options.weights and options.encoder:
-        return (
-            f"{own} needs weights of its own; learn them with: {learn} --encoder {options.encoder}"
-            " - or leave `encoder` out"
-        )
-    if not model.encoder:
-        return f"the weights know no encoder, but {own} is configured; leave `encoder` out"
-    if options.encoder:
-        return (
-            f"the weights were learnt with encoder {model.encoder}, not with {own}"
-            f" ({encoder.version}); name its folder as `encoder`, or learn weights for this one:"
-            f" {learn} --encoder {options.encoder}"
-        )
-    return (
-        f"the weights were learnt with encoder {model.encoder}, and the one in this package is"
-        f" {encoder.version}; name the folder of theirs as `encoder`, or learn them anew: {learn}"
-    )
-
-
+_FOREIGN: Final = "languages_differ"
 _HOPELESS: Final = 6.0
 """Log-odds of doubt of a statement when nothing was recalled."""
 
@@ -485,6 +443,13 @@ def _why_no_support(case: _Case, spans: Sequence[Span]) -> str | None:
     if not spans:
         return "no_statements"
     return "contexts_unknown" if case.contexts is None else None
+
+
+def _beyond_grading(case: _Case) -> bool:
+    """Whether a language keeps an answer from being held against its question."""
+    if foreign([fold(case.answer)], [case.evidence.question.folded]):
+        return True
+    return case.unsupported == _FOREIGN and rests_on_passages(case.answer)
 
 
 def _key_points(request: JudgeRequest) -> list[tuple[str, str]]:

@@ -21,6 +21,7 @@ NOT_NEEDED: Final = frozenset(
         "no_generator",
         "no_contexts",
         "contexts_unknown",
+        "languages_differ",
         "empty_answer",
         "no_answer",
         "refusal",

@@ -65,6 +65,7 @@ REASONS: Final = {
     "judge_output_invalid": "the judge's reply cannot be read",
     "judge_timeout": "the judge took too long",
     "judge_unavailable": "the judge cannot be reached",
+    "languages_differ": "it is in another language than what it is compared with",
     "low_label_mass": "the judge answered neither yes nor no",
     "name_not_found": "a name is not in the passage",
     "negation": "one says what the other denies",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.language.answers import is_refusal
 from rag_monitor.language.claims import take_apart
 from rag_monitor.language.normalise import fold
+from rag_monitor.language.refusals import is_refusal
 
 
 @pytest.mark.parametrize(
@@ -85,3 +85,97 @@ def test_what_chinese_assistants_say_when_they_have_no_answer_declines(answer: s
 )
 def test_what_does_not_exist_or_is_not_offered_is_a_claim(answer: str) -> None:
     assert not take_apart(answer).declines
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "抱歉，暂时无法查询。",
+        "抱歉，暂无相关信息。",
+        "目前没有找到与您问题相关的资料。",
+        "这个问题我没办法回答。",
+        "您的问题超出了我的知识范围。",
+        "知识库里没有这方面的内容。",
+        "很遗憾，我查不到相关记录。",
+        "文档中没有提到这一点，建议联系客服。",
+        "不好意思，我帮不了您。",
+        "我不太清楚，请咨询人工客服。",
+        "暂不支持该问题，请换个问法。",
+        "系统中未查询到您的订单。",
+        "根据现有资料无法判断。",
+        "我无法访问实时信息。",
+        "资料里没说。",
+        "这个我不知道。",
+        "对不起，我没有权限回答该问题。",
+        "以上内容均未涉及该问题。",
+        "该问题无法从给定材料中得到答案。",
+        "没有检索到相关文档。",
+        "抱歉，我是AI助手，不能提供医疗建议。",
+        "I'm afraid I don't have that information.",
+        "Sorry, nothing in the documents covers this.",
+        "That's outside my knowledge base.",
+        "I couldn't find anything about it.",
+        "No relevant documents were found.",
+        "I am unable to access real-time data.",
+        "The provided text doesn't say.",
+        "Sorry, I can't help with that.",
+        "Not specified in the context.",
+        "There is no mention of it in the sources.",
+        "I'd recommend contacting support, as I don't have details on this.",
+        "Unfortunately, the knowledge base has no entry on this topic.",
+        "I don't know.",
+        "As an AI language model, I can't give legal advice.",
+        "This question cannot be answered from the given material.",
+        "The search returned no results.",
+    ],
+)
+def test_there_are_many_ways_to_have_no_answer(answer: str) -> None:
+    assert take_apart(answer).declines
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        "该订单暂时无法退款，请在七天后再试。",
+        "系统未查询到异常，可以正常使用。",
+        "会员卡暂不支持跨店使用。",
+        "海外用户无法访问该网站。",
+        "该药不能与酒同服。",
+        "文件中没有提到的费用由乙方承担。",
+        "未找到丢失物品的，可以在一周后报案。",
+        "没有权限的用户看不到该页面。",
+        "这款产品没有说明书。",
+        "The order cannot be refunded after 30 days.",
+        "Users without permission can't access this page.",
+        "The search returned no results because the index was empty on Monday.",
+        "You can't use the card abroad.",
+        "The manual does not mention batteries because none are needed.",
+        "No documents were found in the car after the accident.",
+        "If nothing is found, the case is closed.",
+    ],
+)
+def test_what_is_not_there_may_be_the_answer(answer: str) -> None:
+    parts = take_apart(answer)
+    assert not parts.declines
+    assert parts.claims
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        "请提供更多信息，以便我帮您解答。",
+        "您好，请问您想咨询哪个产品？",
+        "Could you please provide more details?",
+        "Please provide more details so I can help.",
+        "请换个问法。",
+    ],
+)
+def test_asking_back_claims_nothing(asked: str) -> None:
+    parts = take_apart(asked)
+    assert not parts.claims
+    assert not parts.declines
+
+
+def test_asking_for_papers_is_a_rule() -> None:
+    assert len(take_apart("请提供身份证和户口本。").claims) == 1
+    assert len(take_apart("Please provide a passport and a photo.").claims) == 1

@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, Statement
-from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge, EmbeddedOptions
+from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge
+from rag_monitor.judges.embedded.options import EmbeddedOptions
 from rag_monitor.judges.judge import Judge
 from tests.unit.judges.embedded.cases import ASKED, faithfulness, holds, judge, judged
 

@@ -1,7 +1,8 @@
 import pytest
 
 from rag_monitor.domain.judgement import JudgeRequest
-from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge, EmbeddedOptions
+from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge
+from rag_monitor.judges.embedded.options import EmbeddedOptions
 from rag_monitor.judges.embedded.pieces import Passage, PassageCache
 
 TEXT = "The ferry carries 420 passengers. It was built on 5 March 2021 in Norway."

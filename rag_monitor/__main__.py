@@ -1,4 +1,4 @@
-"""`python -m rag_monitor.cli` is `rag-monitor`."""
+"""`python -m rag_monitor` is `rag-monitor`."""
 
 from rag_monitor.cli import main
 
