@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from benchmarks.embedded_judge.corpora import Row, all_rows
+from benchmarks.embedded_judge.corpora import Row, all_rows, everyday
 from benchmarks.embedded_judge.pairs import UNSEEN, held_out
 from benchmarks.embedded_judge.train import (
     MIX,
@@ -57,7 +57,7 @@ def rows_unseen(folder: Path) -> list[Row]:
         if said.held_out:
             corpus = "written_zh" if has_han(said.text) else "written_en"
             kept.append(Row(corpus, said.premise, "", (said.premise,), said.text, said.supported))
-    return kept
+    return [*kept, *everyday()]
 
 
 def said_by(encoder: OnnxEncoder, sample: Sample) -> Vector:

@@ -18,6 +18,9 @@ from benchmarks.embedded_judge.perturb import perturb
 from rag_monitor.language.sentences import split_sentences
 
 
+WRITTEN = Path(__file__).parent / "written_answers"
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One answer with its passages and whether they support all of it."""
@@ -218,6 +221,25 @@ def _shortened(sentence: str, draw: random.Random) -> str:
     if len(parts) >= 3:
         parts.pop(draw.randrange(1, len(parts) - 1))
     return mark.join(parts)
+
+
+def everyday(folder: Path = WRITTEN) -> Iterator[Row]:
+    """Answers written for the project about everyday documents, as language models put them.
+
+    Every line of `written_answers/*.jsonl` is under the project's licence. Of answers that are not
+    supported mostly one detail is wrong, and supported ones are reworded as often as not.
+    """
+    for path in sorted(folder.glob("*.jsonl")):
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            yield Row(
+                f"everyday_{path.stem}",
+                f"everyday:{row['passages'][0]}",
+                row["question"],
+                tuple(row["passages"]),
+                row["answer"],
+                row["supported"],
+            )
 
 
 def all_rows(folder: Path) -> list[Row]:

@@ -13,8 +13,9 @@ from rag_monitor.language.apologies import APOLOGY
 from rag_monitor.language.hints import holds_any
 
 _GREETING: Final = re.compile(
-    r"^(?:hi|hello|hey|dear \w+|sure(?: thing)?|certainly|of course|absolutely|great question"
-    r"|good question|thank(?:s| you)|you're welcome|best regards|have a (?:nice|great) \w+)\b"
+    r"^(?:oops|hmm+|uh|well|hi|hello|hey|dear \w+|sure(?: thing)?|certainly|of course|absolutely"
+    r"|great question|good question|thank(?:s| you)|you're welcome|best regards"
+    r"|have a (?:nice|great) \w+)\b"
     r"|^(?:您好|你好|好的|当然(?:可以)?|没问题|很高兴|感谢(?:您|你)?的?(?:提问|咨询)?|谢谢|"
     r"不客气|祝(?:您|你)|欢迎)"
 )

@@ -139,7 +139,8 @@ def may_negate(folded: str, tokens: frozenset[str]) -> bool:
 _MODAL: Final = frozenset("能会得应须需要可是有被再太很必仅只许予在到了过曾")
 _REACH: Final = 14
 _NEAR: Final = 6
-"""Tokens after a negation that it may still be about."""
+_HAN_NEAR: Final = 10
+"""Tokens after a negation that it may still be about; a Han character is half a word."""
 _CLAUSE_ENDS: Final = re.compile(r"[，。；：！？;:!?]|[,.](?!\d)")
 """A negation reaches no further."""
 
@@ -193,8 +194,9 @@ def denials(folded: str) -> Denials:
         head = _head(tokens)
         if head:
             heads.add(head)
-            reach.update(tokens[:_NEAR])
-            reach.update(a + b for a, b in pairwise(tokens[:_NEAR]) if is_han(a) and is_han(b))
+            near = tokens[: _HAN_NEAR if is_han(head[0]) else _NEAR]
+            reach.update(near)
+            reach.update(a + b for a, b in pairwise(near) if is_han(a) and is_han(b))
     return Denials(frozenset(heads), frozenset(reach | heads))
 
 

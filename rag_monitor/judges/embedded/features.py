@@ -57,6 +57,8 @@ _SAME_WORDING: Final = 0.75
 _LONGEST_SWAP: Final = 4
 """Han characters of a name or word that stands in the place of another."""
 _TELLING: Final = 0.5
+_TELLING_HAN: Final = 0.65
+"""Of a character alone: 再, 仅, 按 and the like weigh less."""
 _CUT_WORDS: Final = 4
 """Unknown words of a stretch of the passages: it may be cut within words or run over sentences."""
 _NOTHING: Final = 1e-9
@@ -218,7 +220,8 @@ def _substituted(
         return 1
     background = evidence.weights.get
     novel = any(
-        background(term, 1.0) >= _TELLING and not term[0].isdigit()
+        background(term, 1.0) >= (_TELLING_HAN if is_han(term) else _TELLING)
+        and not term[0].isdigit()
         for term in unknown & piece.token_set
     )
     if not novel:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from rag_monitor.language.claims import take_apart
@@ -179,3 +182,17 @@ def test_asking_back_claims_nothing(asked: str) -> None:
 def test_asking_for_papers_is_a_rule() -> None:
     assert len(take_apart("请提供身份证和户口本。").claims) == 1
     assert len(take_apart("Please provide a passport and a photo.").claims) == 1
+
+
+@pytest.mark.parametrize("lang", ["en", "zh"])
+def test_most_refusals_are_told_from_answers_that_look_like_them(lang: str) -> None:
+    """Cases written without a look at the patterns; they were then used to add some."""
+    lines = (Path(__file__).parent / "refusal_cases.jsonl").read_text(encoding="utf-8").splitlines()
+    cases = [case for case in map(json.loads, lines) if case["lang"] == lang]
+    found: dict[bool, list[bool]] = {True: [], False: []}
+    for case in cases:
+        found[case["declines"]].append(take_apart(case["text"]).declines)
+
+    assert len(found[True]) == len(found[False]) == 100
+    assert sum(found[True]) >= 80
+    assert sum(found[False]) <= 4
