@@ -17,7 +17,6 @@ from typing import Any
 from benchmarks.embedded_judge.perturb import perturb
 from rag_monitor.language.sentences import split_sentences
 
-
 WRITTEN = Path(__file__).parent / "written_answers"
 
 
