@@ -81,12 +81,35 @@ def support(found: dict[str, Any]) -> dict[str, str]:
         " the news: .740)."
     )
     if found["judge"].startswith("embedded-lexical/"):
-        return {"support by words": "\n".join(table)}
+        return {"support by words": "\n".join(table), "everyday by words": everyday(found)}
     return {
+        "everyday": everyday(found),
         "support": "\n".join(table),
         "generators": "\n".join(generators),
         "support in words": said,
     }
+
+
+def everyday(found: dict[str, Any]) -> str:
+    """The table of answers written for the project."""
+    table = head(
+        "answers", "rows", "AUROC `answer_supported`", "AUROC `faithfulness`", "right ones flagged",
+        "wrong ones flagged", "ECE, Brier / base rate",
+    )  # fmt: skip
+    for name, s in found["everyday"].items():
+        right = 1 - (2 * s["balanced_accuracy"] - s["recall"])
+        table.append(
+            row(
+                {"everyday_en": "English", "everyday_zh": "Chinese"}[name],
+                s["judged"],
+                f"{s['auroc']:.3f} {between(s['auroc_interval'])}",
+                f"{s['auroc_faithfulness']:.3f}",
+                f"{right:.0%}",
+                f"{s['recall']:.0%}",
+                f"{s['ece']:.3f}, {s['brier']:.4f} / {s['brier_of_base_rate']:.4f}",
+            )
+        )
+    return "\n".join(table)
 
 
 def relevance(found: dict[str, Any]) -> dict[str, str]:

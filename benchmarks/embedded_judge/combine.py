@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from scipy.optimize import minimize
 
-from benchmarks.embedded_judge.corpora import Row, all_rows, everyday
+from benchmarks.embedded_judge.corpora import Row, all_rows
 from benchmarks.embedded_judge.pairs import UNSEEN, held_out
 from benchmarks.embedded_judge.train import (
     MIX,
@@ -40,7 +40,7 @@ from rag_monitor.judges.embedded.model import Model, settle
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.language.script import has_han
 
-VERSION = "4"
+VERSION = "5"
 READ = frozenset({"zh"})
 """Languages whose statements the encoder is asked about. English ones it judges no better than
 words do (`benchmarks.embedded_judge.encoder`, on rows the encoder never saw), so no time is spent
@@ -57,16 +57,17 @@ def rows_unseen(folder: Path) -> list[Row]:
         if said.held_out:
             corpus = "written_zh" if has_han(said.text) else "written_en"
             kept.append(Row(corpus, said.premise, "", (said.premise,), said.text, said.supported))
-    return [*kept, *everyday()]
+    return kept
 
 
 def said_by(encoder: OnnxEncoder, sample: Sample) -> Vector:
-    """What the encoder says of every claim of a row; nothing where no passage is near."""
+    """What the encoder says of every claim of a row; nothing where there is no evidence to read."""
     evidence = Evidence.build(sample.row.contexts, sample.row.question)
-    asked = [n for n, claim in enumerate(sample.claims) if claim.passage is not None]
+    pairs = [reading(claim.piece, evidence) for claim in sample.claims]
+    asked = [n for n, (_, text) in enumerate(pairs) if text]
     found = np.zeros(len(sample.claims))
     if asked:
-        found[asked] = encoder.doubts([reading(sample.claims[n].piece, evidence) for n in asked])
+        found[asked] = encoder.doubts([pairs[n] for n in asked])
     return found
 
 

@@ -222,23 +222,25 @@ def _shortened(sentence: str, draw: random.Random) -> str:
     return mark.join(parts)
 
 
-def everyday(folder: Path = WRITTEN) -> Iterator[Row]:
-    """Answers written for the project about everyday documents, as language models put them.
+def everyday(folder: Path = WRITTEN) -> Iterator[dict[str, Any]]:
+    """Answers written for the project about everyday documents, shaped as the data files' rows.
 
-    Every line of `written_answers/*.jsonl` is under the project's licence. Of answers that are not
-    supported mostly one detail is wrong, and supported ones are reworded as often as not.
+    Every line of `written_answers/*.jsonl` is under the licence of the project; nothing is learnt
+    from it. Of answers that are not supported mostly one detail is wrong, beside wording as near as
+    a model's; supported ones are reworded, merged or reckoned as often as repeated.
     """
     for path in sorted(folder.glob("*.jsonl")):
-        for line in path.read_text(encoding="utf-8").splitlines():
+        for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
             row = json.loads(line)
-            yield Row(
-                f"everyday_{path.stem}",
-                f"everyday:{row['passages'][0]}",
-                row["question"],
-                tuple(row["passages"]),
-                row["answer"],
-                row["supported"],
-            )
+            yield {
+                "id": f"everyday:{path.stem}-{number}",
+                "dataset": f"everyday_{path.stem}",
+                "question": row["question"],
+                "contexts": row["passages"],
+                "answer": row["answer"],
+                "label_faithful": int(row["supported"]),
+                "model": None,
+            }
 
 
 def all_rows(folder: Path) -> list[Row]:

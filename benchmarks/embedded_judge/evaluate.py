@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.embedded_judge.corpora import load
+from benchmarks.embedded_judge.corpora import everyday, load
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Statement
 from rag_monitor.evaluation.agreement import JudgedRow
 from rag_monitor.evaluation.calibration import fit_calibration
@@ -41,6 +41,7 @@ ANSWERS = (
     "ragtruth", "wice", "wice_oracle", "expertqa", "halueval_qa", "ocnli", "rgb_en_fact_ans",
     "rgb_zh_fact_ans", "rgb_zh_refine_ans",
 )  # fmt: skip
+EVERYDAY = ("everyday_en", "everyday_zh")
 PASSAGES = (
     "clapnq", "clapnq_sent", "rgb_en_fact", "rgb_zh_refine", "rgb_zh_int", "rgb_zh_fact", "wice",
 )  # fmt: skip
@@ -283,6 +284,8 @@ def main(folder: Path, engine: EmbeddedJudge, only: str = "") -> None:
     for name in FILES:
         for row in load(folder, name):
             by[row["dataset"]].append(row)
+    for row in everyday():
+        by[row["dataset"]].append(row)
     trained = {"wice", "wice_oracle", "expertqa", "halueval_qa"}
     found: dict[str, Any] = {
         "judge": str(engine.identity),
@@ -297,6 +300,12 @@ def main(folder: Path, engine: EmbeddedJudge, only: str = "") -> None:
             support[name] = support_report(rows, groups, engine, in_training=name in trained)
             print(name, file=sys.stderr, flush=True)
         found["answer_supported"] = support
+        found["everyday"] = {
+            name: support_report(
+                by[name], [group(row) for row in by[name]], engine, in_training=False
+            )
+            for name in EVERYDAY
+        }
         found["uhgeval_keywords"] = keywords(by["uhgeval"], engine)
     if only != "support":
         found["context_relevance"] = {name: relevance(by[name], engine) for name in PASSAGES}
@@ -309,7 +318,7 @@ def group(row: dict[str, Any]) -> str:
     """The source of a row."""
     if row["dataset"] == "ragtruth":
         return str(row["extra"]["source_id"])
-    if row["dataset"] == "ocnli":
+    if row["dataset"] == "ocnli" or row["dataset"] in EVERYDAY:
         return str(row["contexts"][0])
     return str(row["id"].split(":")[1])
 

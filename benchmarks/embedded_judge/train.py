@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from benchmarks.embedded_judge.corpora import Row, all_rows, everyday
+from benchmarks.embedded_judge.corpora import Row, all_rows
 from benchmarks.embedded_judge.evaluate import auroc
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence, look_up_all
@@ -34,7 +34,7 @@ Vector = NDArray[np.float64]
 TARGET = (
     Path(__file__).resolve().parents[2] / "rag_monitor" / "judges" / "embedded" / "weights.json"
 )
-VERSION = "2"
+VERSION = "3"
 RIDGE = 1e-2
 FOLDS = 4
 MIX: dict[str, dict[str, float]] = {
@@ -47,7 +47,7 @@ MIX: dict[str, dict[str, float]] = {
     "zh": {
         "uhgeval_keyword": 1, "uhgeval": 0.3, "made_zh": 0.5, "made_zh_withheld": 0.5,
         "made_zh_number": 0.3, "made_zh_negation": 0.2, "made_zh_opposite": 0.2,
-        "made_zh_unit": 0.1, "everyday_zh": 1,
+        "made_zh_unit": 0.1,
     },
 }  # fmt: skip
 """How much each corpus counts in the fit."""
@@ -69,9 +69,6 @@ POOLS: dict[str, tuple[dict[str, float], dict[str, float]]] = {
 No permissive corpus has long answers with a label, so the answer level is calibrated on bags of
 held-out claims: half of the supported ones near the wording of their source, half freely put.
 """
-ANSWERS = {"en": "", "zh": "everyday_zh"}
-"""The corpus of whole answers, reworded as people and models do; where there is one, it counts half
-in the calibration of answers, for bags alone make every rewording look doubtful."""
 PRIOR = 0.25
 """Share of unsupported claims that the calibration of single claims assumes."""
 BAGS = 20_000
@@ -254,18 +251,8 @@ def calibration(
         np.array([max(d) for d in held_out])[single], doubted[single], importance[single], PRIOR
     )
     raw, sizes, bad = bags(chosen, held_out, language)
-    prior, counts = float(bad.mean()), np.ones(len(bad))
-    real = [n for n, s in enumerate(chosen) if s.row.corpus == ANSWERS[language]]
-    if real:
-        raw = np.append(raw, [total_doubt(held_out[n]) for n in real])
-        sizes = np.append(sizes, [len(held_out[n]) for n in real])
-        bad = np.append(bad, doubted[real])
-        shares = np.where(doubted[real] > 0, prior, 1 - prior) / [
-            np.sum(doubted[real] == label) for label in doubted[real]
-        ]
-        counts = np.append(counts, BAGS * shares)
     raw = raw + COUNT_SLOPE * np.log(np.minimum(sizes, COUNTED))
-    answer_slope, answer_shift = platt(raw, bad, counts, prior)
+    answer_slope, answer_shift = platt(raw, bad, np.ones(len(bad)), float(bad.mean()))
     supported = 1 / (1 + np.exp(answer_slope * raw + answer_shift))
     return {
         "slope": round(slope, 5),
@@ -273,7 +260,7 @@ def calibration(
         "answer_slope": round(answer_slope, 5),
         "answer_shift": round(answer_shift, 5),
         "count_slope": COUNT_SLOPE,
-        "threshold": round(best_threshold(supported, bad, counts), 3),
+        "threshold": round(best_threshold(supported, bad, np.ones(len(bad))), 3),
     }
 
 
@@ -290,7 +277,7 @@ def held_out_figures(chosen: list[Sample], held_out: list[list[float]]) -> dict[
 
 def main(folder: Path) -> None:
     """Learn both languages and write the weights."""
-    every = samples([*all_rows(folder), *everyday()])
+    every = samples(all_rows(folder))
     learnt = {
         "version": VERSION,
         "features": list(CLAIM_FEATURES),

@@ -9,6 +9,7 @@ from typing import Final
 from rag_monitor.language import answers
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.refusals import is_refusal
+from rag_monitor.language.replies import is_bare_reply
 from rag_monitor.language.sentences import Span, split_sentences
 
 _HAN_COMMA: Final = re.compile(r"[，,]")
@@ -51,10 +52,13 @@ def take_apart(answer: str) -> AnswerParts:
     claims: list[Span] = []
     refusals: list[Span] = []
     others: list[Span] = []
+    replies: list[Span] = []
     sentences = split_sentences(answer)
     for number, span in enumerate(sentences):
         folded = fold(span.text)
-        if is_refusal(folded):
+        if is_bare_reply(folded):
+            replies.append(span)
+        elif is_refusal(folded):
             refusals.append(span)
         elif (
             answers.is_question(span.text)
@@ -68,6 +72,8 @@ def take_apart(answer: str) -> AnswerParts:
             others.append(span)
         else:
             claims.extend(_clauses(span))
+    # Alone a yes is the answer; before others it says what they say.
+    (others if claims else claims).extend(replies)
     return AnswerParts(tuple(claims), tuple(refusals), tuple(others))
 
 

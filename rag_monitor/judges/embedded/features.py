@@ -18,8 +18,8 @@ from rag_monitor.judges.embedded.lexicon import weight
 from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language import answers
-from rag_monitor.language.apologies import strip_apology
 from rag_monitor.language.numbers import TIME
+from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
 from rag_monitor.language.tokens import is_han, term_set, tokenise
 
@@ -102,7 +102,7 @@ def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[
 
 def _claim(span: Span) -> Piece:
     piece = Piece(span.text)
-    piece.folded = answers.strip_source_phrases(strip_apology(piece.folded))
+    piece.folded = answers.strip_source_phrases(strip_opening(piece.folded))
     return piece
 
 

@@ -60,7 +60,7 @@ _ON_SUPPORT: Final = (
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
 FEATURES_VERSION: Final = "9"
 """Grows when the same text and weights score otherwise than before."""
-READING_VERSION: Final = "2"
+READING_VERSION: Final = "3"
 """Grows when an encoder is given other texts, or is run otherwise, than before."""
 
 
@@ -209,9 +209,10 @@ class EmbeddedJudge:
         asked = [
             number
             for number, claim in enumerate(case.claims)
-            if self._model.weights(claim.span.text).encoder and claim.passage is not None
+            if self._model.weights(claim.span.text).encoder
         ]
         pairs = {number: reading(case.claims[number].piece, case.evidence) for number in asked}
+        asked = [number for number in asked if pairs[number][1]]
         sizes = dict(zip(pairs, encoder.sizes(list(pairs.values())), strict=True))
         asked.sort(key=lambda n: abs(self._model.claim(case.claims[n]).doubt))
         left = self._options.encoder_window

@@ -8,6 +8,7 @@ from typing import Final
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.normalise import to_simplified
+from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.script import length
 
 EVIDENCE_UNITS: Final = 420
@@ -34,7 +35,8 @@ def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list
     """The sentences that together hold most of a claim, in the order of the passages.
 
     Greedy by weight of the claim's terms, terms that are held already counting little. The first
-    sentence is taken whatever its length; an encoder cuts it.
+    sentence is taken whatever its length; an encoder cuts it. Of short passages that share no term
+    with the claim all is taken where there is no question.
     """
     left = {
         term: evidence.weights.get(term, 1.0) * (_GIVEN if term in evidence.question.terms else 1.0)
@@ -42,6 +44,8 @@ def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list
     }
     places = evidence.places(claim.terms)
     candidates = {number for numbers in places.values() for number in numbers}
+    if not candidates:
+        return evidence.sentences if _all_there_is(evidence, budget) else []
     chosen: list[int] = []
     while candidates and len(chosen) < _MOST_SENTENCES:
         gain, best = max((_gain(evidence.sentences[n], left), -n) for n in candidates)
@@ -59,6 +63,15 @@ def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list
     return [evidence.sentences[number] for number in sorted(chosen)]
 
 
+def _all_there_is(evidence: Evidence, budget: int) -> bool:
+    """Whether a statement that shares no word with the evidence may be about it all the same.
+
+    Without a question it can be about nothing else; beside one it is more likely chatter.
+    """
+    size = sum(units(sentence.text) for sentence in evidence.sentences)
+    return size <= budget and not evidence.question.terms
+
+
 def _gain(sentence: Piece, left: dict[str, float]) -> float:
     held = sum([left[term] for term in sentence.terms & left.keys()])
     return held - _LENGTH_COSTS * min(60, len(sentence.tokens))
@@ -70,7 +83,7 @@ def reading(claim: Piece, evidence: Evidence) -> tuple[str, str]:
     Chinese in Simplified characters, of which small encoders know more.
     """
     chosen = pack(claim, evidence)
-    first = claim.text
+    first = strip_opening(claim.text)
     if len(claim.tokens) <= _NAMELESS and evidence.question.text:
         first = f"{evidence.question.text} {first}"
     return _legible(first), _legible(joined([piece.text for piece in chosen]))

@@ -1,0 +1,37 @@
+"""A bare yes or no, and what else an answer opens with before it states anything."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rag_monitor.language.apologies import strip_apology
+
+_ENGLISH: Final = (
+    r"(?:yes|yeah|yep|no|nope|sure(?: thing)?|absolutely|correct|right|exactly|indeed|certainly"
+    r"|definitely|of course|not (?:really|quite|necessarily)|i'm afraid (?:so|not)"
+    r"|(?:yes|no|that's|that is|you're|you are)?,? ?(?:right|correct)"
+    r"|(?:please )?(?:do not|don't) worry|please (?:do not|don't)|good (?:news|question))"
+)
+_HAN: Final = (
+    r"(?:是|对|没错|不是|不对|(?:当然|完全)?(?:可以|能|能够|行|会|要|需要|用|有)|不可以|不能|不行|不会|不用|不要|不需要|没有"
+    r"|当然|别[着担]?[急心]|您好|你好|亲|好|嗯|不一定|恐怕不行)(?:的|哦|呢|啊|呀|哈|啦|噢)*"
+)
+_REPLY: Final = rf"(?:{_ENGLISH}|{_HAN})"
+_BARE: Final = re.compile(rf"{_REPLY}(?:[,，;；:!！]? ?{_REPLY})*[.。!！~～,，;；:：?？]*")
+_OPENING: Final = re.compile(rf"(?:{_REPLY}(?: ?[,，;；:：!！。.]|\s-)\s*)+(?=\w)")
+
+
+def is_bare_reply(folded: str) -> bool:
+    """Whether a folded sentence only says yes, no or the like: what of, the others tell."""
+    return len(folded) <= _LONGEST and _BARE.fullmatch(folded) is not None
+
+
+def strip_opening(folded: str) -> str:
+    """A folded sentence without apology, greeting, and the yes or no before its statement."""
+    folded = strip_apology(folded)
+    opening = _OPENING.match(folded)
+    return folded if opening is None else folded[opening.end() :]
+
+
+_LONGEST: Final = 40
