@@ -4,7 +4,9 @@ Usage: `python -m benchmarks.embedded_judge.speed DATA_FOLDER [--lexical] [--thr
 Traces are five passages of about 200 words and an answer of about 100, cut from CLAPNQ and
 ExpertQA (English), and five passages of about 300 characters with an answer of about 150 from
 UHGEval (Chinese). `cold`: no passage was seen before; `warm`: every passage was, as in traffic
-that keeps recalling the same ones. Each trace is timed on its own, by the clock
+that keeps recalling the same ones; `recurring`: begun with nothing seen, 2,000 traces whose
+passages are drawn from all of these by Zipf's law, as a retriever recalls some more often than
+others. Each trace is timed on its own, by the clock
 and by the processor time it took, which a busy machine distorts less.
 """
 
@@ -29,6 +31,7 @@ from rag_monitor.language.sentences import split_sentences
 
 SUPPORT = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
 TRACES = 400
+RECURRING = 2000
 PASSAGES = 5
 
 
@@ -37,7 +40,12 @@ def english(folder: Path) -> list[JudgeRequest]:
     texts = [row["contexts"][0] for row in load(folder, "clapnq_dev")]
     texts += [text for row in load(folder, "expertqa_claims") for text in row["contexts"]]
     questions = [row["question"] for row in load(folder, "clapnq_dev")]
-    return _traces(list(dict.fromkeys(texts)), questions, 200, 100, lambda text: len(text.split()))
+    return _traces(list(dict.fromkeys(texts)), questions, 200, 100, words)
+
+
+def words(text: str) -> int:
+    """How many words a text has."""
+    return len(text.split())
 
 
 def chinese(folder: Path) -> list[JudgeRequest]:
@@ -80,6 +88,35 @@ def _traces(
     return found[:TRACES]
 
 
+def recurring(
+    traces: list[JudgeRequest], answer: int, size: Callable[[str], int]
+) -> list[JudgeRequest]:
+    """Traces on the same passages, the n-th drawn with weight 1/n; answers repeat theirs."""
+    draw = random.Random(19)
+    known = [text for trace in traces for text in trace.contexts or ()]
+    weights = [1 / rank for rank in range(1, len(known) + 1)]
+    found = []
+    for number in range(RECURRING):
+        chosen: dict[str, None] = {}
+        while len(chosen) < PASSAGES:
+            chosen.update(dict.fromkeys(draw.choices(known, weights)))
+        pool = [span.text for text in chosen for span in split_sentences(text)]
+        draw.shuffle(pool)
+        said: list[str] = []
+        while pool and sum(map(size, said)) + size(pool[-1]) / 2 <= answer:
+            said.append(pool.pop())
+        question = traces[number % len(traces)].question
+        found.append(
+            JudgeRequest(
+                question=question,
+                answer=" ".join(said),
+                contexts=tuple(chosen),
+                aspects=SUPPORT,
+            )
+        )
+    return found
+
+
 def timed(engine: EmbeddedJudge, traces: list[JudgeRequest]) -> dict[str, float]:
     """Milliseconds per trace, and traces a second."""
     spent, busy = [], []
@@ -117,7 +154,11 @@ def main(folder: Path, make: Callable[[], EmbeddedJudge]) -> None:
         "judge": str(make().identity),
         "load_average": round(os.getloadavg()[0], 2),
     }
-    for name, traces in (("en", english(folder)), ("zh", chinese(folder))):
+    kinds: tuple[tuple[str, list[JudgeRequest], int, Callable[[str], int]], ...] = (
+        ("en", english(folder), 100, words),
+        ("zh", chinese(folder), 150, len),
+    )
+    for name, traces, answer, size in kinds:
         timed(make(), traces[:50])
         report[name] = {
             "words" if name == "en" else "characters": round(
@@ -130,6 +171,7 @@ def main(folder: Path, make: Callable[[], EmbeddedJudge]) -> None:
             ),
             "support": measure(traces, SUPPORT, make),
             "all_aspects": measure(traces, ASPECTS, make),
+            "recurring": timed(make(), recurring(traces, answer, size)),
         }
     after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report["memory_grown_mb"] = round((after - before) / 1024, 1)
