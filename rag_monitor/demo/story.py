@@ -106,7 +106,7 @@ async def _raise_curtain(
     display.step("Starting the monitor and the application …")
     monitor = Child(
         "the monitor",
-        ["rag_monitor.cli", "serve", "--port", str(monitor_port)],
+        ["rag_monitor", "serve", "--port", str(monitor_port)],
         monitor_environment(options.env, folder / "demo.db", monitor_url),
         folder / "monitor.log",
     )
