@@ -46,9 +46,9 @@ _ENGLISH_REFUSAL_HINTS: Final = (
     "respond", "comply", "have", "know", "contain", "include", "mention", "specif", "say", "state",
     "discuss", "address", "information", "data", "detail", "context", "evidence", "available",
     "clear", "enough", "sorry", "afraid", "document", "passage", "source", "result", "record",
-    "match", "found", "return", "access", "unable", "my ", "scope", "question", "query", "request",
-    "unknown", "n/a", "i ", "i'm", "text", "knowledge", "doc", "manual", "page", "hit", "tell",
-    "possible", "me ", "us ", "bot", "reveal", "indicate", "cover", "settle", "describe",
+    "match", "found", "return", "access", "unable", " my ", "scope", "question", "query", "request",
+    "unknown", "n/a", " i ", " i'm", "text", "doc", "manual", "page", "hits",
+    "possible", " me ", " us ", "bot ", "reveal", "indicate", "cover", "settle", "describe",
     "something",
 )  # fmt: skip
 """And one in ASCII letters also one of these; most sentences with a "not" do not."""
@@ -121,7 +121,7 @@ def is_refusal(folded: str) -> bool:
     """
     if not holds_any(folded, _REFUSAL_HINTS):
         return False
-    if folded.isascii() and not holds_any(folded, _ENGLISH_REFUSAL_HINTS):
+    if folded.isascii() and not holds_any(f" {folded}", _ENGLISH_REFUSAL_HINTS):
         return False
     folded = APOLOGY.sub("", folded.lstrip())
     polite = SORRY_FIRST.match(folded)
@@ -129,6 +129,8 @@ def is_refusal(folded: str) -> bool:
         folded = folded[polite.end() :]
         if _NOT_FROM_ME.match(folded) is not None:
             return True
+    if not (_outright(folded) or _REFUSAL.search(folded) or _CONDITION.match(folded)):
+        return False
     folded = _OF_OTHERS.sub(" ", _CONDITION.sub(" ", _QUOTED.sub(" ", folded))).strip()
     if _outright(folded):
         return True
