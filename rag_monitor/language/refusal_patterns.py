@@ -79,7 +79,7 @@ NOT_MINE: Final = re.compile(
     r"|\bi (?:\w+ly )?(?:lack|have no|see no|found no|find no|have nothing|found nothing|(?:have to"
     r"|must) decline|(?:would|'d) rather not|prefer not to|(?:do not|don't) feel comfortable"
     r"|have been (?:told|instructed|asked) not to|(?:won't|will not) be able to"
-    rf"|(?:don't|do not) have an? (?:\w+ )?(?:answer|response|record|way)) ?"
+    rf"|(?:don't|do not) have an? (?:\w+ )?(?:answer|response|record|way))\b"
     r"|\b(?:came up (?:empty|short)|drawing a blank|beats me|guess is as good as mine)\b"
     r"|(?:\bnot|n't) (?:something (?:i|we)|possible for me)\b"
     r"|\b(?:prevents?|prohibits?|bars?|keeps?) (?:me|us) from\b"

@@ -10,7 +10,7 @@ from rag_monitor.language.apologies import strip_apology
 _ENGLISH: Final = (
     r"(?:yes|yeah|yep|no|nope|sure(?: thing)?|absolutely|correct|right|exactly|indeed|certainly"
     r"|definitely|of course|not (?:really|quite|necessarily)|i'm afraid (?:so|not)"
-    r"|(?:yes|no|that's|that is|you're|you are)?,? ?(?:right|correct)"
+    r"|(?:that's|that is|you're|you are) (?:right|correct)"
     r"|(?:please )?(?:do not|don't) worry|please (?:do not|don't)|good (?:news|question))"
 )
 _HAN: Final = (
@@ -19,6 +19,7 @@ _HAN: Final = (
 )
 _REPLY: Final = rf"(?:{_ENGLISH}|{_HAN})"
 _BARE: Final = re.compile(rf"{_REPLY}(?:[,，;；:!！]? ?{_REPLY})*[.。!！~～,，;；:：?？]*")
+_LONGEST: Final = 40
 _OPENING: Final = re.compile(rf"(?:{_REPLY}(?: ?[,，;；:：!！。.]|\s-)\s*)+(?=\w)")
 
 
@@ -32,6 +33,3 @@ def strip_opening(folded: str) -> str:
     folded = strip_apology(folded)
     opening = _OPENING.match(folded)
     return folded if opening is None else folded[opening.end() :]
-
-
-_LONGEST: Final = 40
