@@ -7,7 +7,6 @@ an error that names the nearest one, so that a typing mistake cannot pass for a 
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -27,6 +26,7 @@ from rag_monitor.exposition.export_options import ExportOptions
 from rag_monitor.exposition.own_spans import OwnTracesOptions
 from rag_monitor.ingest.limits import IngestOptions
 from rag_monitor.sampling.policy import SamplingOptions
+from rag_monitor.spelling import did_you_mean
 from rag_monitor.store.options import StoreOptions
 
 PREFIX = "RAG_MONITOR_"
@@ -243,7 +243,7 @@ def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
     known = [PREFIX + n.upper() for n in _HINTS if n not in _TABLES and n not in _FREE_TABLES]
     known += [f"{PREFIX}{t.upper()}_{n.upper()}" for t, o in _TABLES.items() for n in _names(o)]
     raise ConfigurationError(
-        f"unknown environment variable {name}{_nearest(name, known)}; "
+        f"unknown environment variable {name}{did_you_mean(name, known)}; "
         "unset it, or correct its name (`rag-monitor doctor` lists all settings)"
     )
 
@@ -301,7 +301,7 @@ def _refuse_unknown(values: Mapping[str, Any], known: list[str], where: str) -> 
     for key in values:
         if key not in known:
             raise ConfigurationError(
-                f"unknown key {where}`{key}`{_nearest(key, known)}; "
+                f"unknown key {where}`{key}`{did_you_mean(key, known)}; "
                 f"known here: {', '.join(sorted(known))}"
             )
 
@@ -315,13 +315,8 @@ _ZONE_OF_CITY: Final = dict.fromkeys(
 def _nearest_zone(name: str) -> str:
     meant = _ZONE_OF_CITY.get(name.rpartition("/")[2].strip().lower())
     if meant is not None:
-        return f" (did you mean `{meant}`?)"
-    return _nearest(name, sorted(available_timezones()))
-
-
-def _nearest(key: str, known: list[str]) -> str:
-    close = difflib.get_close_matches(key, known, n=1)
-    return f" (did you mean `{close[0]}`?)" if close else ""
+        return f" (did you mean {meant!r}?)"
+    return did_you_mean(name, sorted(available_timezones()))
 
 
 def _names(options: Any) -> tuple[str, ...]:

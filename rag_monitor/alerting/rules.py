@@ -6,7 +6,6 @@ reason, because nobody notices an alert that does not come.
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Callable, Mapping
 from typing import Final
@@ -17,6 +16,7 @@ from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import LATENCY_METRICS
 from rag_monitor.errors import RuleError
 from rag_monitor.metrics.rag import BAD_BELOW, METRICS
+from rag_monitor.spelling import did_you_mean
 from rag_monitor.statistics.burn import MIN_JUDGED, max_burn_rate
 
 MAX_WINDOW_S: Final = 34_560_000.0
@@ -132,7 +132,7 @@ def _check_metric(rule: AlertRule) -> None:
     if rule.metric not in known:
         raise RuleError(
             f"metric: a {rule.kind.value} rule knows no {rule.metric!r}"
-            f"{_nearest(rule.metric, known)}; it takes {', '.join(known)}"
+            f"{did_you_mean(rule.metric, known)}; it takes {', '.join(known)}"
         )
 
 
@@ -143,14 +143,9 @@ def _check_params(rule: AlertRule) -> None:
         if spec is None:
             raise RuleError(
                 f"params.{name}: a {rule.kind.value} rule has no such parameter"
-                f"{_nearest(name, tuple(known))}; it takes {', '.join(known)}"
+                f"{did_you_mean(name, known)}; it takes {', '.join(known)}"
             )
         spec.check(name, value)
-
-
-def _nearest(word: str, known: tuple[str, ...]) -> str:
-    near = difflib.get_close_matches(word, known, n=1)
-    return f" (did you mean {near[0]!r}?)" if near else ""
 
 
 def _check_threshold(rule: AlertRule) -> None:

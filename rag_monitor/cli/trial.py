@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
@@ -10,6 +9,7 @@ from rag_monitor.alerting.notifiers.notifier import Notifier
 from rag_monitor.alerting.trial import NAME, trial
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError, RagMonitorError
+from rag_monitor.spelling import did_you_mean
 
 EVERY = "all"
 
@@ -24,10 +24,9 @@ def wanted(channels: Mapping[str, Notifier], name: str) -> list[str]:
         return list(channels)
     if name in channels:
         return [name]
-    near = difflib.get_close_matches(name, channels, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
     raise ConfigurationError(
-        f"--notify {name}: there is no such channel{hint}; configured: {', '.join(channels)}"
+        f"--notify {name}: there is no such channel{did_you_mean(name, channels)}; "
+        f"configured: {', '.join(channels)}"
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -15,6 +14,7 @@ from rag_monitor.evaluation.reference_judging import REFERENCE_JUDGED
 from rag_monitor.evaluation.reference_scores import ENTITY_METRIC, RANKING_METRICS
 from rag_monitor.metrics.rag import METRICS
 from rag_monitor.metrics.text.suite import TEXT_METRICS
+from rag_monitor.spelling import did_you_mean
 
 DEFAULT_TEXT: Final = (
     "bleu_1",
@@ -159,10 +159,9 @@ def _of(names: Sequence[str], family: Collection[str]) -> tuple[str, ...]:
 
 def _check(name: str, *, encoder: bool, perplexity: bool) -> None:
     if name not in ALL_METRICS:
-        near = difflib.get_close_matches(name, ALL_METRICS, n=1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
         raise UnknownMetric(
-            f"there is no metric {name!r}{hint}; there are {', '.join(ALL_METRICS)}"
+            f"there is no metric {name!r}{did_you_mean(name, ALL_METRICS)}; "
+            f"there are {', '.join(ALL_METRICS)}"
         )
     if name in ENCODER_METRICS and not encoder:
         raise ConfigurationError(f"{name} needs an encoder: add --bertscore-model NAME-OR-FOLDER")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.spelling import did_you_mean
 
 _PROFILES = "rag_monitor.metrics.profiles"
 
@@ -84,11 +84,10 @@ def load_profile(name_or_path: str) -> Profile:
             raise ConfigurationError(f"the target profile {path} cannot be read: {error}") from None
         return parse_profile(path.stem, text)
     if name_or_path not in shipped_profiles():
-        near = difflib.get_close_matches(name_or_path, shipped_profiles(), n=1)
-        hint = f" (did you mean {near[0]}?)" if near else ""
+        shipped = shipped_profiles()
         raise ConfigurationError(
-            f"no target profile {name_or_path!r}{hint}; shipped: {', '.join(shipped_profiles())}. "
-            "A path to your own must end in .toml"
+            f"no target profile {name_or_path!r}{did_you_mean(name_or_path, shipped)}; "
+            f"shipped: {', '.join(shipped)}. A path to your own must end in .toml"
         )
     text = resources.files(_PROFILES).joinpath(f"{name_or_path}.toml").read_text(encoding="utf-8")
     return parse_profile(name_or_path, text)

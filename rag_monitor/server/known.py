@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Collection
 from typing import Final
 
 from rag_monitor.exposition.snapshot import LATENCIES
 from rag_monitor.metrics.rag import METRICS
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.spelling import nearest
 
 METRIC_NAMES: Final = METRICS
 """Every metric that traces are scored by. None can be added: judges are plug-ins, metrics not."""
@@ -39,6 +39,6 @@ def known_metric(name: str) -> str:
 
 
 def _unknown(field: str, name: str, known: Collection[str]) -> str:
-    near = difflib.get_close_matches(name, known, n=1)
-    hint = f" Did you mean {near[0]!r}?" if near else ""
-    return f"there is no {field} {name!r}.{hint}"
+    near = nearest(name, known)
+    meant = f" Did you mean {near!r}?" if near else ""
+    return f"there is no {field} {name!r}.{meant}"

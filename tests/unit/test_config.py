@@ -39,7 +39,7 @@ def test_a_variable_nobody_reads_is_named_with_the_nearest() -> None:
 def test_a_time_zone_that_there_is_not_is_named_with_the_one_meant(
     written: str, meant: str
 ) -> None:
-    with pytest.raises(ConfigurationError, match=f"did you mean `{meant}`"):
+    with pytest.raises(ConfigurationError, match=f"did you mean '{meant}'"):
         load_settings(None, {"RAG_MONITOR_TIMEZONE": written})
 
 

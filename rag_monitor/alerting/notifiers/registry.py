@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import fields
 from typing import Any, Final, NamedTuple, Protocol
@@ -24,6 +23,7 @@ from rag_monitor.alerting.notifiers.slack import SlackNotifier, SlackOptions
 from rag_monitor.alerting.notifiers.webhook import WebhookNotifier, WebhookOptions
 from rag_monitor.alerting.notifiers.wecom import WeComNotifier, WeComOptions
 from rag_monitor.errors import ConfigurationError, OutboundRefused
+from rag_monitor.spelling import did_you_mean
 
 
 class _Maker(Protocol):
@@ -85,11 +85,9 @@ def build(
     known = [item.name for item in fields(entry.options)]
     for name in values:
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f" (did you mean {near[0]!r}?)" if near else ""
             raise ConfigurationError(
-                f"{where}.{name}: a {kind} channel has no such option{hint}; it takes "
-                f"{', '.join((*known, 'language'))}"
+                f"{where}.{name}: a {kind} channel has no such option{did_you_mean(name, known)}; "
+                f"it takes {', '.join((*known, 'language'))}"
             )
     try:
         options = TypeAdapter(entry.options).validate_python(values)

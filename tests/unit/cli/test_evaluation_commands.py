@@ -126,11 +126,11 @@ def test_a_gate_with_nothing_measured_does_not_pass(rows: Path) -> None:
     ("arguments", "error", "said"),
     [
         (("--fail-under",), ConfigurationError, "needs --targets"),
-        (("--targets", "chatt"), ConfigurationError, "did you mean chat"),
+        (("--targets", "chatt"), ConfigurationError, "did you mean 'chat'"),
         (("--resume",), ConfigurationError, "needs --output"),
         (("--columns", "frage"), ConfigurationError, "theirs=ours"),
         (("--metrics", " , "), ConfigurationError, "names none"),
-        (("--metrics", "blue_4"), UnknownMetric, "did you mean bleu_4"),
+        (("--metrics", "blue_4"), UnknownMetric, "did you mean 'bleu_4'"),
         (("--terms", "nowhere.txt"), ConfigurationError, "there is no file"),
         (("--report", "r.docx"), ConfigurationError, "--report writes"),
         (("--output", "s.xml"), ConfigurationError, "--output writes"),

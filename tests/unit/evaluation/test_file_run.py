@@ -242,7 +242,7 @@ async def test_correctness_and_noise_ask_the_judge_about_the_reference(tmp_path:
 async def test_what_cannot_be_computed_is_said_before_any_work(tmp_path: Path) -> None:
     path = _file(tmp_path, [_row(1)])
 
-    with pytest.raises(UnknownMetric, match="did you mean rouge_l"):
+    with pytest.raises(UnknownMetric, match="did you mean 'rouge_l'"):
         await _evaluate(path, metrics=("rouge_ll",))
     with pytest.raises(ConfigurationError, match="needs a judge"):
         await _evaluate(path, metrics=("faithfulness",))

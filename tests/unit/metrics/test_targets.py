@@ -80,5 +80,5 @@ def test_a_wrong_profile_says_what_to_mend(text: str, message: str) -> None:
 
 
 def test_an_unknown_profile_names_the_nearest() -> None:
-    with pytest.raises(ConfigurationError, match="did you mean minutes"):
+    with pytest.raises(ConfigurationError, match="did you mean 'minutes'"):
         load_profile("minute")
