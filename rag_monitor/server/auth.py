@@ -21,6 +21,7 @@ from fastapi import Depends, Request
 from rag_monitor.domain.stored import ApiKey, KeyScope
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.server.context import Services
+from rag_monitor.server.known import check_parameters
 from rag_monitor.server.oidc import scopes_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.rates import FailureLimit, KeyLimit
@@ -311,19 +312,11 @@ def needs(*scopes: KeyScope) -> Callable[[Request], Principal]:
                 "Make one that has it with `rag-monitor keys create`.",
                 kind="scope-missing",
             )
-        _refuse_repeated(request)
+        check_parameters(request)
         return principal
 
     vars(dependency)[SCOPES] = scopes
     return dependency
-
-
-def _refuse_repeated(request: Request) -> None:
-    """Nothing here takes lists: of two values one would be left unread, and nobody told."""
-    names = [name for name, _ in request.query_params.multi_items()]
-    if request.url.path.startswith("/api/") and len(set(names)) < len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise ProblemError(422, f"`{twice[:100]}`: is given more than once.")
 
 
 ServicesOf = Annotated[Services, Depends(services_of)]

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Final
 
+from fastapi import Request
+
 from rag_monitor.exposition.snapshot import LATENCIES
 from rag_monitor.metrics.rag import METRICS
 from rag_monitor.server.problems import ProblemError
@@ -22,6 +24,34 @@ def require_known(field: str, name: str, known: Collection[str]) -> None:
     """
     if name not in known:
         raise ProblemError(422, f"`{field}`: {_unknown(field, name, known)}")
+
+
+def check_parameters(request: Request) -> None:
+    """Refuse query parameters of the API that would be left unread, and nobody told.
+
+    Nothing here takes lists, so of two values of one name one would be; and so would one that the
+    OpenAPI document does not have for this operation.
+
+    Raises:
+        ProblemError: 422; for an unknown name with the nearest there is, and all of them.
+    """
+    names = [name for name, _ in request.query_params.multi_items()]
+    if not names or not request.url.path.startswith("/api/v1/"):
+        return
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ProblemError(422, f"`{twice[:100]}`: is given more than once.")
+    operations = request.app.openapi()["paths"].get(request.scope["route"].path_format, {})
+    operation = operations.get(request.method.lower())
+    if operation is None:
+        return
+    taken = operation.get("parameters", ())
+    known = [parameter["name"] for parameter in taken if parameter["in"] == "query"]
+    for name in names:
+        if name not in known:
+            those = f" Known are {', '.join(known)}." if known else " None is taken here."
+            detail = f"`{name[:100]}`: {_unknown('parameter', name[:100], known)}{those}"
+            raise ProblemError(422, detail, kind="invalid-input")
 
 
 def known_metric(name: str) -> str:

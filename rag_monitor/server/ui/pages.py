@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -60,6 +60,7 @@ def traces(me: Viewer) -> HTMLResponse:
             "statuses": list(TraceStatus),
             "next": me.link("/traces", **values, cursor=found.next_cursor),
             "filtered": any(values.values()),
+            "unknown": _unknown_values(form),
             "ignored": _limit_is_ignored(form),
             "filters": {name: value for name, value in values.items() if value},
             "views": saved_views(me.request, FILTERS),
@@ -86,6 +87,14 @@ def _query(me: Visitor, form: dict[str, str]) -> TraceQuery:
         cursor=form["cursor"] or None,
         limit=TRACES_PER_PAGE,
     )
+
+
+def _unknown_values(form: Mapping[str, str]) -> dict[str, str]:
+    """The filters whose value is none of those there are; they are left out."""
+    known: dict[str, Collection[str]] = {
+        "metric": SCORE_METRICS, "status": set(TraceStatus), "since": WINDOWS
+    }  # fmt: skip
+    return {name: form[name] for name in known if form[name] and form[name] not in known[name]}
 
 
 def _limit_is_ignored(form: Mapping[str, str]) -> bool:

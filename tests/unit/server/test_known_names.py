@@ -137,3 +137,24 @@ async def test_a_trace_id_in_capitals_is_the_same(client: httpx.AsyncClient) -> 
     answer = await client.post("/api/v1/feedback", json={"trace_id": "A" * 32, "value": 0})
 
     assert (answer.status_code, answer.json()["trace_id"]) == (201, "a" * 32)
+
+
+@pytest.mark.parametrize(
+    ("path", "hint"),
+    [
+        ("alerts?stat=firing", "'state'"),
+        ("summary?windw=24h", "'window'"),
+        ("traces?relase=1", "'release'"),
+        ("keys?page=2", "Known are project."),
+        ("rules?app=a", "None is taken here."),
+    ],
+)
+async def test_a_parameter_that_is_none_is_refused(
+    client: httpx.AsyncClient, path: str, hint: str
+) -> None:
+    answer = await client.get(f"/api/v1/{path}")
+
+    assert answer.status_code == 422
+    assert hint in answer.json()["detail"]
+    name = path.partition("?")[2].partition("=")[0]
+    assert answer.json()["detail"].startswith(f"`{name}`: there is no parameter {name!r}.")

@@ -105,6 +105,15 @@ async def test_a_limit_that_cannot_hold_is_said_not_to(
     assert ("is not applied" in text) is told
 
 
+async def test_a_filter_that_is_none_is_said_not_to_be_applied(services: Services) -> None:
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get("/traces?status=<b>&since=9h&metric=faithfulness")).text
+
+    banner = re.search(r'<p class="banner hint".*?</p>', text)
+    assert banner is not None
+    assert "no such value: <code>status=&lt;b&gt;</code>, <code>since=9h</code></p>" in banner[0]
+
+
 async def test_signing_in_leads_back_to_the_filters(outsider: httpx.AsyncClient) -> None:
     answer = await outsider.get("/traces?q=days&since=24h", headers=HTML)
 
