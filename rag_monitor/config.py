@@ -324,6 +324,11 @@ def _names(options: Any) -> tuple[str, ...]:
 
 
 def _check(settings: Settings) -> None:
+    if settings.store.url != StoreOptions().url:
+        raise ConfigurationError(
+            "[store] `url` is not read: name the database with `database_url`, at the top of the "
+            f"file, or {PREFIX}DATABASE_URL"
+        )
     if not 0 <= settings.port <= 65535:
         raise ConfigurationError(f"`port` = {settings.port}: a port is between 0 and 65535")
     if settings.timezone not in available_timezones():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
@@ -13,6 +14,14 @@ _RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01", "55P03"})
 """Serialisation failure, deadlock, lock not available: the same work may succeed right away."""
 _PASSING_CLASSES: Final = ("08", "53", "57", "58")
 """Connection, out of resources, operator intervention, system error."""
+_MENDS: Final = (
+    (r'database ".*" does not exist', "create it, or correct `database_url`"),
+    (r'role ".*" does not exist|password authentication failed|no pg_hba\.conf entry'
+     r"|no password supplied", "correct user and password in `database_url`"),
+    (r"connection refused|failed to resolve host|timeout expired|no such file or directory",
+     "try again; if it stays so, see whether the server runs and `database_url` names it"),
+)  # fmt: skip
+"""What PostgreSQL says when no connection is made, and what an operator can do about it."""
 _PASSING_SQLITE: Final = ("locked", "busy", "full", "disk i/o", "readonly", "unable to open")
 
 
@@ -59,7 +68,8 @@ def translate(error: Exception, database: str) -> StoreError:
     detail = str(cause).strip().splitlines()
     text = f"{database}: {detail[0] if detail else type(cause).__name__}"
     if is_passing(error):
-        return StoreUnavailable(f"the database does not take this right now ({text}); try again")
+        mend = next((m for said, m in _MENDS if re.search(said, text, re.IGNORECASE)), "try again")
+        return StoreUnavailable(f"the database does not take this right now ({text}); {mend}")
     return StoreError(f"the database refused ({text})")
 
 

@@ -58,3 +58,17 @@ def test_a_variable_holds_a_list_with_commas(text: str, hosts: tuple[str, ...]) 
     settings = load_settings(None, {"RAG_MONITOR_HTTP_ALLOWED_HOSTS": text})
 
     assert settings.http.allowed_hosts == hosts
+
+
+@pytest.mark.parametrize(
+    ("text", "environment"),
+    [("[store]\nurl = 'sqlite:///a.db'\n", {}), ("", {"RAG_MONITOR_STORE_URL": "sqlite:///a.db"})],
+)
+def test_a_database_named_where_nothing_reads_it_is_refused(
+    tmp_path: Path, text: str, environment: dict[str, str]
+) -> None:
+    file = tmp_path / "rag_monitor.toml"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match="RAG_MONITOR_DATABASE_URL"):
+        load_settings(file, environment)
