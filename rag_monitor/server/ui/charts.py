@@ -141,9 +141,11 @@ def _gridline(x: float, bottom: int, at_ms: float) -> Markup:
 
 
 def milliseconds(value: float | None) -> str:
-    """A duration as people read it: 84 ms, 1.24 s."""
+    """A duration as people read it: 0.25 ms, 84 ms, 1.24 s."""
     if value is None:
         return "–"
+    if value < 9.95:
+        return f"{round(value, 2):.2g} ms"
     if value < 1000:
         return f"{value:.0f} ms"
     return f"{value / 1000:.2f} s" if value < 10_000 else f"{value / 1000:.1f} s"
