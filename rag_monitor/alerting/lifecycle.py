@@ -86,6 +86,8 @@ def step(
         )
     if finding.active is not None:
         alert = replace(alert, finding=finding, severity=rule.severity)
+    if finding.active:
+        alert = replace(alert, evidence=finding)
     if alert.state is AlertState.PENDING:
         alert = _from_pending(rule, alert, finding.active, now)
     elif alert.state is AlertState.FIRING:

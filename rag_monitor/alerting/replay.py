@@ -140,6 +140,6 @@ def _episode(alert: Alert) -> Episode:
         app=alert.app,
         fired_at=alert.fired_at or alert.started_at,
         resolved_at=alert.resolved_at,
-        summary=alert.finding.summary,
-        summary_zh=alert.finding.summary_zh,
+        summary=alert.cause.summary,
+        summary_zh=alert.cause.summary_zh,
     )

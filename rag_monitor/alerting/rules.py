@@ -7,7 +7,7 @@ reason, because nobody notices an alert that does not come.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Final
 
 from rag_monitor.alerting.params import PARAMS, number, required
@@ -26,8 +26,12 @@ _MINUTE_S: Final = 60.0
 _GRADED_METRICS: Final = tuple(BAD_BELOW)
 
 
-def check_rule(rule: AlertRule) -> None:
+def check_rule(rule: AlertRule, channels: Collection[str] | None = None) -> None:
     """Say whether a rule can work.
+
+    Args:
+        rule: What is to be checked.
+        channels: Names of the configured channels; None: not known here, so any will do.
 
     Raises:
         RuleError: It cannot; the message names the field and says how to mend it.
@@ -40,6 +44,8 @@ def check_rule(rule: AlertRule) -> None:
         raise RuleError("app: the judging budget is one for all apps; leave it `*`")
     _check_metric(rule)
     _check_params(rule)
+    if channels is not None:
+        _check_channels(rule, channels)
     special = _SPECIAL.get(rule.kind)
     if special is not None:
         special(rule)
@@ -90,6 +96,15 @@ def _check_name(rule: AlertRule) -> None:
     for field, text in (("name", rule.name), ("app", rule.app)):
         if not text.strip() or len(text) > 200 or not text.isprintable():
             raise RuleError(f"{field}: must be 1 to 200 printable characters")
+
+
+def _check_channels(rule: AlertRule, channels: Collection[str]) -> None:
+    for name in rule.notifiers:
+        if name not in channels:
+            raise RuleError(
+                f"notifiers: there is no channel {name!r}{did_you_mean(name, channels)}; "
+                f"configured: {', '.join(channels) or 'none'}"
+            )
 
 
 def _check_times(rule: AlertRule) -> None:

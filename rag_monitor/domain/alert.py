@@ -116,6 +116,14 @@ class Alert:
     acknowledged_by: str | None = None
     acknowledged_at: datetime | None = None
     finding: Finding = field(default_factory=lambda: Finding(active=None))
+    """What the last look saw."""
+    evidence: Finding | None = None
+    """What the last look saw that found it active; it stays when the alert is over."""
+
+    @property
+    def cause(self) -> Finding:
+        """What it fired for."""
+        return self.evidence or self.finding
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from datetime import timedelta
+from functools import partial
 
 from rag_monitor.alerting.rules import check_rule
 from rag_monitor.config import Settings
@@ -76,7 +77,7 @@ def wire_services(
             spending=store.spending,
             budget=store.budgets,
         ),
-        check_rule=check_rule,
+        check_rule=partial(check_rule, channels=tuple(settings.notifiers)),
         try_rule=workshop.try_rule,
         replay_rule=workshop.replay_rule,
         metrics_text=metrics_text,

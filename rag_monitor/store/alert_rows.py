@@ -48,7 +48,8 @@ def load_rule(body: Mapping[str, Any]) -> AlertRule:
 
 def dump_alert(alert: Alert) -> dict[str, Any]:
     """Everything of an alert."""
-    return {**_shallow(alert), "finding": asdict(alert.finding)}
+    evidence = None if alert.evidence is None else asdict(alert.evidence)
+    return {**_shallow(alert), "finding": asdict(alert.finding), "evidence": evidence}
 
 
 def load_alert(body: Mapping[str, Any]) -> Alert:
@@ -57,19 +58,25 @@ def load_alert(body: Mapping[str, Any]) -> Alert:
     for name in _MOMENTS:
         if values.get(name) is not None:
             values[name] = datetime.fromisoformat(values[name])
-    finding = _known(Finding, values["finding"])
-    for name in ("worst_traces", "notes"):
-        finding[name] = tuple(finding[name])
-    if finding.get("onset_at") is not None:
-        finding["onset_at"] = datetime.fromisoformat(finding["onset_at"])
+    evidence = values.get("evidence")
     return Alert(
         **{
             **values,
             "state": AlertState(values["state"]),
             "severity": Severity(values["severity"]),
-            "finding": Finding(**finding),
+            "finding": _finding(values["finding"]),
+            "evidence": None if evidence is None else _finding(evidence),
         }
     )
+
+
+def _finding(body: Mapping[str, Any]) -> Finding:
+    values = _known(Finding, body)
+    for name in ("worst_traces", "notes"):
+        values[name] = tuple(values[name])
+    if values.get("onset_at") is not None:
+        values["onset_at"] = datetime.fromisoformat(values["onset_at"])
+    return Finding(**values)
 
 
 def load_notification(row: Any) -> Notification:

@@ -240,7 +240,8 @@ class AlertOut(Wire):
     resolved_at: datetime | None
     acknowledged_by: str | None
     acknowledged_at: datetime | None
-    finding: FindingOut
+    finding: FindingOut = Field(description="What the last look saw.")
+    cause: FindingOut = Field(description="What the last look saw that found it active.")
 
     @classmethod
     def from_domain(cls, alert: Alert) -> AlertOut:
@@ -258,6 +259,7 @@ class AlertOut(Wire):
             acknowledged_by=alert.acknowledged_by,
             acknowledged_at=alert.acknowledged_at,
             finding=FindingOut.from_domain(alert.finding),
+            cause=FindingOut.from_domain(alert.cause),
         )
 
 

@@ -27,6 +27,16 @@ _FORMS: Final = tuple(
             r"\1：须为 0 秒或以上，最多 400 天，不能是 \2",
         ),
         (
+            r"notifiers: there is no channel ('.*?')(?: \(did you mean ('.*?')\?\))?; "
+            r"configured: none",
+            r"notifiers：没有渠道 \1；尚未配置任何渠道",
+        ),
+        (
+            r"notifiers: there is no channel ('.*?')(?: \(did you mean ('.*?')\?\))?; "
+            r"configured: (.+)",
+            r"notifiers：没有渠道 \1；已配置：\3",
+        ),
+        (
             r"repeat_s: must be 0 \(never\) or at least 60, not (.+)",
             r"repeat_s：须为 0（不重复）或至少 60，不能是 \1",
         ),

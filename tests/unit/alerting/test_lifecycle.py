@@ -77,6 +77,17 @@ def test_it_resolves_only_after_it_was_clear_for_a_while() -> None:
     assert life.ended[0].resolved_at == life.now - timedelta(seconds=30)
 
 
+def test_what_made_it_fire_can_be_read_when_it_is_over() -> None:
+    rule = replace(RULE, hold_for_s=0, keep_firing_s=0)
+    fired = step(rule, "a", None, Finding(active=True, summary="sent 0"), EPOCH, mute=False).alert
+    later = EPOCH + timedelta(seconds=60)
+    over = step(rule, "a", fired, Finding(active=False, summary="sent 1"), later, mute=False).alert
+
+    assert over is not None
+    assert over.state is AlertState.RESOLVED
+    assert (over.cause.summary, over.finding.summary) == ("sent 0", "sent 1")
+
+
 def test_flapping_stays_one_alert() -> None:
     life = _Life().see(True, 3)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -129,3 +130,19 @@ def test_a_burn_rate_with_a_lower_minimum_than_the_gate_is_refused() -> None:
 def test_the_short_window_must_be_shorter() -> None:
     with pytest.raises(RuleError, match=r"params\.short_s"):
         check_rule(_rule(RuleKind.BURN_RATE, metric="faithfulness", params={"short_s": 3600.0}))
+
+
+@pytest.mark.parametrize(
+    ("channels", "hint"),
+    [(("slack", "oncall"), "did you mean 'slack'?); configured: slack, oncall"), ((), "none")],
+)
+def test_a_rule_for_a_channel_that_is_not_there_is_refused(
+    channels: tuple[str, ...], hint: str
+) -> None:
+    rule = replace(_rule(RuleKind.NO_DATA), notifiers=("slak",))
+
+    check_rule(rule)
+    check_rule(replace(rule, notifiers=channels), channels)
+    with pytest.raises(RuleError, match="no channel 'slak'") as told:
+        check_rule(rule, channels)
+    assert hint in str(told.value)
