@@ -115,8 +115,8 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
         baseline_judged=before.judged if before is not None else 0,
         summary=(
             f"hit rate of {kind} {rate.name} in {sight.app}: {wording.share(now.value)}, "
-            f"{english} {wording.share(limit)} ({level} interval {shown}; {now.judged} traces in "
-            f"{wording.span(rule.window_s)})"
+            f"{english} {wording.share(limit)} ({level} interval {shown}; "
+            f"{wording.traces(now.judged)} in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
             f"{sight.app} 中{_KINDS_ZH[rate.kind]} {rate.name} 的命中率 "

@@ -96,7 +96,7 @@ def _finding(
         baseline_judged=baseline_count,
         summary=(
             f"{name} in {sight.app} is {value}, {against[0]} {limit} ({level} interval "
-            f"{lower} to {upper}; {now.count} traces in {wording.span(rule.window_s)})"
+            f"{lower} to {upper}; {wording.traces(now.count)} in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
             f"{sight.app} 的 {rule.metric} p{required(rule, 'quantile') * 100:g} 为 {value}，"

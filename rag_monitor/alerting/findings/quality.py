@@ -43,7 +43,7 @@ def threshold(sight: Sight) -> Finding:
         summary=(
             f"{rule.metric} of {sight.subject} is {wording.share(estimate.value)}, {relation} "
             f"{wording.share(limit)} ({level} interval {bounds}; {estimate.judged} judged of "
-            f"{estimate.traces} traces in {wording.span(rule.window_s)})"
+            f"{wording.traces(estimate.traces)} in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
             f"{sight.subject_zh} 的 {rule.metric} 为 {wording.share(estimate.value)}，"

@@ -27,7 +27,7 @@ def no_data(sight: Sight) -> Finding:
         active=active,
         value=float(count),
         baseline=required(rule, "min_traces"),
-        summary=f"{sight.app} sent {count} traces in {wording.span(rule.window_s)}",
+        summary=f"{sight.app} sent {wording.traces(count)} in {wording.span(rule.window_s)}",
         summary_zh=f"{sight.app} 在 {wording.span_zh(rule.window_s)}内发送了 {count} 条请求",
     )
 

@@ -73,6 +73,11 @@ def span_zh(seconds: float) -> str:
     return f"{seconds:g} 秒"
 
 
+def traces(count: int) -> str:
+    """So many traces, in English."""
+    return "1 trace" if count == 1 else f"{count} traces"
+
+
 def milliseconds(value: float | None) -> str:
     """A latency; seconds from one second on."""
     if value is None:

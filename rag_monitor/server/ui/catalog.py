@@ -158,9 +158,22 @@ AGREEMENT: Final = {
 }
 
 
+SINGULAR: Final = {
+    "{n} calls": "{n} call",
+    "{n} items": "{n} item",
+    "{n} quiet apps are left out.": "{n} quiet app is left out.",
+    "{n} rules watch": "{n} rule watches",
+    "{n} traces wait to be judged, the oldest for {age}": "{n} trace waits to be judged, for {age}",
+}
+"""How English says a sentence when `n` is 1; Chinese has no such forms."""
+
+
 def metric_label(metric: str) -> str:
-    """The English label; an unknown metric is called by its name."""
-    return METRICS.get(metric, (metric, ""))[0]
+    """The English label; an unknown metric is called by its name.
+
+    What a hit-rate rule has for a metric is a kind of what is called.
+    """
+    return METRICS.get(metric, (KINDS.get(metric, metric), ""))[0]
 
 
 def metric_help(metric: str) -> str:

@@ -140,15 +140,22 @@ def _gridline(x: float, bottom: int, at_ms: float) -> Markup:
     return _GRID.format(x, bottom, bottom + 14, milliseconds(at_ms))
 
 
+_LONG_MS: Final = 600_000.0
+"""From here on seconds say little."""
+
+
 def milliseconds(value: float | None) -> str:
-    """A duration as people read it: 0.25 ms, 84 ms, 1.24 s."""
+    """A duration as people read it: 0.25 ms, 84 ms, 1.24 s, 14 min, 6 h 05 min."""
     if value is None:
         return "–"
     if value < 9.95:
         return f"{round(value, 2):.2g} ms"
     if value < 1000:
         return f"{value:.0f} ms"
-    return f"{value / 1000:.2f} s" if value < 10_000 else f"{value / 1000:.1f} s"
+    if value < _LONG_MS:
+        return f"{value / 1000:.2f} s" if value < 10_000 else f"{value / 1000:.1f} s"
+    minutes = round(value / 60_000)
+    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
 def duration(seconds: float) -> tuple[float, str]:

@@ -107,7 +107,10 @@ class Visitor:
 
     def translate(self, text: str, **values: object) -> str:
         """The text in the visitor's language, with `{names}` filled in."""
-        found = CHINESE.get(text, text) if self.language == "zh" else text
+        if self.language == "zh":
+            found = CHINESE.get(text, text)
+        else:
+            found = catalog.SINGULAR.get(text, text) if values.get("n") == 1 else text
         return found.format(**values) if values else found
 
     def allows(self, scope: str) -> bool:

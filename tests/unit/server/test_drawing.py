@@ -127,8 +127,9 @@ def test_timings_that_contradict_one_another_still_draw() -> None:
 
 
 def test_durations_read_like_durations() -> None:
-    said = ("–", "0 ms", "0.25 ms", "3.4 ms", "10 ms", "84 ms", "1.24 s", "81.9 s")
-    values = (None, 0.0, 0.254, 3.44, 9.97, 84.2, 1240.0, 81_920.0)
+    said = ("–", "0 ms", "0.25 ms", "3.4 ms", "10 ms", "84 ms", "1.24 s", "81.9 s",
+            "14 min", "6 h 05 min")  # fmt: skip
+    values = (None, 0.0, 0.254, 3.44, 9.97, 84.2, 1240.0, 81_920.0, 840_000.0, 21_900_000.0)
     assert tuple(map(milliseconds, values)) == said
 
 

@@ -6,6 +6,8 @@ import re
 from dataclasses import replace
 from http import HTTPStatus
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import httpx
 import pytest
@@ -16,9 +18,9 @@ from rag_monitor.judges.labels import LOW_LABEL_MASS
 from rag_monitor.judges.pleas import REASON as PLEA
 from rag_monitor.metrics.rag.verdicts import NOT_NEEDED, VERDICT_MISSING
 from rag_monitor.server.context import Services
-from rag_monitor.server.ui.catalog import REASONS
+from rag_monitor.server.ui.catalog import REASONS, metric_label
 from rag_monitor.server.ui.chinese import CHINESE
-from rag_monitor.server.ui.view import change_text, score_text
+from rag_monitor.server.ui.view import Visitor, change_text, score_text
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML
 
@@ -170,3 +172,19 @@ def test_a_difference_of_nothing_has_no_sign_and_a_minus_is_a_minus() -> None:
         "+0.20",
     ]
     assert score_text(-0.11) == "−0.11"
+
+
+@pytest.mark.parametrize(
+    ("language", "n", "said"),
+    [("en", 1, "1 item"), ("en", 2, "2 items"), ("en", 0, "0 items"), ("zh", 1, "1 条")],
+)
+def test_one_is_not_many(language: str, n: int, said: str) -> None:
+    visitor = cast("Visitor", SimpleNamespace(language=language))
+
+    assert Visitor.translate(visitor, "{n} items", n=n) == said
+
+
+def test_a_kind_of_hits_is_called_by_its_label() -> None:
+    assert [metric_label(name) for name in ("plugin", "faithfulness", "mine")] == [
+        "Plugin", "Faithfulness", "mine"
+    ]  # fmt: skip
