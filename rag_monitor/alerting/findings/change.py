@@ -238,7 +238,7 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
     worst: tuple[str, ...] = ()
     if stream.alarmed and onset is not None and onset < end:
         worst = sight.worst_traces(Window(onset, end))
-    mu0 = wording.share(required(rule, "mu0"))
+    mu0, alarm = wording.share(required(rule, "mu0")), wording.measure(alarm_at)
     began = "" if onset is None else f" since {onset:%Y-%m-%d %H:%M} UTC"
     began_zh = "" if onset is None else f"（自 {onset:%Y-%m-%d %H:%M} UTC 起）"
     relation, relation_zh = (
@@ -255,13 +255,14 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
         onset_at=onset,
         summary=(
             f"the share of good {rule.metric} of {sight.subject} {relation} {mu0}: "
-            f"{wording.share(good)} of {judged} judged{began}; detector {value:.4g}, alarm at "
-            f"{alarm_at:.4g} (one false alarm in at least {alarm_at:.4g} judged traces)"
+            f"{wording.share(good)} of {judged} judged{began}; detector "
+            f"{wording.measure(value)}, alarm at {alarm} "
+            f"(one false alarm in at least {alarm} judged traces)"
         ),
         summary_zh=(
             f"{sight.subject_zh} 的 {rule.metric} 良好占比{relation_zh} {mu0}：{judged} 条评审中为 "
-            f"{wording.share(good)}{began_zh}；检测值 {value:.4g}，报警线 {alarm_at:.4g}"
-            f"（平均至少 {alarm_at:.4g} 条评审才有一次误报）"
+            f"{wording.share(good)}{began_zh}；检测值 {wording.measure(value)}，"
+            f"报警线 {alarm}（平均至少 {alarm} 条评审才有一次误报）"
         ),
         worst_traces=worst,
         notes=(f"detector={value:.4g}", f"alarm_at={alarm_at:.4g}"),

@@ -99,6 +99,9 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
     english, chinese = ("limit", "下限")
     if before is not None:
         english, chinese = wording.baseline_name(word(rule, "baseline"))
+    against, against_zh = f"{english} {wording.share(limit)}", f"{chinese} {wording.share(limit)}"
+    if limit is None:
+        against, against_zh = f"nothing of {english} to compare", f"{chinese}没有可比的数据"
     shown = wording.interval(now.lower, now.upper)
     shown_zh = wording.interval_zh(now.lower, now.upper)
     level = wording.percent(now.confidence)
@@ -115,12 +118,12 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
         baseline_judged=before.judged if before is not None else 0,
         summary=(
             f"hit rate of {kind} {rate.name} in {sight.app}: {wording.share(now.value)}, "
-            f"{english} {wording.share(limit)} ({level} interval {shown}; "
+            f"{against} ({level} interval {shown}; "
             f"{wording.traces(now.judged)} in {wording.span(rule.window_s)})"
         ),
         summary_zh=(
             f"{sight.app} 中{_KINDS_ZH[rate.kind]} {rate.name} 的命中率 "
-            f"{wording.share(now.value)}，{chinese} {wording.share(limit)}"
+            f"{wording.share(now.value)}，{against_zh}"
             f"（{level} 区间 {shown_zh}；"
             f"{wording.span_zh(rule.window_s)}内 {now.judged} 条请求）"
         ),

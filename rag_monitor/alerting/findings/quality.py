@@ -141,6 +141,10 @@ def _untold(
     if before is not None:
         have += f", {baseline_judged} in the baseline"
         have_zh += f"，基线 {baseline_judged} 条"
+    needed = sight.rule.min_judged
+    few = min(estimate.judged, needed if before is None else baseline_judged) < needed
+    lacking = f"{needed} are needed" if few else "they give no interval"
+    lacking_zh = f"需要 {needed} 条" if few else "得不出区间"
     reasons = tuple(dict.fromkeys((*notes, *estimate.notes)))
     metric = sight.rule.metric
     return Finding(
@@ -150,12 +154,11 @@ def _untold(
         judged=estimate.judged,
         baseline_judged=baseline_judged,
         summary=(
-            f"{metric} of {sight.subject} cannot be told: {have}, "
-            f"{sight.rule.min_judged} are needed"
+            f"{metric} of {sight.subject} cannot be told: {have}, {lacking}"
             + (f" ({notes_text(reasons, 'en')})" if reasons else "")
         ),
         summary_zh=(
-            f"无法判断 {sight.subject_zh} 的 {metric}：{have_zh}，需要 {sight.rule.min_judged} 条"
+            f"无法判断 {sight.subject_zh} 的 {metric}：{have_zh}，{lacking_zh}"
             + (f"（{notes_text(reasons, 'zh')}）" if reasons else "")
         ),
         notes=reasons,

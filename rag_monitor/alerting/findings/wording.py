@@ -52,6 +52,12 @@ def interval_zh(lower: float | None, upper: float | None) -> str:
     return "未给出" if lower is None or upper is None else f"{share(lower)} 至 {share(upper)}"
 
 
+def measure(value: float) -> str:
+    """A number of any size: four digits, and never a power of ten."""
+    short = float(f"{value:.4g}")
+    return f"{short:,.0f}" if short >= 10_000 else f"{short:.4g}"
+
+
 def percent(level: float) -> str:
     """A confidence level."""
     return f"{level * 100:g}%"

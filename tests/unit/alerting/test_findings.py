@@ -10,6 +10,7 @@ from rag_monitor.aggregation.combine import BadCount
 from rag_monitor.aggregation.estimates import Outcomes
 from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.alerting.evaluator import Evaluator
+from rag_monitor.alerting.findings import wording
 from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
 from rag_monitor.domain.hit import HitKind
@@ -194,13 +195,17 @@ def test_a_threshold_fires_on_the_whole_interval(
     assert "400 judged" in found.summary
 
 
-def test_a_threshold_without_an_interval_cannot_be_told() -> None:
+@pytest.mark.parametrize(
+    ("needed", "said"), [(30, "10 judged, 30 are needed"), (1, "10 judged, they give no interval")]
+)
+def test_a_threshold_without_an_interval_cannot_be_told(needed: int, said: str) -> None:
     found = _look(
         FakeEstimates(scores=lambda series, window: estimate(0.1, 10)),
-        rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.8}),
+        rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.8}, min_judged=needed),
     )
 
     assert found.active is None
+    assert said in found.summary
 
 
 def test_no_data_forgets_apps_that_were_silent_for_a_week_but_not_those_named() -> None:
@@ -389,3 +394,16 @@ def test_a_rule_can_watch_one_knowledge_base_and_says_so(
     assert set(seen) == {"loans"}
     assert "knowledge base loans" in found.summary
     assert "知识库 loans" in found.summary_zh
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(0.0, "0"), (3.21987, "3.22"), (9_999.4, "9999"), (6_013_217.0, "6,013,000")],
+)
+def test_a_number_of_any_size_has_no_power_of_ten(value: float, said: str) -> None:
+    assert wording.measure(value) == said
+
+
+@pytest.mark.parametrize(("count", "said"), [(0, "0 traces"), (1, "1 trace"), (12, "12 traces")])
+def test_one_trace_is_not_many(count: int, said: str) -> None:
+    assert wording.traces(count) == said
