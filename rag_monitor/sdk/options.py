@@ -41,7 +41,8 @@ class Options:
     """Further request headers."""
     enabled: bool = True
     capture_content: bool = True
-    """False: no question, answer, passage, query, tag, label or metadata leaves the process."""
+    """False: no question, answer, passage, query, tag, label, metadata, comment or message of an
+    error leaves the process."""
     redact: str | Redact | object = "default"
     """`default` (secrets, identity and card numbers), `mask` (these, phones and e-mail), `hash`
     (as `mask`, keyed), `drop` (the whole field), `off`, a `redaction.Redactor`, or a callable."""
