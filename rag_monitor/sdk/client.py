@@ -15,8 +15,9 @@ from urllib.parse import unquote
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.options import DEFAULT_ENDPOINT, Options
+from rag_monitor.sdk.options import DEFAULT_ENDPOINT, SWITCHES, Options
 from rag_monitor.sdk.peek import text_of
+from rag_monitor.sdk.settings import is_blank, switch
 
 if TYPE_CHECKING:
     from rag_monitor.sdk.recorder import Recorder
@@ -69,7 +70,7 @@ def configure(
         **settings,
     }
     try:
-        options = _options({k: v for k, v in given.items() if v is not None})
+        options = _options({k: v for k, v in given.items() if v is not None}, strict=strict)
         options.require_valid()
         recorder = _recorder_class()(options) if options.enabled else None
     except Exception as error:
@@ -185,7 +186,7 @@ def _unit(value: object) -> bool:
     return isinstance(value, int | float) and 0 <= value <= 1
 
 
-def _options(given: dict[str, Any]) -> Options:
+def _options(given: dict[str, Any], *, strict: bool) -> Options:
     env = os.environ.get
     GUARD.strict = env("RAG_MONITOR_STRICT", "") in ("1", "true")
     values: dict[str, Any] = {
@@ -196,10 +197,15 @@ def _options(given: dict[str, Any]) -> Options:
         "api_key": env("RAG_MONITOR_API_KEY"),
         "spool_dir": env("RAG_MONITOR_SPOOL_DIR"),
         "headers": _parse_headers(env("OTEL_EXPORTER_OTLP_HEADERS", "")),
-        "enabled": _flag(env("RAG_MONITOR_ENABLED"), default=True)
-        and not _flag(env("OTEL_SDK_DISABLED"), default=False),
-        "capture_content": _flag(env("RAG_MONITOR_CAPTURE_CONTENT"), default=True),
+        "enabled": env("RAG_MONITOR_ENABLED"),
+        "capture_content": env("RAG_MONITOR_CAPTURE_CONTENT"),
     }
+    for source in (values, given):
+        for name in SWITCHES:
+            if is_blank(source.get(name)):
+                del source[name]
+    if "enabled" not in given and _otel_is_off(env("OTEL_SDK_DISABLED", "")):
+        values["enabled"] = False
     values = {key: value for key, value in values.items() if value is not None}
     values.setdefault("endpoint", DEFAULT_ENDPOINT)
     values.update(given)
@@ -207,13 +213,26 @@ def _options(given: dict[str, Any]) -> Options:
     if unknown:
         known = ", ".join(Options.__dataclass_fields__)
         raise ConfigurationError(f"unknown setting {', '.join(unknown)}; there are: {known}")
+    if not strict:
+        _to_the_safe_side(values)
     return Options(**values)
 
 
-def _flag(raw: str | None, *, default: bool) -> bool:
-    if raw is None or not raw.strip():
-        return default
-    return raw.strip().lower() not in ("0", "false", "no", "off")
+def _otel_is_off(raw: str) -> bool:
+    """What `OTEL_SDK_DISABLED` says; a word that nobody can read may have meant yes."""
+    off = switch(raw) if raw.strip().lower() not in ("enabled", "disabled") else None
+    if type(off) is bool or is_blank(raw):
+        return off is True
+    GUARD.say("switch otel", "OTEL_SDK_DISABLED must be true or false; rag_monitor is off")
+    return True
+
+
+def _to_the_safe_side(values: dict[str, Any]) -> None:
+    """Turn off every switch whose value nobody can read: it was meant to say something."""
+    for name in SWITCHES:
+        if type(switch(values.get(name, False))) is not bool:
+            values[name] = False
+            GUARD.say(f"switch {name}", "%s must be true or false; it is taken for false", name)
 
 
 def _parse_headers(raw: str) -> dict[str, str]:

@@ -106,7 +106,8 @@ class Encoder:
         record["streamed"] = live.streamed
         record["status"] = live.status
         if live.error is not None:
-            record["error"] = clean.text("error", live.error, 2048)
+            error = live.error if options.capture_content else live.error_type
+            record["error"] = clean.error(error, 2048)
         hits: list[Json] = [hit for step in live.steps if (hit := _hit(step, clean)) is not None]
         if hits:
             record["hits"] = hits
@@ -119,6 +120,16 @@ class Encoder:
             record["truncated"] = True
         self._attributes(encoded, live, lists)
         return encoded
+
+    def _name(self, live: LiveTrace) -> str:
+        """The trace's name; where content stays, only the first part of a path.
+
+        A user may have written the rest.
+        """
+        if live.origin != "http" or self._options.capture_content:
+            return live.name
+        first, rest = live.name.lstrip("/").partition("/")[::2]
+        return f"/{first}/*" if rest else live.name
 
     def _lists(self, encoded: EncodedTrace, live: LiveTrace, clean: Sanitiser) -> list[str]:
         """The bulky members of the record, retrievals and contexts, as pieces of JSON text.
@@ -169,7 +180,7 @@ class Encoder:
         record = encoded.record
         head = _dump({key: value for key, value in record.items() if value is not None})
         text = "".join((head[:-1], *lists, "}"))
-        name = encoded.sanitiser.label(live.name) or "request"
+        name = encoded.sanitiser.label(self._name(live)) or "request"
         encoded.name = f"invoke_workflow {name}"
         attributes = encoded.attributes
         attributes[semconv.COMPLETE] = True
@@ -360,7 +371,7 @@ def _retrieval(step: RetrievalStep, documents: str | None, clean: Sanitiser) -> 
     out += _knowledge_base(step.knowledge_base, clean)
     if step.reranked is True:
         out += ',"reranked":true'
-    if step.error is not None and (error := clean.text("error", step.error, 512)) is not None:
+    if step.error is not None and (error := clean.error(step.error, 512)) is not None:
         out += f',"error":{_quote(error)}'
     if documents is None:
         return "{", out, "}"

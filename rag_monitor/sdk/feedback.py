@@ -16,16 +16,19 @@ _LONGEST: Final = 500
 class FeedbackNote:
     """One mark waiting to be sent."""
 
-    __slots__ = ("_fields", "_redactor", "chars")
+    __slots__ = ("_content", "_fields", "_redactor", "chars")
 
-    def __init__(self, fields: dict[str, Any], redactor: TextRedactor | None) -> None:
+    def __init__(
+        self, fields: dict[str, Any], redactor: TextRedactor | None, *, content: bool
+    ) -> None:
+        self._content = content
         self._fields = fields
         self._redactor = redactor
         self.chars = 200
 
     def body(self) -> bytes:
         """The request body of `POST /api/v1/feedback`; runs on the sender's thread."""
-        clean = Sanitiser(self._redactor, content=True, per_text=8192, budget=16384)
+        clean = Sanitiser(self._redactor, content=self._content, per_text=8192, budget=16384)
         fields = self._fields
         value = fields["value"]
         record = {
@@ -33,7 +36,7 @@ class FeedbackNote:
             "value": float(value) if type(value) is bool else finite(value),
             "metric": clean.label(fields["metric"]),
             "statement": whole(fields["statement"]),
-            "comment": clean.text("comment", fields["comment"]),
+            "comment": clean.content("comment", fields["comment"]),
         }
         return json.dumps({k: v for k, v in record.items() if v is not None}).encode()
 

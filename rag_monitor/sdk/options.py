@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from urllib.parse import urlsplit
+from typing import Final
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.sdk import settings
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8700"
+SWITCHES: Final = ("enabled", "capture_content", "steps")
+"""Settings that are true or false. False is the safe side of each: less leaves the process."""
+_SIZES: Final = (
+    "max_queue",
+    "max_queue_chars",
+    "max_text_bytes",
+    "max_trace_bytes",
+    "max_batch_bytes",
+    "max_spool_bytes",
+)
+_TIMES: Final = ("interval_s", "timeout_s", "exit_timeout_s")
 
 Redact = Callable[[str, str], "str | None"]
 """`(field name, text) -> text`, or None to leave the field out."""
@@ -29,7 +41,8 @@ class Options:
     """Further request headers."""
     enabled: bool = True
     capture_content: bool = True
-    """False: no question, answer, passage, query, tag, label or metadata leaves the process."""
+    """False: no question, answer, passage, query, tag, label, metadata, comment or message of an
+    error leaves the process."""
     redact: str | Redact | object = "default"
     """`default` (secrets, identity and card numbers), `mask` (these, phones and e-mail), `hash`
     (as `mask`, keyed), `drop` (the whole field), `off`, a `redaction.Redactor`, or a callable."""
@@ -60,14 +73,20 @@ class Options:
     """Directory that keeps unsent traces over restarts; None: memory only."""
     max_spool_bytes: int = 268_435_456
 
+    def __post_init__(self) -> None:
+        """Take settings as people write them: numbers as text, words for switches, padded keys."""
+        for reader, names in _READERS:
+            for name in names:
+                object.__setattr__(self, name, reader(getattr(self, name)))
+
     def check(self) -> list[str]:
         """What is wrong and how to mend it, one sentence per setting; empty when all is well."""
-        return [message for wrong, message in self._checks() if wrong]
+        return [message for wrong, message in (*self._checks(), *self._types()) if wrong]
 
     def _checks(self) -> list[tuple[bool, str]]:
         return [
             (
-                not _is_http(self.endpoint),
+                not settings.is_http(self.endpoint),
                 "endpoint must be an http(s) URL with a host",
             ),
             (not self.app or type(self.app) is not str, "app must be a non-empty string"),
@@ -82,21 +101,31 @@ class Options:
                 self.redact == "hash" and not self.redaction_key,
                 'redact="hash" needs redaction_key= (any secret string)',
             ),
-            *(
-                (not _positive(getattr(self, name)), f"{name} must be a number above 0")
-                for name in (
-                    "max_queue",
-                    "max_queue_chars",
-                    "max_text_bytes",
-                    "max_trace_bytes",
-                    "max_batch_bytes",
-                    "interval_s",
-                    "timeout_s",
-                    "exit_timeout_s",
-                    "max_spool_bytes",
-                )
+            (
+                self.api_key is not None and not settings.fits_header(self.api_key),
+                "api_key must be text that an HTTP header can hold, in one line",
+            ),
+            (
+                not settings.are_headers(self.headers),
+                'headers must be a dict of names and texts, such as {"x-team": "search"}',
+            ),
+            (
+                self.spool_dir is not None and not settings.is_path(self.spool_dir),
+                "spool_dir must be the path of a folder, as text or as a Path",
             ),
         ]
+
+    def _types(self) -> Iterator[tuple[bool, str]]:
+        for name in ("environment", "release", "redaction_key"):
+            value = getattr(self, name)
+            yield value is not None and type(value) is not str, f"{name} must be text or a number"
+        for name in SWITCHES:
+            yield type(getattr(self, name)) is not bool, f"{name} must be true or false"
+        for name in (*_SIZES, *_TIMES):
+            value = getattr(self, name)
+            yield not settings.is_positive(value), f"{name} must be a number above 0"
+            broken = name in _SIZES and isinstance(value, float)
+            yield broken, f"{name} must be a whole number"
 
     def require_valid(self) -> None:
         """Refuse settings that cannot work.
@@ -109,15 +138,13 @@ class Options:
             raise ConfigurationError("; ".join(wrong))
 
 
-def _positive(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < 1e15
-
-
-def _is_http(url: object) -> bool:
-    if not isinstance(url, str):
-        return False
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        return False
+_READERS: Final = (
+    (settings.text, ("app", "environment", "release", "redaction_key")),
+    (settings.secret, ("api_key",)),
+    (settings.base_url, ("endpoint",)),
+    (settings.headers, ("headers",)),
+    (settings.folder, ("spool_dir",)),
+    (settings.switch, SWITCHES),
+    (settings.whole, _SIZES),
+    (settings.seconds, _TIMES),
+)

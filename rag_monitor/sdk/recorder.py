@@ -117,7 +117,8 @@ class Recorder:
 
     def feedback(self, fields: dict[str, Any]) -> None:
         """Queue a person's mark."""
-        self.submit(FeedbackNote(fields, self._redactor))
+        content = self.options.capture_content
+        self.submit(FeedbackNote(fields, self._redactor, content=content))
 
     def flush(self, timeout_s: float) -> bool:
         """Wait up to `timeout_s`; True when everything produced so far has arrived."""

@@ -9,6 +9,7 @@ import datetime
 import decimal
 import json
 import math
+import re
 import uuid
 from collections.abc import Iterable
 from typing import Final
@@ -38,6 +39,9 @@ _ESCAPES: Final = (
 )  # fmt: skip
 _UNESCAPED: Final = b"\n\r\t" + bytes(range(0x20, 0x100))
 """Bytes of UTF-8 that stand for themselves in JSON, or are in `_ESCAPES`."""
+
+_STATED: Final = re.compile(r"\w{1,200}|HTTP \d{3}|documents of unknown type \w{1,100}")
+"""How the SDK itself names a failure: an exception's type, a status, a shape."""
 
 Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
@@ -139,6 +143,13 @@ class Sanitiser:
             size = len(text.encode())
         self.left -= size
         return text
+
+    def error(self, value: object, limit: int) -> str | None:
+        """Why something failed. Where content is not captured, only what cannot quote a user."""
+        text = text_of(value)
+        if text is None or self._content or (text.isascii() and _STATED.fullmatch(text)):
+            return self.text("error", text, limit)
+        return "error"
 
     def label(self, value: object) -> str | None:
         """A name or id the application chose: text or a number, at most 512 bytes.

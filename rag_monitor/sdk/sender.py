@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import random
 import threading
 import time
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
 RESTART_EVERY_S: Final = 5.0
+_MOST_MISTAKES: Final = 3
+"""How often a batch may meet an internal error before it is given up."""
 _MAX_BATCH_TRACES: Final = 512
 _MOST_NOTES: Final = 100
 """Feedback notes held while the server is away; more wait in the queue."""
@@ -47,13 +50,15 @@ class TraceEncoder(Protocol):
 class Batch:
     """Encoded traces that travel together, or one feedback note."""
 
-    __slots__ = ("file", "note", "traces")
+    __slots__ = ("file", "mistakes", "note", "traces")
 
     def __init__(self, traces: list[list[bytes]], note: FeedbackNote | None = None) -> None:
         self.traces = traces
         self.note = note
         self.file: str | None = None
         """Where the spool keeps it until it is settled."""
+        self.mistakes = 0
+        """How often sending it ended in an internal error."""
 
     def __len__(self) -> int:
         return 1 if self.note is not None else len(self.traces)
@@ -98,6 +103,11 @@ class Sender:
         self._transport.close()
         if self._spool is not None:
             self._spool.renew_after_fork()
+
+    @property
+    def held_up(self) -> bool:
+        """Whether the last attempt to reach the monitor failed."""
+        return self._failures > 0
 
     @property
     def alive(self) -> bool:
@@ -182,12 +192,39 @@ class Sender:
             try:
                 self._drain()
             except Exception as error:  # noqa: BLE001 - the boundary; the thread must live on
+                self._stumble()
                 GUARD.caught("sender", error)
 
-    def _pause_s(self) -> float:
+    def _stumble(self) -> None:
+        """After an internal error: pause as if the server were away; give up what keeps failing.
+
+        The next attempt would fail like this one; without a pause it would follow at once.
+        """
+        self._back_off(Outcome(0))
+        with contextlib.suppress(Exception):
+            self._transport.close()  # a request may have been cut short
         if not self._held:
-            return self._options.interval_s
+            return
+        batch = self._held[0]
+        batch.mistakes += 1
+        if batch.mistakes < _MOST_MISTAKES:
+            return
+        self._held.popleft()
+        self._failures, self._retry_at = 0, 0.0
+        self._counters.drop("internal_error", len(batch))
+        self._forget(batch)
+        GUARD.say(
+            "given_up",
+            "gave up %s traces after %s internal errors; see rag_monitor.stats()",
+            len(batch),
+            _MOST_MISTAKES,
+        )
+        self.wake()
+
+    def _pause_s(self) -> float:
         wait = max(0.0, self._retry_at - time.monotonic())
+        if not self._held:
+            return max(wait, self._options.interval_s)
         return wait if self._spool is None else min(wait, self._options.interval_s)
 
     def _drain(self) -> None:
@@ -242,10 +279,14 @@ class Sender:
         if batch.note is not None:
             return self._transport.post("/api/v1/feedback", batch.note.body(), "application/json")
         report = self._counters.take_unreported()
-        body = self._envelope.wrap([span for spans in batch.traces for span in spans], report)
-        outcome = self._transport.post("/v1/traces", body, CONTENT_TYPE)
-        if not outcome.ok:
-            self._counters.give_back(report)
+        told = False
+        try:
+            body = self._envelope.wrap([span for spans in batch.traces for span in spans], report)
+            outcome = self._transport.post("/v1/traces", body, CONTENT_TYPE)
+            told = outcome.ok
+        finally:
+            if not told:
+                self._counters.give_back(report)
         return outcome
 
     def _settle(self, batch: Batch, outcome: Outcome) -> None:
@@ -291,18 +332,29 @@ class Sender:
         self._retry_at = time.monotonic() + wait
 
     def _keep(self, batch: Batch) -> None:
+        """Write a batch to disk. Where that fails it stays in memory: no error may lose it."""
         if self._spool is not None and batch.note is None:
-            batch.file = self._spool.save(batch.traces)
+            try:
+                batch.file = self._spool.save(batch.traces)
+            except Exception as error:  # noqa: BLE001 - the boundary
+                GUARD.caught("spool", error)
 
     def _forget(self, batch: Batch) -> None:
         if self._spool is not None and batch.file is not None:
-            self._spool.remove(batch.file)
+            try:
+                self._spool.remove(batch.file)
+            except Exception as error:  # noqa: BLE001 - the boundary
+                GUARD.caught("spool", error)
 
     def _adopted(self) -> Batch | None:
         """The next batch that a dead process left behind, one in memory at a time."""
         if self._spool is None or not self._adopting:
             return None
-        found = self._spool.adopt()
+        try:
+            found = self._spool.adopt()
+        except Exception as error:  # noqa: BLE001 - what others left must not hold up what is ours
+            GUARD.caught("spool", error)
+            found = None
         if found is None:
             self._adopting = False
             self._counters.deliver(0)  # wakes a waiting flush
@@ -332,19 +384,27 @@ class Sender:
         """The oldest batch that was moved to disk."""
         while self._spool is not None and self._parked:
             file, count = self._parked.popleft()
-            batch = Batch(self._spool.read(Path(file)))
+            batch = Batch(self._read(self._spool, file))
             batch.file = file
             self._counters.drop("spool_lost", count - len(batch))
             if batch.traces:
                 return batch
         return None
 
+    def _read(self, spool: Spool, file: str) -> list[list[bytes]]:
+        try:
+            return spool.read(Path(file))
+        except Exception as error:  # noqa: BLE001 - the boundary; what cannot be read is counted
+            GUARD.caught("spool", error)
+            return []
+
     def _save_rest(self, spool: Spool) -> int:
         """Write what is still in memory to disk; returns how many traces will not be lost."""
         saved = sum(len(batch) for batch in self._held if batch.file is not None)
         saved += sum(count for _, count in self._parked)
         while (batch := self._collect()) is not None:
-            if batch.note is None and spool.save(batch.traces) is not None:
+            self._keep(batch)
+            if batch.file is not None:
                 saved += len(batch)
         spool.close()
         return saved

@@ -26,7 +26,7 @@ def step_attributes(step: Step, encoded: EncodedTrace) -> dict[str, AttributeVal
     else:
         attributes.update(_hit(step, encoded))
     if step.error is not None:
-        attributes[semconv.ERROR_TYPE] = step.error[:200]
+        attributes[semconv.ERROR_TYPE] = encoded.sanitiser.error(step.error, 200) or "error"
     return attributes
 
 
