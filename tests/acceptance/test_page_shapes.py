@@ -100,12 +100,12 @@ def test_a_desk_is_not_offered_what_only_a_telephone_cuts(browser: Browser) -> N
 
 def test_paper_gets_dark_ink_and_nothing_to_press(browser: Browser) -> None:
     found = rendered("Why?", "en")
-    for text in (found["/traces"], found[[*found][-1]]):
+    for text in (found["/traces"], found["/alerts"], found[[*found][-1]]):
         page = opened(browser, text, WIDE)
         page.emulate_media(media="print", color_scheme="dark")
         ink = "const look = getComputedStyle(document.body); [look.color, look.backgroundColor]"
         assert page.evaluate(ink) == ["rgb(28, 31, 35)", "rgb(255, 255, 255)"]
-        for pressed in page.locator("nav, button, .filters").all():
+        for pressed in page.locator("nav, button, form, details:has(form)").all():
             assert pressed.is_hidden()
         page.close()
 

@@ -3,6 +3,9 @@
 
 const one = (selector) => document.querySelector(selector);
 
+// The style sheet hides what does nothing without this file until it runs.
+document.documentElement.classList.add("scripted");
+
 // Pointing at a statement lights the passage it rests on; the style sheet shows the evidence.
 const light = (on) => (event) => {
   const mark = event.target.closest?.("mark[data-passage]");
@@ -28,6 +31,16 @@ document.addEventListener("click", async (event) => {
   if (asked && !window.confirm(asked.dataset.confirm)) event.preventDefault();
 });
 
+// What a form stores is stored once: until its answer comes, a second press is an accident.
+document.addEventListener("submit", (event) => {
+  const form = event.target;
+  if (form.getAttribute("method") !== "post") return;
+  if (form.dataset.sent) event.preventDefault(); else form.dataset.sent = "yes";
+});
+window.addEventListener("pageshow", () => { // come back to, a page may be sent again
+  for (const form of document.querySelectorAll("[data-sent]")) delete form.dataset.sent;
+});
+
 // Choosing another app loads its releases.
 document.addEventListener("change", (event) => {
   const form = event.target.closest("[data-submit]")?.form;
@@ -44,11 +57,11 @@ const keys = {
   "?": () => help?.showModal(),
   "/": () => {
     const search = one('[data-key="/"]');
-    if (search) search.focus(); else location.assign("/traces");
+    if (search) search.focus(); else location.assign("/traces#search");
   },
   j: () => walk(1),
   k: () => walk(-1),
-  u: () => one("[data-back]") && (document.referrer.includes("/traces?") ? history.back() : one("[data-back]").click()),
+  u: () => back(),
   1: () => one('[data-press="1"]')?.click(),
   2: () => one('[data-press="2"]')?.click(),
   3: () => one('[data-press="3"]')?.click(),
@@ -60,30 +73,74 @@ function walk(step) {
   const at = rows.indexOf(document.activeElement) + step;
   rows[Math.min(rows.length - 1, Math.max(0, at))].focus();
 }
+
+// The way back keeps the filters of a list: a mark leaves the trace itself as the page before.
+window.addEventListener("pageshow", () => {
+  if (!["/traces", "/labels"].includes(location.pathname)) return;
+  const address = new URL(location.href);
+  // What the last mark did is not said again.
+  if (address.searchParams.has("thanks")) address.searchParams.delete("thanks");
+  try {
+    sessionStorage.setItem(`list ${address.pathname}`, address.pathname + address.search);
+  } catch { /* no storage: the way back is the whole list */ }
+});
+function back() {
+  const link = one("[data-back]");
+  if (!link) return;
+  let list = null;
+  try {
+    list = sessionStorage.getItem(`list ${link.pathname}`);
+  } catch { /* no storage */ }
+  list ??= link.pathname;
+  // One step back also finds the row again. A fragment stands for a step on this page.
+  if (document.referrer === location.origin + list && !location.hash) history.back();
+  else location.assign(list);
+}
+
+// "/" on another page opens the list for a search; come back to later, the list is for walking.
+if (location.hash === "#search" && one("#search")) {
+  one("#search").focus();
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey || help?.open) return;
   if (event.target.closest("input, select, textarea")) return;
-  if (Date.now() < going) {
+  if (Date.now() < going && !event.repeat) {
     going = 0;
     const target = one(`[data-go="${CSS.escape(event.key)}"]`);
     if (target) { event.preventDefault(); target.click(); return; }
   }
-  if (event.key === "g") { going = Date.now() + 1500; return; }
-  if (Object.hasOwn(keys, event.key)) { event.preventDefault(); keys[event.key](); }
+  if (event.key === "g" && !event.repeat) { going = Date.now() + 1500; return; }
+  if (!Object.hasOwn(keys, event.key)) return;
+  event.preventDefault();
+  // A held key walks on through a list. All else it does once: it may still be held on the next page.
+  if (!event.repeat || event.key === "j" || event.key === "k") keys[event.key]();
 });
 
-// Pages that say so stay fresh, unless somebody is typing or selecting.
+// Pages that say so stay fresh, unless somebody is typing, selecting or filling in a form.
 const fresh = one("[data-refresh]");
+const main = document.getElementById("main");
+function changed(field) {
+  if (!field.options) return field.value !== field.defaultValue || field.checked !== field.defaultChecked;
+  const given = [...field.options].map((option) => option.defaultSelected);
+  // Where the page selects none, the browser selects the first.
+  return field.selectedIndex !== Math.max(0, given.lastIndexOf(true));
+}
+function busy() {
+  const at = document.activeElement;
+  return document.hidden || (main.contains(at) && at !== main) || Boolean(String(window.getSelection()))
+    || Boolean(main.querySelector("details[open] form, [data-sent]"))
+    || [...main.querySelectorAll("input, select, textarea")].some(changed);
+}
 if (fresh) {
   setInterval(async () => {
-    const main = document.getElementById("main");
-    const busy = main.contains(document.activeElement) && document.activeElement !== main;
-    if (document.hidden || busy || String(window.getSelection())) return;
+    if (busy()) return;
     try {
       const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
       if (!answer.ok || answer.redirected) return;
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-      main.replaceChildren(...page.getElementById("main").childNodes);
+      if (!busy()) main.replaceChildren(...page.getElementById("main").childNodes);
     } catch { /* the server is away for a moment; the next round tries again */ }
   }, Number(fresh.dataset.refresh) * 1000);
 }

@@ -1,0 +1,213 @@
+"""What the script of the pages does in a real browser: keys, marks, and a page that stays fresh."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rag_monitor.domain.feedback import Feedback
+from rag_monitor.server.context import Services
+from tests.acceptance.browsing import chromium, watched
+from tests.acceptance.running import eventually
+from tests.integration.server.test_client import serve
+from tests.unit.server.fakes import make_services
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.slow
+
+LIST = "/traces?app=loan-assistant&release=2.1.0"
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def services() -> Services:
+    return make_services()
+
+
+@pytest.fixture
+def page(browser: Browser, services: Services) -> Iterator[Page]:
+    with contextlib.contextmanager(serve)(services) as url:
+        context = browser.new_context(base_url=url, viewport={"width": 1280, "height": 800})
+        context.set_default_timeout(20_000)
+        opened = context.new_page()
+        troubles = watched(opened, url)
+        yield opened
+        context.close()
+        assert troubles == []
+
+
+def marks(services: Services) -> list[Feedback]:
+    """What people marked since the server started."""
+    return list(services.feedback.marks)  # type: ignore[attr-defined]
+
+
+def path_of(services: Services) -> str:
+    """The page of the newest trace."""
+    return f"/traces/{next(iter(services.traces.stored))[1]}"  # type: ignore[attr-defined]
+
+
+def answers_slowly(services: Services, seconds: float) -> None:
+    """Have every mark take a while to be stored."""
+    add = services.feedback.add
+
+    def slowly(feedback: Feedback) -> None:
+        time.sleep(seconds)
+        add(feedback)
+
+    services.feedback.add = slowly  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize("queue", ["", "?queue=1"])
+def test_a_held_key_marks_the_answer_it_was_pressed_on(
+    page: Page, services: Services, queue: str
+) -> None:
+    page.goto(path_of(services) + queue)
+
+    page.keyboard.down("1")
+    page.wait_for_url("**thanks=**")
+    for _ in range(5):
+        page.keyboard.down("1")
+        page.wait_for_timeout(100)
+    page.keyboard.up("1")
+    assert len(marks(services)) == 1
+
+    page.keyboard.press("3")
+    eventually(lambda: len(marks(services)) == 2, 10)
+    assert [one.value for one in marks(services)] == [1.0, 0.0]
+
+
+def test_a_form_is_sent_once_until_its_answer_comes(page: Page, services: Services) -> None:
+    answers_slowly(services, 1)
+    page.goto(path_of(services))
+
+    page.keyboard.press("1")
+    page.wait_for_timeout(200)
+    page.keyboard.press("3")
+    page.wait_for_url("**thanks=**")
+    page.wait_for_timeout(1200)
+    assert [one.value for one in marks(services)] == [1.0]
+
+
+def test_a_held_key_still_walks_the_list(page: Page) -> None:
+    page.goto("/traces")
+
+    for _ in range(3):
+        page.keyboard.down("j")
+    page.keyboard.up("j")
+    third = page.locator(".tracerow").nth(2)
+    assert third.evaluate("row => row === document.activeElement")
+
+
+def alerts_page(page: Page) -> None:
+    """Open the alerts with a clock of our own, and put in what a refresh would replace."""
+    page.clock.install()
+    page.goto("/alerts")
+    page.locator("h1").evaluate("one => { one.textContent = 'not fresh'; }")
+
+
+def refreshed(page: Page) -> bool:
+    """Whether the page replaced itself when the time for it had come."""
+    page.clock.run_for(25_000)
+    page.wait_for_timeout(500)
+    return page.locator("h1").text_content() != "not fresh"
+
+
+def test_a_page_nobody_fills_in_stays_fresh(page: Page) -> None:
+    alerts_page(page)
+    assert refreshed(page)
+
+
+def test_an_open_form_is_not_replaced(page: Page) -> None:
+    alerts_page(page)
+    page.get_by_text("New silence").click()
+    page.locator("h1").click()
+
+    assert not refreshed(page)
+    page.get_by_text("New silence").click()
+    page.locator("h1").click()
+    assert refreshed(page)
+
+
+def test_what_was_chosen_is_kept(page: Page) -> None:
+    alerts_page(page)
+    hours = page.locator(".alert").get_by_label("Silence for")
+    given = hours.input_value()
+    hours.select_option(index=2)
+    page.locator("h1").click()
+
+    assert not refreshed(page)
+    hours.select_option(given)
+    page.locator("h1").click()
+    assert refreshed(page)
+
+
+def test_what_was_typed_is_kept(page: Page) -> None:
+    alerts_page(page)
+    page.get_by_label("Your name").fill("Mia")
+    page.locator("h1").click()
+
+    assert not refreshed(page)
+    assert page.get_by_label("Your name").input_value() == "Mia"
+
+
+def test_the_way_back_keeps_the_filters_after_a_mark(page: Page) -> None:
+    page.goto(LIST)
+    page.locator(".tracerow").first.click()
+    page.wait_for_url("**/traces/*")
+    page.keyboard.press("u")
+    page.wait_for_url(f"**{LIST}")
+
+    page.locator(".tracerow").first.click()
+    page.wait_for_url("**/traces/*")
+    page.keyboard.press("1")
+    page.wait_for_url("**thanks=**")
+    page.keyboard.press("u")
+    page.wait_for_url(f"**{LIST}")
+
+
+def test_the_way_back_from_the_queue_keeps_its_app(page: Page) -> None:
+    page.goto("/labels?app=support-bot&thanks=kept")
+    page.locator(".tracerow").first.click()
+    page.wait_for_url("**/traces/*")
+    page.keyboard.press("1")
+    page.wait_for_url("**thanks=**")
+    page.keyboard.press("u")
+    page.wait_for_url("**/labels?app=support-bot")
+
+
+def test_the_way_back_of_a_trace_opened_alone_is_the_whole_list(
+    page: Page, services: Services
+) -> None:
+    page.goto(path_of(services))
+    page.keyboard.press("u")
+    page.wait_for_url("**/traces")
+
+
+def test_a_slash_on_any_page_leads_into_the_search(page: Page) -> None:
+    page.goto("/judges")
+    page.keyboard.press("/")
+    page.wait_for_url("**/traces")
+    page.keyboard.type("warranty")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/traces?q=warranty*")
+
+
+def test_what_needs_the_script_shows_with_it(browser: Browser, page: Page) -> None:
+    page.goto("/")
+    assert page.locator("#show-keys").is_visible()
+
+    alone = browser.new_page(java_script_enabled=False)
+    alone.goto(page.url)
+    assert alone.locator("#show-keys").is_hidden()
+    alone.close()
