@@ -13,7 +13,7 @@ from rag_monitor.cli.agreement import judge_labelled
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile
 from rag_monitor.cli.labelled_rows import labelled_rows
-from rag_monitor.cli.output import AsJson, print_json, print_remark
+from rag_monitor.cli.output import AsJson, keep_input, print_json, print_remark
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import Language, LanguageOption, said
 from rag_monitor.errors import RagMonitorError
@@ -50,6 +50,7 @@ def calibrate(
 
     if method not in _METHODS:
         raise RagMonitorError(f"--method is one of {', '.join(_METHODS)}, not {method!r}")
+    keep_input(file, output)
     settings = _without_calibration(load(config), judge)
     read = labelled_rows(file, parse_columns(columns))
     rows, labelled = asyncio.run(judge_labelled(settings, judge, file, read, limit, quiet=as_json))

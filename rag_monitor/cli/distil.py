@@ -13,7 +13,7 @@ from rich.progress import Progress
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import RowsFile, create_judge
 from rag_monitor.cli.labelled_rows import labelled_rows
-from rag_monitor.cli.output import AsJson, print_json, print_remark, progress_console
+from rag_monitor.cli.output import AsJson, keep_input, print_json, print_remark, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import Language, LanguageOption, said
 from rag_monitor.errors import RagMonitorError
@@ -63,6 +63,7 @@ def distil(
         raise RagMonitorError(
             "--lexical teaches a student without an encoder; leave out one of both"
         )
+    keep_input(file, output)
     settings = load(config)
     rows = labelled_rows(file, parse_columns(columns))[:limit]
     student = _student(encoder, lexical)

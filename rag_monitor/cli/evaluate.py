@@ -21,7 +21,14 @@ from rich.progress import (
 from rag_monitor.cli import FAILED
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
-from rag_monitor.cli.output import AsJson, print_json, print_line, print_remark, progress_console
+from rag_monitor.cli.output import (
+    AsJson,
+    keep_input,
+    print_json,
+    print_line,
+    print_remark,
+    progress_console,
+)
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import Language, LanguageOption
 from rag_monitor.errors import ConfigurationError
@@ -83,6 +90,7 @@ def evaluate(
     from rag_monitor.metrics.text.tokens import Tokenizer, read_terms
 
     check_report(report, language.value)
+    keep_input(file, output, report)
     profile = load_profile(targets) if targets else None
     if fail_under and profile is None:
         raise ConfigurationError("--fail-under needs --targets: what should not be missed?")

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 from rich.cells import cell_len
 from rich.console import Console
 
+from rag_monitor.errors import ConfigurationError
+
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
+
+
+def keep_input(source: Path, *written: Path | None) -> None:
+    """Refuse to write over what is read.
+
+    Raises:
+        ConfigurationError: One of the files to write is the one to read, under whatever name.
+    """
+    for path in written:
+        if path is not None and path.exists() and source.exists() and path.samefile(source):
+            raise ConfigurationError(f"{path} is the input; write to another file")
 
 
 def progress_console(quiet: bool = False) -> Console:

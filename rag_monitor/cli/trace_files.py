@@ -33,6 +33,8 @@ _TEXTS: Final = (
     "model",
 )
 _ROW_GROUP: Final = 500
+_NOT_WRITTEN: Final = frozenset({".csv", ".tsv", ".xls", ".xlsx"})
+"""Tables that cannot hold a trace's lists; lines under such a name would mislead."""
 
 
 class TraceFile(Protocol):
@@ -55,6 +57,8 @@ def trace_file(path: Path | None) -> Iterator[TraceFile]:
     if path is None:
         yield _Lines(sys.stdout)
         return
+    if path.suffix in _NOT_WRITTEN:
+        raise ConfigurationError(f"--output writes .jsonl or .parquet, not {path.suffix}")
     part = path.with_name(path.name + ".part")
     kind = _parquet if path.suffix == ".parquet" else _lines
     try:

@@ -51,7 +51,8 @@ class Tally:
             name: MetricTally(name, families[name], bounded=name != PERPLEXITY_METRIC)
             for name in selection.names
         }
-        self._rows = self._flagged = self._failed = 0
+        self._rows = self._failed = 0
+        self._flagged: int | None = None
         self._errors: list[str] = []
         self._bleu = [BleuCounts() for _ in range(BLOCKS)]
         self._bleu_rows = 0
@@ -83,7 +84,8 @@ class Tally:
         for kind in self._routing:
             kind.add(trace)
         supported = next((s for s in scores if s.metric == "answer_supported"), None)
-        self._flagged += bool(supported and supported.flagged)
+        if supported is not None and supported.flagged is not None:
+            self._flagged = (self._flagged or 0) + supported.flagged
         expected = trace.expected
         if expected is None:
             return

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.ingest.text import clean_text
+
+_FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
+"""How tables and programs write it where every cell is a text."""
 
 
 @dataclass(slots=True)
@@ -68,8 +71,10 @@ class Reader:
         return value
 
     def flag(self, name: str) -> bool | None:
-        """true, false, 1 or 0 (1.0 or 0.0 from tables whose column has gaps)."""
+        """true, false, 1 or 0 (1.0 or 0.0 from tables whose column has gaps), also as text."""
         value = self.values.get(name)
+        if isinstance(value, str):
+            value = _FLAGS.get(value.strip().lower(), value)
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, int | float) and value in (0, 1):

@@ -145,7 +145,8 @@ class Report:
     judge: str | None
     rows: int
     failed_rows: int
-    flagged: int
+    flagged: int | None
+    """Rows flagged as unsupported; None where `answer_supported` was not measured."""
     seconds: float
     metrics: tuple[MetricReport, ...]
     corpus: Mapping[str, Figure] = field(default_factory=dict)

@@ -43,7 +43,8 @@ def print_report(report: Report, language: str = "en", console: Console | None =
     if report.targets:
         out.print(_targets(report, t))
     counts = {"rows": report.rows, "flagged": report.flagged, "failed_rows": report.failed_rows}
-    out.print(t.joined(f"{count:,} {t(name)}" for name, count in counts.items()), soft_wrap=True)
+    known = {name: count for name, count in counts.items() if count is not None}
+    out.print(t.joined(f"{count:,} {t(name)}" for name, count in known.items()), soft_wrap=True)
 
 
 def print_comparison(found: Comparison, language: str = "en") -> None:

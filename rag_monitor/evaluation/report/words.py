@@ -254,6 +254,10 @@ _REASONS: Final[Mapping[str, tuple[str, str]]] = {
     "languages_differ": ("in another language", "语言不同，无法比对"),
     "contexts_without_ids": ("passages without ids", "段落没有编号"),
     "no_relevant_ids": ("no relevant ids", "没有标注相关编号"),
+    "labels_do_not_match_contexts": (
+        "not as many labels as passages",
+        "标注数与段落数不一致",
+    ),
     "no_relevant_passage": ("no passage is relevant", "没有相关段落"),
     "only_retrieved_labelled": (
         "labels cover retrieved passages only",

@@ -163,5 +163,5 @@ def _unique(retrieved: Sequence[str]) -> Sequence[str]:
 def _positive(relevant: Mapping[str, float] | Iterable[str]) -> dict[str, float]:
     grades = {key: grade for key, grade in relevance_grades(relevant).items() if grade > 0}
     if not grades:
-        raise NotApplicable("no relevant ids are labelled")
+        raise NotApplicable("no_relevant_ids")
     return grades
