@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from urllib.parse import parse_qsl, quote
 
 from fastapi import APIRouter, Depends, Request
@@ -29,7 +28,7 @@ from rag_monitor.server.schemas.traces import FeedbackIn
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import FILTERS, settings_page
-from rag_monitor.server.ui.rule_form import metric_named
+from rag_monitor.server.ui.rule_form import RULE_FIELDS, fields_of
 from rag_monitor.server.ui.rule_problems import field_problem, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
@@ -38,23 +37,6 @@ from rag_monitor.server.ui.view import Visitor, make_visitor, page, visitor_of
 router = APIRouter(include_in_schema=False)
 
 MAX_FIELDS: Final = 100
-_PAIR: Final = re.compile("[=＝:：]")
-RULE_FIELDS: Final = (
-    "name",
-    "kind",
-    "app",
-    "metric",
-    "window_s",
-    "hold_for_s",
-    "keep_firing_s",
-    "repeat_s",
-    "min_judged",
-    "severity",
-    "params",
-    "notifiers",
-    "enabled",
-    "shipped",
-)
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -261,40 +243,13 @@ def save_rule(sent: Form) -> Response:
 def _written_rule(sent: Sent) -> tuple[AlertRule | None, str]:
     """The rule of the form, or what is wrong with it."""
     try:
-        rule = RuleIn.model_validate(_rule_fields(sent)).to_domain(sent.me.principal.project)
+        rule = RuleIn.model_validate(fields_of(sent.get)).to_domain(sent.me.principal.project)
         sent.me.services.check_rule(rule)
     except ValidationError as error:
         return None, field_problem(dict(error.errors()[0]), sent.me.language)
     except RuleError as error:
         return None, rule_problem(str(error), sent.me.language)
     return rule, ""
-
-
-def _rule_fields(sent: Sent) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "name": sent.get("name"),
-        "kind": sent.get("kind"),
-        "app": sent.get("app") or "*",
-        "metric": metric_named(sent.get("metric")) or None,
-        "severity": sent.get("severity") or "page",
-        "enabled": sent.get("enabled") == "on",
-        "params": _params(sent.get("params")),
-        "shipped": sent.get("shipped") == "true",
-    }
-    for name in ("window_s", "hold_for_s", "keep_firing_s", "repeat_s", "min_judged"):
-        if sent.get(name):
-            fields[name] = _number(sent.get(name))
-    if sent.get("notifiers"):
-        fields["notifiers"] = [n.strip() for n in sent.get("notifiers").split(",") if n.strip()]
-    return fields
-
-
-def _number(text: str) -> float | str:
-    """The number a text reads as; else the text, which the schema refuses by its name."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
 
 
 @router.post("/ui/rules/try")
@@ -313,27 +268,6 @@ def try_rule(sent: Form) -> Response:
         rule = saved[sent.get("name")]
     days = sent.get("days")
     return trial_page(me, rule, int(days) if days in TRIAL_DAYS else 0)
-
-
-def _params(text: str) -> dict[str, float | str]:
-    """`name = value` per line; values that read as numbers are numbers.
-
-    A colon will do for the sign, and either of them as Chinese keyboards write it.
-
-    Raises:
-        RuleError: A line is no such pair. Left out, it would be a rule nobody wrote.
-    """
-    found: dict[str, float | str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        name, *value = (part.strip() for part in _PAIR.split(line, maxsplit=1))
-        if not name or not value or not value[0]:
-            raise RuleError(
-                f"params: line {number} should read name = value, not {line.strip()[:100]!r}"
-            )
-        found[name] = _number(value[0])
-    return found
 
 
 @router.post("/ui/rules/delete")
@@ -408,7 +342,7 @@ async def login(request: Request, form: Annotated[dict[str, str], Depends(read_f
 def _sign_in(request: Request, form: Mapping[str, str]) -> Response:
     gate, services = gate_of(request), services_of(request)
     gate.check_form(gate.session(request), form.get("token", ""))
-    principal = gate.try_key(form.get("key", ""), request)
+    principal = gate.try_key(form.get("key", "").strip(), request)
     if principal is None or not principal.allows(KeyScope.READ):
         who = replace(principal or NOBODY, key_id=(principal or NOBODY).key_id or audit.NOBODY)
         audit.record(services, request, who, "login.failed")

@@ -109,6 +109,10 @@ _FORMS: Final = tuple(
             r"params: line (\d+) should read name = value, not (.+)",
             r"params：第 \1 行应写成 名称 = 值，不能是 \2",
         ),
+        (
+            r"params: line (\d+) gives ('.*'|\".*\") again; give it once",
+            r"params：第 \1 行重复填写了 \2，只填一次",
+        ),
         (r"params\.(\w+): must be given for a (\w+) rule", r"params.\1：\2 规则必须填写"),
     )
 )

@@ -300,6 +300,14 @@ async def test_signing_in_opens_the_pages(locked: Services) -> None:
     assert again.status_code == 303
 
 
+async def test_a_key_may_be_pasted_with_space_around_it(locked: Services) -> None:
+    async with open_client(locked, headers=HTML) as client:
+        token = token_of((await client.get("/login")).text)
+        answer = await client.post("/login", data={"token": token, "key": " master-key \n"})
+
+    assert answer.status_code == 303
+
+
 @pytest.mark.parametrize("target", ["//evil.example", "https://evil.example", "/\\evil.example"])
 async def test_signing_in_leads_to_our_own_pages_only(locked: Services, target: str) -> None:
     async with open_client(locked, headers=HTML) as client:

@@ -112,6 +112,8 @@ async def test_a_field_that_cannot_be_read_is_named(
         ("below 0.9", "en", "params: line 1 should read name = value, not &#39;below 0.9&#39;"),
         ("below = 0.9\n\n= 3", "en", "params: line 3 should read name = value"),
         ("below =", "en", "params: line 1 should read name = value"),
+        ("below = 0.8\nbelow = 0.7", "en", "params: line 2 gives &#39;below&#39; again"),
+        ("below = 0.8\nbelow：0.8", "zh", "params：第 2 行重复填写了 &#39;below&#39;，只填一次"),
         ("below = 0.9\n低于 0.9", "zh", "params：第 2 行应写成 名称 = 值，不能是 &#39;低于 0.9"),
     ],
 )
