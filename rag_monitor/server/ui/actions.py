@@ -246,7 +246,7 @@ def _written_rule(sent: Sent) -> tuple[AlertRule | None, str]:
         rule = RuleIn.model_validate(fields_of(sent.get)).to_domain(sent.me.principal.project)
         sent.me.services.check_rule(rule)
     except ValidationError as error:
-        return None, field_problem(dict(error.errors()[0]), sent.me.language)
+        return None, field_problem(error.errors(), sent.me.language)
     except RuleError as error:
         return None, rule_problem(str(error), sent.me.language)
     return rule, ""
