@@ -17,6 +17,10 @@ _FORMS: Final = tuple(
     (re.compile(english, re.DOTALL), chinese)
     for english, chinese in (
         (r"(name|app): must be 1 to 200 printable characters", r"\1：须为 1 到 200 个可见字符"),
+        (
+            r"name: another rule is called ('.*'|\".*\"); choose another name, or edit that one",
+            r"name：已有名为 \1 的规则，请换一个名称，或直接编辑那条规则",
+        ),
         (r"min_judged: must be at least 1, not (.+)", r"min_judged：至少为 1，不能是 \1"),
         (
             r"app: the judging budget is one for all apps; leave it `\*`",

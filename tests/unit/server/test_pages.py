@@ -226,19 +226,6 @@ async def test_a_rule_is_saved_once_it_can_work(
     assert services.rules.rules["low"].kind is RuleKind.THRESHOLD
 
 
-async def test_a_new_key_is_shown_once(browser: httpx.AsyncClient, services: Services) -> None:
-    token = token_of((await browser.get("/settings")).text)
-
-    made = await browser.post(
-        "/ui/keys", data={"token": token, "name": "app", "scopes": ["ingest", "read"]}
-    )
-    secret = next(iter(services.keys.keys))
-
-    assert secret in made.text
-    assert secret not in (await browser.get("/settings")).text
-    assert {s.value for s in services.keys.keys[secret].scopes} == {"ingest", "read"}
-
-
 @pytest.mark.parametrize(
     ("header", "language"),
     [
