@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Annotated, Any, Final
-from urllib.parse import parse_qsl, quote
+from typing import Annotated, Final
+from urllib.parse import parse_qsl, quote, urlencode
 
 from fastapi import APIRouter, Depends, Request
 from pydantic import ValidationError
@@ -26,10 +25,11 @@ from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.admin import KeyIn
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
+from rag_monitor.server.ui import new_key
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import FILTERS, settings_page
-from rag_monitor.server.ui.rule_form import metric_named
+from rag_monitor.server.ui.rule_form import RULE_FIELDS, fields_of
 from rag_monitor.server.ui.rule_problems import field_problem, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
@@ -38,23 +38,20 @@ from rag_monitor.server.ui.view import Visitor, make_visitor, page, visitor_of
 router = APIRouter(include_in_schema=False)
 
 MAX_FIELDS: Final = 100
-_PAIR: Final = re.compile("[=＝:：]")
-RULE_FIELDS: Final = (
-    "name",
-    "kind",
-    "app",
-    "metric",
-    "window_s",
-    "hold_for_s",
-    "keep_firing_s",
-    "repeat_s",
-    "min_judged",
-    "severity",
-    "params",
-    "notifiers",
-    "enabled",
-    "shipped",
-)
+_PAGES: Final = {
+    "/ui/rules": "/settings#rules",
+    "/ui/rules/try": "/settings#rules",
+    "/ui/rules/delete": "/settings#rules",
+    "/ui/keys": "/settings#keys",
+    "/ui/keys/revoke": "/settings#keys",
+    "/ui/silences": "/alerts#silences",
+    "/ui/silences/delete": "/alerts#silences",
+    "/ui/alerts/acknowledge": "/alerts",
+    "/ui/views": "/traces",
+    "/ui/views/delete": "/traces",
+    "/ui/feedback": "/traces",
+}
+"""Where the forms stand, by the address they are sent to."""
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -251,50 +248,58 @@ def save_rule(sent: Form) -> Response:
     """Save a rule, once it is known to be able to work."""
     sent.need(KeyScope.WRITE)
     rule, problem = _written_rule(sent)
-    if rule is not None:
-        sent.change(lambda: sent.me.services.rules.save(rule), "rule.save", rule.name)
-        return _back("/settings#rules")
-    form = {name: sent.get(name) for name in RULE_FIELDS}
+    if rule is None:
+        return _refused_rule(sent, problem)
+    me, old = sent.me, _opened_as(sent)
+    renamed = old != rule.name and old in _rule_names(me)
+
+    def save() -> None:
+        me.services.rules.save(rule)
+        if renamed:
+            me.services.rules.delete(rule.project, old)
+
+    details: dict[str, audit.Detail] = {"renamed_from": old} if renamed else {}
+    sent.change(save, "rule.save", rule.name, **details)
+    return _back("/settings#rules")
+
+
+def _refused_rule(sent: Sent, problem: str) -> Response:
+    """The form again, as it was filled in, of the rule it was opened with."""
+    form = {name: sent.get(name) for name in RULE_FIELDS} | {"original": _opened_as(sent)}
     return settings_page(sent.me, problem=problem, form=form, status=422)
+
+
+def _opened_as(sent: Sent) -> str:
+    """The name of the rule that the form was opened with; empty for a new one.
+
+    A form that does not say, such as that of a dry run, is of the rule it names.
+    """
+    return sent.get("original") if "original" in sent.form else sent.get("name")
+
+
+def _rule_names(me: Visitor) -> set[str]:
+    return {rule.name for rule in me.services.rules.all(me.principal.project)}
 
 
 def _written_rule(sent: Sent) -> tuple[AlertRule | None, str]:
     """The rule of the form, or what is wrong with it."""
     try:
-        rule = RuleIn.model_validate(_rule_fields(sent)).to_domain(sent.me.principal.project)
+        rule = RuleIn.model_validate(fields_of(sent.get)).to_domain(sent.me.principal.project)
         sent.me.services.check_rule(rule)
+        _check_name(sent, rule.name)
     except ValidationError as error:
-        return None, field_problem(dict(error.errors()[0]), sent.me.language)
+        return None, field_problem(error.errors(), sent.me.language)
     except RuleError as error:
         return None, rule_problem(str(error), sent.me.language)
     return rule, ""
 
 
-def _rule_fields(sent: Sent) -> dict[str, Any]:
-    fields: dict[str, Any] = {
-        "name": sent.get("name"),
-        "kind": sent.get("kind"),
-        "app": sent.get("app") or "*",
-        "metric": metric_named(sent.get("metric")) or None,
-        "severity": sent.get("severity") or "page",
-        "enabled": sent.get("enabled") == "on",
-        "params": _params(sent.get("params")),
-        "shipped": sent.get("shipped") == "true",
-    }
-    for name in ("window_s", "hold_for_s", "keep_firing_s", "repeat_s", "min_judged"):
-        if sent.get(name):
-            fields[name] = _number(sent.get(name))
-    if sent.get("notifiers"):
-        fields["notifiers"] = [n.strip() for n in sent.get("notifiers").split(",") if n.strip()]
-    return fields
-
-
-def _number(text: str) -> float | str:
-    """The number a text reads as; else the text, which the schema refuses by its name."""
-    try:
-        return float(text)
-    except ValueError:
-        return text
+def _check_name(sent: Sent, name: str) -> None:
+    """Raise RuleError when saving would silently replace a rule other than the one edited."""
+    if name != _opened_as(sent) and name in _rule_names(sent.me):
+        raise RuleError(
+            f"name: another rule is called {name!r}; choose another name, or edit that one"
+        )
 
 
 @router.post("/ui/rules/try")
@@ -304,36 +309,14 @@ def try_rule(sent: Form) -> Response:
     if sent.get("kind"):
         rule, problem = _written_rule(sent)
         if rule is None:
-            form = {name: sent.get(name) for name in RULE_FIELDS}
-            return settings_page(me, problem=problem, form=form, status=422)
+            return _refused_rule(sent, problem)
     else:
         saved = {rule.name: rule for rule in me.services.rules.all(me.principal.project)}
         if sent.get("name") not in saved:
             raise ProblemError(404, "There is no such rule.", kind="not-found")
         rule = saved[sent.get("name")]
     days = sent.get("days")
-    return trial_page(me, rule, int(days) if days in TRIAL_DAYS else 0)
-
-
-def _params(text: str) -> dict[str, float | str]:
-    """`name = value` per line; values that read as numbers are numbers.
-
-    A colon will do for the sign, and either of them as Chinese keyboards write it.
-
-    Raises:
-        RuleError: A line is no such pair. Left out, it would be a rule nobody wrote.
-    """
-    found: dict[str, float | str] = {}
-    for number, line in enumerate(text.splitlines(), start=1):
-        if not line.strip():
-            continue
-        name, *value = (part.strip() for part in _PAIR.split(line, maxsplit=1))
-        if not name or not value or not value[0]:
-            raise RuleError(
-                f"params: line {number} should read name = value, not {line.strip()[:100]!r}"
-            )
-        found[name] = _number(value[0])
-    return found
+    return trial_page(me, rule, int(days) if days in TRIAL_DAYS else 0, _opened_as(sent))
 
 
 @router.post("/ui/rules/delete")
@@ -346,16 +329,16 @@ def delete_rule(sent: Form) -> Response:
 
 
 @router.post("/ui/keys")
-def make_key(sent: Form) -> HTMLResponse:
-    """Make a key and show it this once."""
+def make_key(sent: Form) -> Response:
+    """Make a key; the settings show it this once."""
     sent.need(KeyScope.ADMIN)
+    scopes = [scope for scope in sent.get("scopes").split(",") if scope]
     try:
-        given = KeyIn.model_validate(
-            {"name": sent.get("name"), "scopes": [s for s in sent.get("scopes").split(",") if s]}
-        )
-    except ValidationError:
-        problem = sent.me.translate("A key needs a name and at least one scope.")
-        return settings_page(sent.me, problem=problem, status=422)
+        given = KeyIn.model_validate({"name": sent.get("name"), "scopes": scopes})
+    except ValidationError as error:
+        problem = _key_problem(sent.me, error)
+        key_form = {"name": sent.get("name"), "scopes": scopes}
+        return settings_page(sent.me, problem=problem, key_form=key_form, status=422)
 
     def create() -> str:
         secret, key = sent.me.services.keys.create(
@@ -365,7 +348,24 @@ def make_key(sent: Form) -> HTMLResponse:
         sent.record("key.create", key.id, name=key.name, scopes=scopes)
         return secret
 
-    return settings_page(sent.me, secret=sent.me.services.together(create))
+    response = _back(new_key.PAGE)
+    new_key.carry(sent.me, response, sent.me.services.together(create))
+    return response
+
+
+def _key_problem(me: Visitor, error: ValidationError) -> str:
+    """What is wrong with the form of a key, of the name and of the scopes."""
+    wrong = {str(found["loc"][0]): found["type"] for found in error.errors()}
+    said = []
+    if wrong.get("name") == "string_too_short":
+        said.append(me.translate("A key needs a name."))
+    elif wrong.get("name") == "string_too_long":
+        said.append(me.translate("The name of a key may have at most 200 characters."))
+    elif "name" in wrong:
+        said.append(me.translate("The name of a key must not contain control characters."))
+    if "scopes" in wrong:
+        said.append(me.translate("A key needs at least one scope."))
+    return ("" if me.language == "zh" else " ").join(said)
 
 
 @router.post("/ui/keys/revoke")
@@ -375,6 +375,18 @@ def revoke_key(sent: Form) -> Response:
     id, keys, project = sent.get("id")[:64], sent.me.services.keys, sent.me.principal.project
     sent.change(lambda: keys.revoke(project, id), "key.revoke", id)
     return _back("/settings#keys")
+
+
+def leave_form(request: Request) -> Response:
+    """Lead from the address of a form, where a refused one is shown, to the page that has it."""
+    place, sign, part = _PAGES[request.url.path].partition("#")
+    query = {name: request.query_params.get(name) for name in ("rule", "lang")}
+    kept = urlencode({name: value for name, value in query.items() if value})
+    return _back(f"{place}{'?' if kept else ''}{kept}{sign}{part}")
+
+
+for _path in _PAGES:
+    router.add_api_route(_path, leave_form, methods=["GET"])
 
 
 @router.get("/login")
@@ -408,7 +420,7 @@ async def login(request: Request, form: Annotated[dict[str, str], Depends(read_f
 def _sign_in(request: Request, form: Mapping[str, str]) -> Response:
     gate, services = gate_of(request), services_of(request)
     gate.check_form(gate.session(request), form.get("token", ""))
-    principal = gate.try_key(form.get("key", ""), request)
+    principal = gate.try_key(form.get("key", "").strip(), request)
     if principal is None or not principal.allows(KeyScope.READ):
         who = replace(principal or NOBODY, key_id=(principal or NOBODY).key_id or audit.NOBODY)
         audit.record(services, request, who, "login.failed")

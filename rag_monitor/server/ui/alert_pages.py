@@ -130,8 +130,11 @@ def _silence_of(alert: Alert, silences: Sequence[Silence], now: datetime) -> Sil
     return None
 
 
-def trial_page(me: Visitor, rule: AlertRule, days: int) -> HTMLResponse:
-    """What a rule finds now and would have done over the last `days`. Changes nothing."""
+def trial_page(me: Visitor, rule: AlertRule, days: int, original: str) -> HTMLResponse:
+    """What a rule finds now and would have done over the last `days`. Changes nothing.
+
+    `original` is the name that the form of the rule was opened with; empty for a new one.
+    """
     services = me.services
     findings = services.try_rule(rule) if services.try_rule is not None else {}
     replayed: Replay | None = None
@@ -143,6 +146,7 @@ def trial_page(me: Visitor, rule: AlertRule, days: int) -> HTMLResponse:
         "trial.html",
         {
             "rule": rule,
+            "original": original,
             "saved": rule in services.rules.all(me.principal.project),
             "findings": {
                 app: (finding, figures_of(me, finding, rule)) for app, finding in findings.items()

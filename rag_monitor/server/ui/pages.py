@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
@@ -20,7 +20,7 @@ from rag_monitor.errors import MalformedPayload, NotFound
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.schemas.values import parse_length
-from rag_monitor.server.ui import charts
+from rag_monitor.server.ui import charts, new_key
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
@@ -172,7 +172,9 @@ def _place(score: Score) -> tuple[bool, int]:
 @router.get("/settings")
 def settings(me: Viewer) -> HTMLResponse:
     """Rules and keys."""
-    return settings_page(me)
+    response = settings_page(me, secret=new_key.carried(me))
+    new_key.forget(me, response)
+    return response
 
 
 def settings_page(
@@ -181,11 +183,21 @@ def settings_page(
     problem: str | None = None,
     secret: str | None = None,
     form: Mapping[str, str] | None = None,
+    key_form: Mapping[str, Any] | None = None,
     status: int = 200,
 ) -> HTMLResponse:
-    """The settings, with what was wrong with a form, or a new key that is shown this once."""
+    """The settings, with a new key that is shown this once, or a form that was refused.
+
+    Args:
+        me: Who looks.
+        problem: What was wrong with the form.
+        secret: The new key.
+        form: The refused form of a rule; `original` is the name it was opened with.
+        key_form: The refused form of a key.
+        status: Of the answer.
+    """
     rules = me.services.rules.all(me.principal.project)
-    edited = me.request.query_params.get("rule")
+    edited = me.request.query_params.get("rule") if form is None else form["original"]
     rule = next((r for r in rules if r.name == edited), None)
     keys = (
         me.services.keys.list(me.principal.project) if me.principal.allows(KeyScope.ADMIN) else []
@@ -197,6 +209,8 @@ def settings_page(
             "rules": rules,
             "rule": rule,
             "given": form if form is not None else rule_form(rule),
+            "refused_rule": form is not None,
+            "given_key": key_form or {"name": "", "scopes": [KeyScope.INGEST.value]},
             "kinds": list(RuleKind),
             "rule_metrics": RULE_METRICS,
             "rule_params": {kind: parameters(kind) for kind in RuleKind},

@@ -1,15 +1,36 @@
-"""The form of an alert rule: what stands in its fields, and what may."""
+"""The form of an alert rule: what stands in its fields, what may, and what they say."""
 
 from __future__ import annotations
 
-from typing import Final
+import re
+from collections.abc import Callable
+from typing import Any, Final
 
 from rag_monitor.alerting.params import PARAMS, Number, Word
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.errors import RuleError
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui.catalog import KINDS, metric_label
 from rag_monitor.server.ui.chinese import CHINESE
+
+RULE_FIELDS: Final = (
+    "name",
+    "kind",
+    "app",
+    "metric",
+    "window_s",
+    "hold_for_s",
+    "keep_firing_s",
+    "repeat_s",
+    "min_judged",
+    "severity",
+    "params",
+    "notifiers",
+    "enabled",
+    "shipped",
+)
+_PAIR: Final = re.compile("[=＝:：]")
 
 RULE_METRICS: Final = {
     **{name: metric_label(name) for name in (*SHOWN_METRICS, *LATENCIES)},
@@ -70,3 +91,59 @@ def rule_form(rule: AlertRule | None) -> dict[str, str]:
         "enabled": "on" if shown.enabled else "",
         "shipped": "true" if shown.shipped else "",
     }
+
+
+def fields_of(get: Callable[[str], str]) -> dict[str, Any]:
+    """The rule that the fields say, as the schema takes it; `get` gives a field by its name.
+
+    Raises:
+        RuleError: The parameters cannot be read.
+    """
+    fields: dict[str, Any] = {
+        "name": get("name"),
+        "kind": get("kind"),
+        "app": get("app") or "*",
+        "metric": metric_named(get("metric")) or None,
+        "severity": get("severity") or "page",
+        "enabled": get("enabled") == "on",
+        "params": _params(get("params")),
+        "shipped": get("shipped") == "true",
+    }
+    for name in ("window_s", "hold_for_s", "keep_firing_s", "repeat_s", "min_judged"):
+        if get(name):
+            fields[name] = _number(get(name))
+    if get("notifiers"):
+        fields["notifiers"] = [n.strip() for n in get("notifiers").split(",") if n.strip()]
+    return fields
+
+
+def _number(text: str) -> float | str:
+    """The number a text reads as; else the text, which the schema refuses by its name."""
+    try:
+        return float(text)
+    except ValueError:
+        return text
+
+
+def _params(text: str) -> dict[str, float | str]:
+    """`name = value` per line; values that read as numbers are numbers.
+
+    A colon will do for the sign, and either of them as Chinese keyboards write it.
+
+    Raises:
+        RuleError: A line is no such pair, or repeats a name. Left out, either would be a rule
+            nobody wrote.
+    """
+    found: dict[str, float | str] = {}
+    for number, line in enumerate(text.splitlines(), start=1):
+        if not line.strip():
+            continue
+        name, *value = (part.strip() for part in _PAIR.split(line, maxsplit=1))
+        if not name or not value or not value[0]:
+            raise RuleError(
+                f"params: line {number} should read name = value, not {line.strip()[:100]!r}"
+            )
+        if name in found:
+            raise RuleError(f"params: line {number} gives {name[:100]!r} again; give it once")
+        found[name] = _number(value[0])
+    return found

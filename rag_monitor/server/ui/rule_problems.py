@@ -1,18 +1,26 @@
-"""What is wrong with a rule, in Chinese: the English sentences of its checks, by their form.
+"""What is wrong with a rule, as the readers of its form know it: in their language, by its labels.
 
-A sentence of another form stays English; a test holds every form of `alerting.rules` against these.
+The Chinese of the checks goes by the form of the English sentences. A sentence of another form
+stays English; a test holds every form of `alerting.rules` against these.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
+
+from rag_monitor.server.schemas.alerts import RuleIn
+from rag_monitor.server.ui.chinese import CHINESE
 
 _FORMS: Final = tuple(
     (re.compile(english, re.DOTALL), chinese)
     for english, chinese in (
         (r"(name|app): must be 1 to 200 printable characters", r"\1：须为 1 到 200 个可见字符"),
+        (
+            r"name: another rule is called ('.*'|\".*\"); choose another name, or edit that one",
+            r"name：已有名为 \1 的规则，请换一个名称，或直接编辑那条规则",
+        ),
         (r"min_judged: must be at least 1, not (.+)", r"min_judged：至少为 1，不能是 \1"),
         (
             r"app: the judging budget is one for all apps; leave it `\*`",
@@ -109,9 +117,31 @@ _FORMS: Final = tuple(
             r"params: line (\d+) should read name = value, not (.+)",
             r"params：第 \1 行应写成 名称 = 值，不能是 \2",
         ),
+        (
+            r"params: line (\d+) gives ('.*'|\".*\") again; give it once",
+            r"params：第 \1 行重复填写了 \2，只填一次",
+        ),
         (r"params\.(\w+): must be given for a (\w+) rule", r"params.\1：\2 规则必须填写"),
     )
 )
+
+LABELS: Final = {
+    "name": "Name",
+    "kind": "Kind",
+    "app": "App",
+    "metric": "Metric",
+    "window_s": "Window, seconds",
+    "hold_for_s": "Hold, seconds",
+    "keep_firing_s": "Clear before it resolves, seconds",
+    "repeat_s": "Announced again after, seconds",
+    "min_judged": "Judged at least",
+    "severity": "Severity",
+    "params": "Parameters",
+    "notifiers": "Channels",
+}
+"""What the form calls the fields of a rule, in English; `CHINESE` has the others."""
+_HEAD: Final = re.compile(r"[\w.]+(?:[,、] ?params\.\w+)*(?=[:：])")
+_NAMED: Final = re.compile(r"window_s|hold_for_s|keep_firing_s|repeat_s|min_judged|params\.\w+")
 
 _FIELDS: Final = {
     "float_parsing": ("must be a number", "须为数字"),
@@ -119,27 +149,70 @@ _FIELDS: Final = {
     "finite_number": ("must be a number", "须为数字"),
     "int_parsing": ("must be a whole number", "须为整数"),
     "int_from_float": ("must be a whole number", "须为整数"),
+    "int_parsing_size": ("must lie between {low} and {high}", "须在 {low} 到 {high} 之间"),
+    "greater_than_equal": ("must lie between {low} and {high}", "须在 {low} 到 {high} 之间"),
+    "less_than_equal": ("must lie between {low} and {high}", "须在 {low} 到 {high} 之间"),
     "string_too_short": ("must not be empty", "不能为空"),
-    "string_too_long": ("is too long", "太长"),
+    "string_too_long": ("may have at most {longest} characters", "最多 {longest} 个字符"),
+    "too_long": ("takes at most {longest}", "最多 {longest} 个"),
+    "name_pattern": ("must not contain control characters", "不能含有控制字符"),
     "string_pattern_mismatch": ("takes a-z, 0-9 and _ only", "只能用小写字母、数字和下划线"),
     "enum": ("is none of the choices", "不在可选范围内"),
 }
 """What is wrong with a single field, by the kind of error of the schema: English, Chinese."""
+_UNREADABLE: Final = ("cannot be read", "无法识别")
+_NAMES: Final = frozenset({"name", "app", "notifiers"})
+"""Fields that take any printable text, unlike the other ones with a pattern."""
 
 
-def field_problem(error: Mapping[str, Any], language: str) -> str:
-    """The field of the form and what is wrong with it."""
-    where = ".".join(str(part) for part in error["loc"])
-    said = str(error["msg"]).removeprefix("Value error, ")
-    kind = "float_type" if said == "must be a number" else str(error["type"])
-    english, chinese = _FIELDS.get(kind, (said, said))
-    return f"{where}：{chinese}" if language == "zh" else f"{where}: {english}"
+def field_problem(errors: Sequence[Mapping[str, Any]], language: str) -> str:
+    """The field of the form and what is wrong with it, by the errors of the schema."""
+    # Of a parameter the schema tells why it is no number and why it is no text.
+    error = next((e for e in errors if e["type"] == "string_too_long"), errors[0])
+    # Behind the names stand the places in a list, and the types that pydantic tried.
+    names = [str(part) for part in error["loc"][: 2 if error["loc"][0] == "params" else 1]]
+    kind = str(error["type"])
+    if str(error["msg"]) == "Value error, must be a number":
+        kind = "float_type"
+    elif kind == "string_pattern_mismatch" and names[0] in _NAMES:
+        kind = "name_pattern"
+    english, chinese = _FIELDS.get(kind, _UNREADABLE)
+    said = (chinese if language == "zh" else english).format(
+        **_bounds(names[0]), longest=error.get("ctx", {}).get("max_length", "")
+    )
+    colon = "：" if language == "zh" else ": "
+    return f"{_label('.'.join(names), language)}{colon}{said}"
+
+
+def _bounds(field: str) -> dict[str, str]:
+    """The least and the greatest value of a field, as people read them; empty without."""
+    limits = RuleIn.model_fields[field].metadata
+    return {
+        name: next((f"{getattr(limit, end):,.0f}" for limit in limits if hasattr(limit, end)), "")
+        for name, end in (("low", "ge"), ("high", "le"))
+    }
 
 
 def rule_problem(text: str, language: str) -> str:
-    """The sentence in the language."""
+    """The sentence in the language, with the fields as the form calls them."""
     if language == "zh":
         for english, chinese in _FORMS:
             if found := english.fullmatch(text):
-                return found.expand(chinese)
-    return text
+                text = found.expand(chinese)
+                break
+    head = _HEAD.match(text)
+    if head is None:
+        return text
+    between = "、" if language == "zh" else ", "
+    labels = [_label(name.strip(), language) for name in re.split("[,、]", head.group())]
+    rest = _NAMED.sub(lambda found: f"“{_label(found.group(), language)}”", text[head.end() :])
+    return between.join(labels) + rest
+
+
+def _label(field: str, language: str) -> str:
+    """What the form calls a field; `params.below` is the parameter `below`."""
+    field, _, parameter = field.partition(".")
+    label = LABELS.get(field, field)
+    if parameter:
+        return f"参数 {parameter}" if language == "zh" else f"Parameter {parameter}"
+    return CHINESE.get(label, label) if language == "zh" else label

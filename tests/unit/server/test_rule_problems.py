@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +12,8 @@ from rag_monitor.alerting.rules import check_rule
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.errors import RuleError
 from rag_monitor.server.context import Services
-from rag_monitor.server.ui.rule_problems import rule_problem
+from rag_monitor.server.ui.chinese import CHINESE
+from rag_monitor.server.ui.rule_problems import LABELS, rule_problem
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
 from tests.unit.server.test_pages import HTML, token_of
@@ -64,14 +66,40 @@ def test_every_check_of_a_rule_has_its_chinese(rule: AlertRule) -> None:
 
     english = str(refused.value)
     chinese = rule_problem(english, "zh")
-    assert rule_problem(english, "en") == english
     assert "：" in chinese
     assert "must" not in chinese
-    assert chinese.partition("：")[0].split("、")[0] == english.partition(":")[0].split(",")[0]
+    for said in (chinese, rule_problem(english, "en")):
+        assert not re.search("window_s|hold_for_s|repeat_s|min_judged|params|notifiers", said)
 
 
 def test_a_sentence_of_another_form_stays_as_it_is() -> None:
-    assert rule_problem("name: is odd", "zh") == "name: is odd"
+    assert rule_problem("name: is odd", "zh") == "名称: is odd"
+    assert rule_problem("Something else", "zh") == "Something else"
+
+
+def test_a_parameter_is_named_and_a_field_mentioned_in_a_sentence_too() -> None:
+    short = "params.short_s: must be shorter than window_s (3600), not 7200"
+    both = "params.below, params.above: give exactly one of the two"
+
+    assert rule_problem(short, "en") == (
+        "Parameter short_s: must be shorter than “Window, seconds” (3600), not 7200"
+    )
+    assert rule_problem(short, "zh") == "参数 short_s：须短于 “窗口（秒）”（3600），不能是 7200"
+    assert rule_problem(both, "en").startswith("Parameter below, Parameter above: give")
+    assert rule_problem(both, "zh").startswith("参数 below、参数 above：两者必须")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+async def test_the_labels_are_those_of_the_form(language: str) -> None:
+    async with open_client(make_services(), headers=HTML) as client:
+        text = (await client.get("/settings", params={"lang": language})).text
+
+    for field, label in LABELS.items():
+        said = CHINESE[label] if language == "zh" else label
+        called = re.search(rf'<label[^>]*>([^<]*)<\w+ name="{field}"', text)
+        assert called is not None, field
+        # The form may add how a field is filled in; both languages begin with what it is.
+        assert called[1].startswith(said), field
 
 
 async def test_a_refused_rule_is_told_in_chinese_on_the_page() -> None:
@@ -87,11 +115,28 @@ async def test_a_refused_rule_is_told_in_chinese_on_the_page() -> None:
 @pytest.mark.parametrize(
     ("fields", "language", "said"),
     [
-        ({"window_s": "an hour"}, "en", "window_s: must be a number"),
-        ({"window_s": "an hour"}, "zh", "window_s：须为数字"),
-        ({"min_judged": "2.5"}, "zh", "min_judged：须为整数"),
-        ({"name": ""}, "zh", "name：不能为空"),
-        ({"kind": "odd"}, "zh", "kind：不在可选范围内"),
+        ({"window_s": "an hour"}, "en", ">Window, seconds: must be a number<"),
+        ({"window_s": "an hour"}, "zh", ">窗口（秒）：须为数字<"),
+        ({"window_s": "59"}, "en", ">Window, seconds: must lie between 60 and 34,560,000<"),
+        ({"window_s": "-1"}, "zh", ">窗口（秒）：须在 60 到 34,560,000 之间<"),
+        ({"window_s": "inf"}, "zh", ">窗口（秒）：须为数字<"),
+        ({"hold_for_s": "-1"}, "zh", ">持续（秒）：须在 0 到 34,560,000 之间<"),
+        ({"repeat_s": "1e9"}, "zh", ">重复通知间隔（秒）：须在 0 到 34,560,000 之间<"),
+        ({"min_judged": "2.5"}, "zh", ">最少评审数：须为整数<"),
+        ({"min_judged": "0"}, "zh", ">最少评审数：须在 1 到 1,000,000,000 之间<"),
+        ({"min_judged": "1e30"}, "en", ">Judged at least: must lie between 1 and 1,000,000,000<"),
+        ({"min_judged": "1e10"}, "zh", ">最少评审数：须在 1 到 1,000,000,000 之间<"),
+        ({"min_judged": "nan"}, "zh", ">最少评审数：须为数字<"),
+        ({"params": "below = nan"}, "en", ">Parameter below: must be a number<"),
+        ({"params": "below = nan"}, "zh", ">参数 below：须为数字<"),
+        ({"params": f"judge = {'x' * 501}"}, "zh", ">参数 judge：最多 500 个字符<"),
+        ({"params": "Below = 1"}, "zh", ">参数 Below：只能用小写字母、数字和下划线<"),
+        ({"name": "a\0b"}, "en", ">Name: must not contain control characters<"),
+        ({"name": "a\0b"}, "zh", ">名称：不能含有控制字符<"),
+        ({"name": "x" * 201}, "zh", ">名称：最多 200 个字符<"),
+        ({"name": ""}, "zh", ">名称：不能为空<"),
+        ({"notifiers": ",".join("a" * 51)}, "zh", ">通知渠道：最多 50 个<"),
+        ({"kind": "odd"}, "zh", ">类型：不在可选范围内<"),
     ],
 )
 async def test_a_field_that_cannot_be_read_is_named(
@@ -109,10 +154,12 @@ async def test_a_field_that_cannot_be_read_is_named(
 @pytest.mark.parametrize(
     ("params", "language", "said"),
     [
-        ("below 0.9", "en", "params: line 1 should read name = value, not &#39;below 0.9&#39;"),
-        ("below = 0.9\n\n= 3", "en", "params: line 3 should read name = value"),
-        ("below =", "en", "params: line 1 should read name = value"),
-        ("below = 0.9\n低于 0.9", "zh", "params：第 2 行应写成 名称 = 值，不能是 &#39;低于 0.9"),
+        ("below 0.9", "en", "Parameters: line 1 should read name = value, not &#39;below 0.9&#39;"),
+        ("below = 0.9\n\n= 3", "en", "Parameters: line 3 should read name = value"),
+        ("below =", "en", "Parameters: line 1 should read name = value"),
+        ("below = 0.8\nbelow = 0.7", "en", "Parameters: line 2 gives &#39;below&#39; again"),
+        ("below = 0.8\nbelow：0.8", "zh", "参数：第 2 行重复填写了 &#39;below&#39;，只填一次"),
+        ("below = 0.9\n低于 0.9", "zh", "参数：第 2 行应写成 名称 = 值，不能是 &#39;低于 0.9"),
     ],
 )
 async def test_a_parameter_that_cannot_be_read_is_refused_by_its_line(
