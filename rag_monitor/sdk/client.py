@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.sdk.endings import watch_children
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import DEFAULT_ENDPOINT, SWITCHES, Options
 from rag_monitor.sdk.peek import text_of
@@ -101,6 +102,7 @@ def install(recorder: Recorder | None) -> None:
         _disabled = recorder is None
         if recorder is not None:
             _recorders.add(recorder)
+            watch_children(_at_child_end)
     if old is not None:
         old.close(0.0 if old.counters.produced == old.counters.settled else 2.0)
 
@@ -255,6 +257,20 @@ def _after_fork_in_child() -> None:
     _LOCK = threading.RLock()
     GUARD.renew_after_fork()
     _guarded_for_all(lambda recorder: recorder.renew_after_fork())
+    try:
+        watch_children(_at_child_end)  # multiprocessing may have come after `configure`
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("lifecycle", error)
+
+
+def _at_child_end() -> None:
+    _guarded_for_all(_finish)
+
+
+def _finish(recorder: Recorder) -> None:
+    """Flush, and leave to the spool what does not arrive; the child's threads may still trace."""
+    if recorder.counters.produced and not recorder.flush(recorder.options.exit_timeout_s - 0.5):
+        recorder.close(0.0)
 
 
 def _at_exit() -> None:
