@@ -9,7 +9,7 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -261,6 +261,37 @@ def _after_fork_in_child() -> None:
         watch_children(_at_child_end)  # multiprocessing may have come after `configure`
     except Exception as error:  # noqa: BLE001 - the boundary
         GUARD.caught("lifecycle", error)
+
+
+async def server_stops(message: Mapping[str, Any]) -> None:
+    """What an application tells its server: when it has shut down, flush off the event loop.
+
+    A server may die of the signal that ended it, and then `atexit` never runs. Never raises.
+    """
+    try:
+        ended = message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed")
+        if ended and any(recorder.waiting for recorder in list(_recorders)):
+            await _off_the_loop(_at_server_end)
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("lifecycle", error)
+
+
+async def _off_the_loop(wait: Callable[[], None]) -> None:
+    from asyncio import get_running_loop
+
+    try:
+        await get_running_loop().run_in_executor(None, wait)
+    except RuntimeError:  # not a loop of asyncio's, or one that takes no more
+        wait()
+
+
+def _at_server_end() -> None:
+    """As at exit, but soon done when the monitor is known to be away: tests start many servers."""
+    _guarded_for_all(
+        lambda recorder: recorder.flush(
+            0.5 if recorder.held_up else recorder.options.exit_timeout_s - 0.5
+        )
+    )
 
 
 def _at_child_end() -> None:

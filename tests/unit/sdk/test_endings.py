@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+import http.client
 import json
 import os
+import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+import rag_monitor as rm
+from rag_monitor.sdk.asgi import RagMonitorMiddleware
 from tests.otlp_sink import _records
 from tests.unit.sdk.conftest import BadServer
 
@@ -108,3 +115,86 @@ def test_multiprocessing_is_not_imported_for_this(tmp_path: Path) -> None:
         check=True,
     )
     assert json.loads(done.stdout) == []
+
+
+SERVER = """
+import asyncio, uvicorn
+from contextlib import asynccontextmanager
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+import rag_monitor as rm
+from rag_monitor.sdk.asgi import RagMonitorMiddleware
+rm.configure(endpoint={url!r}, interval_s=60)
+
+async def chat(request):
+    await request.body()
+    return JSONResponse({{'answer': 'yes'}})
+
+@asynccontextmanager
+async def lifespan(app):
+    yield
+    with rm.trace(question='at the end'):
+        pass
+
+app = Starlette(routes=[Route('/chat', chat, methods=['POST'])], lifespan=lifespan)
+app.add_middleware(RagMonitorMiddleware)
+uvicorn.run(app, port={port}, log_level='critical')
+"""
+
+
+def test_a_server_that_dies_of_its_signal_flushes_before(bad_server: MakeServer) -> None:
+    server = bad_server(lambda *_: OK)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER.format(url=server.url, port=port)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        _ask(port)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == -signal.SIGTERM  # it runs nothing at exit
+    finally:
+        process.kill()
+        process.wait()
+
+    assert questions(server) == ["at the end", "q?"]
+
+
+def _ask(port: int) -> None:
+    until = time.monotonic() + 30
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("POST", "/chat", b'{"question": "q?"}')
+            assert connection.getresponse().status == 200
+        except ConnectionRefusedError:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        else:
+            return
+        finally:
+            connection.close()
+
+
+async def _lifespan_ends() -> float:
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def nothing(*_: Any) -> None:
+        return
+
+    start = time.monotonic()
+    await RagMonitorMiddleware(app)({"type": "lifespan"}, nothing, nothing)
+    return time.monotonic() - start
+
+
+async def test_the_end_of_a_lifespan_waits_no_longer_than_at_exit() -> None:
+    rm.configure(endpoint="http://127.0.0.1:9", exit_timeout_s=2.5)
+    assert await _lifespan_ends() < 1.5  # nothing waits
+    with rm.trace(question="q"):
+        pass
+
+    assert await _lifespan_ends() > 1.9
+    assert await _lifespan_ends() < 1.8  # the monitor is known to be away
