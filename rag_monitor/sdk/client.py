@@ -10,7 +10,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from rag_monitor.errors import ConfigurationError
@@ -22,6 +22,9 @@ from rag_monitor.sdk.settings import is_blank, switch
 
 if TYPE_CHECKING:
     from rag_monitor.sdk.recorder import Recorder
+
+_AWAY_S: Final = 0.5
+"""How long the end of a child or a server waits for a monitor that cannot be reached."""
 
 _LOCK = threading.RLock()
 _active: Recorder | None = None
@@ -289,7 +292,7 @@ def _at_server_end() -> None:
     """As at exit, but soon done when the monitor is known to be away: tests start many servers."""
     _guarded_for_all(
         lambda recorder: recorder.flush(
-            0.5 if recorder.held_up else recorder.options.exit_timeout_s - 0.5
+            _AWAY_S if recorder.held_up else recorder.options.exit_timeout_s - 0.5
         )
     )
 
@@ -299,8 +302,17 @@ def _at_child_end() -> None:
 
 
 def _finish(recorder: Recorder) -> None:
-    """Flush, and leave to the spool what does not arrive; the child's threads may still trace."""
-    if recorder.counters.produced and not recorder.flush(recorder.options.exit_timeout_s - 0.5):
+    """Flush, and leave to the spool what does not arrive; the child's threads may still trace.
+
+    Children come and go: none of them waits long for a monitor that is away.
+    """
+    if not recorder.counters.produced:
+        return
+    left = recorder.options.exit_timeout_s - 0.5
+    arrived = recorder.flush(min(_AWAY_S, left))
+    if not arrived and not recorder.held_up:
+        arrived = recorder.flush(left - _AWAY_S)
+    if not arrived:
         recorder.close(0.0)
 
 
