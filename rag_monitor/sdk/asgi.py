@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
 
-from rag_monitor.sdk.client import prepare
+from rag_monitor.sdk.client import prepare, server_stops
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.request_scope import RequestOptions, RequestScope, open_request
 
@@ -35,7 +35,7 @@ class RagMonitorMiddleware:
         """Serve one connection; anything but a wanted HTTP request passes untouched."""
         request = self._open(scope)
         if request is None:
-            await self.app(scope, receive, send)
+            await self.app(scope, receive, _flushing(scope, send))
             return
         exchange = _Exchange(request, receive, send)
         request.scope.resume()
@@ -57,6 +57,18 @@ class RagMonitorMiddleware:
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("asgi", error)
             return None
+
+
+def _flushing(scope: MutableMapping[str, Any], send: Send) -> Send:
+    """`send`; that of a lifespan flushes before the server hears that the application is done."""
+    if scope.get("type") != "lifespan":
+        return send
+
+    async def flushing(message: Message) -> None:
+        await server_stops(message)
+        await send(message)
+
+    return flushing
 
 
 class _Exchange:

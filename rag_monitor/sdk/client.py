@@ -9,11 +9,12 @@ import atexit
 import os
 import threading
 import weakref
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.sdk.endings import watch_children
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import DEFAULT_ENDPOINT, SWITCHES, Options
 from rag_monitor.sdk.peek import text_of
@@ -21,6 +22,9 @@ from rag_monitor.sdk.settings import is_blank, switch
 
 if TYPE_CHECKING:
     from rag_monitor.sdk.recorder import Recorder
+
+_AWAY_S: Final = 0.5
+"""How long the end of a child or a server waits for a monitor that cannot be reached."""
 
 _LOCK = threading.RLock()
 _active: Recorder | None = None
@@ -101,6 +105,7 @@ def install(recorder: Recorder | None) -> None:
         _disabled = recorder is None
         if recorder is not None:
             _recorders.add(recorder)
+            watch_children(_at_child_end)
     if old is not None:
         old.close(0.0 if old.counters.produced == old.counters.settled else 2.0)
 
@@ -255,6 +260,60 @@ def _after_fork_in_child() -> None:
     _LOCK = threading.RLock()
     GUARD.renew_after_fork()
     _guarded_for_all(lambda recorder: recorder.renew_after_fork())
+    try:
+        watch_children(_at_child_end)  # multiprocessing may have come after `configure`
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("lifecycle", error)
+
+
+async def server_stops(message: Mapping[str, Any]) -> None:
+    """What an application tells its server: when it has shut down, flush off the event loop.
+
+    A server may die of the signal that ended it, and then `atexit` never runs. Never raises.
+    """
+    try:
+        ended = message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed")
+        if ended and any(recorder.waiting for recorder in list(_recorders)):
+            await _off_the_loop(_at_server_end)
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("lifecycle", error)
+
+
+async def _off_the_loop(wait: Callable[[], None]) -> None:
+    from asyncio import get_running_loop
+
+    try:
+        await get_running_loop().run_in_executor(None, wait)
+    except RuntimeError:  # not a loop of asyncio's, or one that takes no more
+        wait()
+
+
+def _at_server_end() -> None:
+    """As at exit, but soon done when the monitor is known to be away: tests start many servers."""
+    _guarded_for_all(
+        lambda recorder: recorder.flush(
+            _AWAY_S if recorder.held_up else recorder.options.exit_timeout_s - 0.5
+        )
+    )
+
+
+def _at_child_end() -> None:
+    _guarded_for_all(_finish)
+
+
+def _finish(recorder: Recorder) -> None:
+    """Flush, and leave to the spool what does not arrive; the child's threads may still trace.
+
+    Children come and go: none of them waits long for a monitor that is away.
+    """
+    if not recorder.counters.produced:
+        return
+    left = recorder.options.exit_timeout_s - 0.5
+    arrived = recorder.flush(min(_AWAY_S, left))
+    if not arrived and not recorder.held_up:
+        arrived = recorder.flush(left - _AWAY_S)
+    if not arrived:
+        recorder.close(0.0)
 
 
 def _at_exit() -> None:

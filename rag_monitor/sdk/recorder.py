@@ -120,6 +120,16 @@ class Recorder:
         content = self.options.capture_content
         self.submit(FeedbackNote(fields, self._redactor, content=content))
 
+    @property
+    def waiting(self) -> bool:
+        """Whether something produced has not reached its end."""
+        return self.counters.produced != self.counters.settled
+
+    @property
+    def held_up(self) -> bool:
+        """Whether the last attempt to reach the monitor failed."""
+        return self._sender.held_up
+
     def flush(self, timeout_s: float) -> bool:
         """Wait up to `timeout_s`; True when everything produced so far has arrived."""
         return self._sender.flush(timeout_s)

@@ -1,0 +1,202 @@
+"""Ends of a process that `atexit` never sees."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rag_monitor as rm
+from rag_monitor.sdk.asgi import RagMonitorMiddleware
+from tests.otlp_sink import _records
+from tests.unit.sdk.conftest import BadServer
+
+ROOT = Path(__file__).resolve().parents[3]
+OK = (200, {}, b"")
+MakeServer = Callable[..., BadServer]
+
+CHILD = """
+import sys
+{before}
+import rag_monitor as rm
+rm.configure(endpoint={url!r}, interval_s=60, exit_timeout_s={bound}, spool_dir={spool!r})
+
+@rm.trace
+def answer(question):
+    return 'yes'
+
+def fails(question):
+    answer(question)
+    raise SystemExit(3)
+
+if __name__ == '__main__':
+    import multiprocessing as mp
+    from concurrent.futures import ProcessPoolExecutor
+    context = mp.get_context({method!r})
+{work}
+"""
+PROCESS = """
+    for function in (answer, fails):
+        child = context.Process(target=function, args=(function.__name__,))
+        child.start(); child.join()
+"""
+POOL = """
+    with ProcessPoolExecutor(1, mp_context=context) as pool:
+        list(pool.map(answer, ['answer', 'fails']))
+"""
+
+
+def run(
+    folder: Path,
+    url: str,
+    method: str,
+    work: str,
+    before: str = "",
+    spool: Path | None = None,
+    bound: float = 5.0,
+) -> None:
+    file = folder / "children.py"
+    given = None if spool is None else str(spool)
+    file.write_text(
+        CHILD.format(url=url, method=method, work=work, before=before, spool=given, bound=bound)
+    )
+    subprocess.run(
+        [sys.executable, file], env={**os.environ, "PYTHONPATH": str(ROOT)}, check=True, timeout=60
+    )
+
+
+def questions(server: BadServer) -> list[str]:
+    bodies = [body for _, path, body, _ in server.requests if path == "/v1/traces"]
+    return sorted(record["question"] for body in bodies for record in _records(body))
+
+
+@pytest.mark.parametrize("before", ["", "import multiprocessing.util"])
+@pytest.mark.parametrize("work", [PROCESS, POOL])
+@pytest.mark.parametrize("method", ["fork", "forkserver", "spawn"])
+def test_a_child_of_multiprocessing_sends_its_last_traces(
+    bad_server: MakeServer, tmp_path: Path, method: str, work: str, before: str
+) -> None:
+    server = bad_server(lambda *_: OK)
+    run(tmp_path, server.url, method, work, before)
+
+    assert questions(server) == ["answer", "fails"]
+
+
+def test_a_child_leaves_to_the_spool_what_does_not_arrive(tmp_path: Path) -> None:
+    spool = tmp_path / "spool"
+    start = time.monotonic()
+    run(tmp_path, "http://127.0.0.1:9", "fork", PROCESS, spool=spool, bound=6.0)
+
+    assert time.monotonic() - start < 14  # 5.5 at the exit of the parent, little per child
+    assert len(list(spool.rglob("*.spans"))) == 2
+
+
+def test_multiprocessing_is_not_imported_for_this(tmp_path: Path) -> None:
+    code = (
+        "import rag_monitor as rm, os, sys, json\n"
+        "rm.configure()\n"
+        "pid = os.fork()\n"
+        "if pid: os.waitpid(pid, 0)\n"
+        "else: print(json.dumps([n for n in sys.modules if n.startswith('multiproc')]))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        timeout=30,
+        check=True,
+    )
+    assert json.loads(done.stdout) == []
+
+
+SERVER = """
+import asyncio, uvicorn
+from contextlib import asynccontextmanager
+from starlette.applications import Starlette
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+import rag_monitor as rm
+from rag_monitor.sdk.asgi import RagMonitorMiddleware
+rm.configure(endpoint={url!r}, interval_s=60)
+
+async def chat(request):
+    await request.body()
+    return JSONResponse({{'answer': 'yes'}})
+
+@asynccontextmanager
+async def lifespan(app):
+    yield
+    with rm.trace(question='at the end'):
+        pass
+
+app = Starlette(routes=[Route('/chat', chat, methods=['POST'])], lifespan=lifespan)
+app.add_middleware(RagMonitorMiddleware)
+uvicorn.run(app, port={port}, log_level='critical')
+"""
+
+
+def test_a_server_that_dies_of_its_signal_flushes_before(bad_server: MakeServer) -> None:
+    server = bad_server(lambda *_: OK)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        port = listener.getsockname()[1]
+    process = subprocess.Popen(
+        [sys.executable, "-c", SERVER.format(url=server.url, port=port)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    )
+    try:
+        _ask(port)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == -signal.SIGTERM  # it runs nothing at exit
+    finally:
+        process.kill()
+        process.wait()
+
+    assert questions(server) == ["at the end", "q?"]
+
+
+def _ask(port: int) -> None:
+    until = time.monotonic() + 30
+    while True:
+        connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+        try:
+            connection.request("POST", "/chat", b'{"question": "q?"}')
+            assert connection.getresponse().status == 200
+        except ConnectionRefusedError:
+            assert time.monotonic() < until
+            time.sleep(0.1)
+        else:
+            return
+        finally:
+            connection.close()
+
+
+async def _lifespan_ends() -> float:
+    async def app(_: Any, __: Any, send: Any) -> None:
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def nothing(*_: Any) -> None:
+        return
+
+    start = time.monotonic()
+    await RagMonitorMiddleware(app)({"type": "lifespan"}, nothing, nothing)
+    return time.monotonic() - start
+
+
+async def test_the_end_of_a_lifespan_waits_no_longer_than_at_exit() -> None:
+    rm.configure(endpoint="http://127.0.0.1:9", exit_timeout_s=2.5)
+    assert await _lifespan_ends() < 1.5  # nothing waits
+    with rm.trace(question="q"):
+        pass
+
+    assert await _lifespan_ends() > 1.9
+    assert await _lifespan_ends() < 1.8  # the monitor is known to be away
