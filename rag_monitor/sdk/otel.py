@@ -42,7 +42,10 @@ class HostTracing:
         The host's trace id is reused, sampled or not; a second trace of ours inside the same host
         trace gets an id of its own, because one id is one answered question.
         """
-        host = otel_trace.get_current_span(context).get_span_context()
+        span = otel_trace.get_current_span(context)
+        if type(span) is CurrentSpan:  # of a trace that is over, in a context that outlived it
+            return own, None
+        host = span.get_span_context()
         if not host.is_valid:
             return own, None
         link = (host.trace_id, host.span_id)

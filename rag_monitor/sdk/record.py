@@ -231,6 +231,7 @@ class NullTrace:
     """What `current()` gives outside a trace: takes everything, keeps nothing, is false."""
 
     trace_id = ""
+    closed = False
 
     def set(self, **fields: Any) -> NullTrace:
         """Do nothing."""

@@ -140,16 +140,17 @@ def open_scope(
 ) -> Scope | None:
     """Begin a trace for a call, or join the one the middleware began; None: just call.
 
-    A traced function inside another one's trace is part of that trace and records nothing.
+    A traced function inside another one's trace is part of that trace and records nothing. In a
+    context that outlived its trace, such as a worker begun in a request, it begins a fresh one.
     """
     try:
         outer = CURRENT.get()
-        if outer is not None:
+        if outer is not None and not outer.closed:
             return _join(outer, spec, args, kwargs or {})
         client = active()
         if client is None:
             return None
-        live = client.new_trace(spec.name)
+        live = client.new_trace(spec.name, outer)
         if spec.fields:
             live.set(**spec.fields)
         scope = Scope(live, spec, owner=True)
@@ -166,7 +167,7 @@ def open_scope(
 def _join(
     outer: object, spec: Spec, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Scope | None:
-    if type(outer) is not LiveTrace or outer.origin != "http" or outer.taken_over or outer.closed:
+    if type(outer) is not LiveTrace or outer.origin != "http" or outer.taken_over:
         return None
     outer.taken_over = True
     outer.name = spec.name
