@@ -157,12 +157,17 @@ class LiveTrace:
 
     def mark_first_byte(self) -> None:
         """The first piece of the answer went out."""
-        if self.first_byte is None:
+        if self.closed:
+            self.client.counters.late += 1
+        elif self.first_byte is None:
             self.first_byte = perf_counter_ns()
 
     def chunk(self, text: str | None) -> None:
         """Take one piece of the streamed answer; empty pieces do not stop the first-byte clock."""
         if not text:
+            return
+        if self.closed:
+            self.client.counters.late += 1
             return
         if self.first_byte is None:
             self.first_byte = perf_counter_ns()
@@ -183,6 +188,9 @@ class LiveTrace:
 
     def fail(self, error: BaseException) -> None:
         """Note how the handler ended without keeping the exception or asking it anything."""
+        if self.closed:
+            self.client.counters.late += 1
+            return
         self.error_type = type_name(error)
         self.status = _status_of(error)
         if self.status == "error":
@@ -206,17 +214,22 @@ class LiveTrace:
             self.first_byte = self.ended
         self.client.submit(self)
 
-    def add_step(self, step: Any) -> None:
-        """Keep a finished step."""
+    def add_step(self, step: Any) -> bool:
+        """Keep a finished step; False when it came too late to mean anything for the trace."""
         if self.closed:
             self.client.counters.late += 1
-        elif len(self.steps) >= MAX_STEPS:
+            return False
+        if len(self.steps) >= MAX_STEPS:
             self.truncated = True
         else:
             self.steps.append(step)
+        return True
 
     def reach_model(self, contexts: object) -> None:
         """Say which passages reached the model."""
+        if self.closed:
+            self.client.counters.late += 1
+            return
         taken = take_documents(contexts, self.client.max_chars)
         if taken is None:
             self.contexts_known = False

@@ -85,10 +85,8 @@ class Scope:
         """The host's code raised; end the trace accordingly."""
         try:
             self.live.fail(error)
-            if status is not None:
-                self.live.status = status
             if self.owner:
-                self.live.finish()
+                self.live.finish(status)
         except Exception as mistake:  # noqa: BLE001 - the boundary
             GUARD.caught("failed", mistake)
             self.ended("error")
@@ -114,6 +112,9 @@ class Scope:
     def _answer(self, result: object) -> None:
         live = self.live
         if live.explicit_answer:
+            return
+        if live.closed:  # by the middleware, whose response is complete
+            live.client.counters.late += 1
             return
         extract = self.spec.answer
         if extract is not None:
