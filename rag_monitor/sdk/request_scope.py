@@ -66,7 +66,7 @@ class RequestScope:
     def gave(self, body: bytes, *, more: bool) -> None:
         """A part of the response body; a second part means the answer is streamed."""
         live = self.scope.live
-        if not body:
+        if not body or live.closed:
             return
         if live.first_byte is None:
             live.mark_first_byte()

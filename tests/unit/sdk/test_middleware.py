@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import io
 import json
@@ -395,3 +396,34 @@ async def test_what_a_server_does_to_the_messages_is_not_recorded(
     await app({"type": "http", "path": "/chat", "method": "POST"}, receive, send)
 
     assert captured.records[0]["answer"] == "3.4%"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_runs_after_the_response_is_no_part_of_the_answer(
+    captured: InMemoryExporter, fails: bool
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await respond([REPLY], b"application/json")(scope, receive, send)
+        await asyncio.sleep(0.1)
+        with rm.retrieval("afterwards") as found:
+            found.documents = ["late"]
+        if fails:
+            raise RuntimeError("audit log failed")
+
+    with contextlib.suppress(RuntimeError):
+        await call(asgi.RagMonitorMiddleware(app))
+
+    (record,) = captured.records
+    assert (record["answer"], record["status"], record.get("error")) == ("3.4%", "ok", None)
+    assert record["timings"]["end_to_end_ms"] < 90
+    assert [r["knowledge_base"] for r in record["retrievals"]] == ["kb"]
+    assert captured.client.stats()["late"] == 1
+
+
+async def test_a_last_message_the_client_never_got_is_a_cancelled_trace(
+    captured: InMemoryExporter,
+) -> None:
+    with pytest.raises(OSError, match="gone"):
+        await call(asgi.RagMonitorMiddleware(respond([])), fail_at=1)
+
+    assert captured.records[0]["status"] == "cancelled"
