@@ -14,6 +14,7 @@ from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.documents import Document, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import text_of, type_name
+from rag_monitor.sdk.text import EVENT_LINES
 
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
@@ -186,6 +187,14 @@ class LiveTrace:
         if len(parts) > _JOIN_EVERY:
             self.answer_parts = ["".join(parts)]
 
+    def _leave_events(self) -> None:
+        """Leave what may be server-sent events to the sender, as the body of a response."""
+        parts = self.answer_parts or ()
+        if parts and parts[0].lstrip().startswith(EVENT_LINES):
+            self.body = "".join(parts).encode("utf-8", "replace")
+            self.body_encoding = ""
+            self.answer_parts = None
+
     def fail(self, error: BaseException) -> None:
         """Note how the handler ended without keeping the exception or asking it anything."""
         if self.closed:
@@ -212,6 +221,8 @@ class LiveTrace:
             self.status = status
         if self.first_byte is None and not self.streamed and self.status == "ok":
             self.first_byte = self.ended
+        if self.answer_parts is not None:
+            self._leave_events()
         self.client.submit(self)
 
     def add_step(self, step: Any) -> bool:

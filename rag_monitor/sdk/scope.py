@@ -125,6 +125,7 @@ class Scope:
             body = response_body(result)
             if body is not None:
                 live.body = body[: live.client.max_answer_chars]
+                live.truncated |= len(body) > live.client.max_answer_chars
                 return
             text = answer_of(result)
         if text is not None:
