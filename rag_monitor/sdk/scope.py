@@ -60,14 +60,14 @@ class Scope:
     def pause(self) -> None:
         """Undo `resume` after the host's code has returned, yielded or raised."""
         try:
+            if self._token is not None:
+                token, self._token = self._token, None
+                CURRENT.reset(token)  # first: `detach` would tell the host's log what this raises
             if self._otel_token is not None:
                 token, self._otel_token = self._otel_token, None
                 detach(token)
-            if self._token is not None:
-                token, self._token = self._token, None
-                CURRENT.reset(token)
         except ValueError:  # another context drives the host's code now; nothing is set in it
-            return
+            self._otel_token = None
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("pause", error)
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from opentelemetry import trace as otel_trace
-from opentelemetry.context import attach, detach
+from opentelemetry.context import attach
 from opentelemetry.trace import INVALID_SPAN, SpanKind, Status, StatusCode
 
 from rag_monitor.sdk.encoding import Encoder
+from rag_monitor.sdk.otel import detach_here
 from rag_monitor.sdk.record import LiveTrace, NullTrace, Owner
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
@@ -54,7 +55,7 @@ class HostSpans:
         """Make the span around the step current again."""
         span, token = step.shared
         step.shared = (span, None)
-        detach(token)
+        detach_here(token)
 
     def close(self, live: LiveTrace) -> None:
         """Write the attributes and end every span of the trace at its own time."""

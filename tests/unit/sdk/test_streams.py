@@ -7,9 +7,11 @@ import contextlib
 import gc
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextvars import copy_context
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 
 import rag_monitor as rm
 from rag_monitor.sdk.asgi import RagMonitorMiddleware
@@ -278,3 +280,26 @@ async def test_events_of_a_traced_handler_below_the_middleware_are_read(
 
     (record,) = captured.records
     assert (record["question"], record["answer"]) == ("q", "24 months")
+
+
+@pytest.mark.parametrize("provider", ["own", "share"])
+def test_a_block_in_a_generator_that_many_contexts_drive_says_nothing_in_the_hosts_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, provider: str
+) -> None:
+    def stream() -> Iterator[str]:
+        with rm.trace("chat", question="q") as live, rm.generation("m"):
+            yield "a"
+            yield "b"
+            live.set(answer="ab")
+
+    if provider == "share":
+        tracing = TracerProvider(shutdown_on_exit=False)
+        monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", tracing)
+    with InMemoryExporter(provider=provider) as captured:
+        pieces = stream()
+        while copy_context().run(next, pieces, None) is not None:
+            pass
+        assert captured.client.stats()["produced"] == 1
+        assert [r["answer"] for r in captured.records] == (["ab"] if provider == "own" else [])
+
+    assert caplog.records == []
