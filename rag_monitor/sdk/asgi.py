@@ -117,6 +117,8 @@ class _Exchange:
             self.complete = not more
             if not self.disconnected:
                 self._request.gave(message.get("body", b""), more=more)
+            if self.complete:  # what the application does from here on, nobody waits for
+                self._request.ends()
 
 
 def _copy_of(message: Message) -> Message:

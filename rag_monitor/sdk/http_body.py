@@ -12,15 +12,18 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
-from rag_monitor.sdk.text import QUESTION_KEYS, answer_of, chunk_text, question_in
+from rag_monitor.sdk.text import EVENT_LINES, QUESTION_KEYS, answer_of, chunk_text, question_in
 
 _MAX_PLAIN_BYTES: Final = 1_048_576
 _ANY_HEADER: Final = zlib.MAX_WBITS | 32
 """For zlib: gzip or zlib, whichever it is."""
 _BLANK: Final = "\ufeff \r\n\t"
+_MAX_BRACKETS: Final = 10_000
+_LOOKED_AT: Final = 4096
+"""How much of a text tells whether it is the beginning of JSON."""
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 MAX_BODY_BYTES: Final = 262_144
-"""How much of a body is looked at."""
+"""How much of a request body is looked at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +64,15 @@ def plain_body(data: bytes, encoding: str) -> bytes | None:
 def answer_in_body(data: bytes, status: int = 200) -> str | None:
     """The answer of a response body: joined events, an answer field, or the text itself.
 
+    JSON that cannot be read, because it was cut or nests too much, leaves the answer unknown.
+
     Args:
         data: The body.
         status: The response's HTTP status; the page of an error is nobody's answer.
     """
     text = data.decode("utf-8", "replace")
     start = text.lstrip(_BLANK)[:6]
-    if start.startswith((":", "data:", "event:", "id:", "retry:")):
+    if start.startswith(EVENT_LINES) and _is_events(text):
         return _events(text)
     if start.startswith(("{", "[", '"')):
         parsed = _json(data)
@@ -76,6 +81,8 @@ def answer_in_body(data: bytes, status: int = 200) -> str | None:
         lines = _json_lines(text)
         if lines is not None:
             return lines
+        if _begins_json(text):
+            return None
     return None if status >= 400 and _tells_the_error(text, status) else text
 
 
@@ -88,6 +95,32 @@ def _tells_the_error(text: str, status: int) -> bool:
     if status >= 500 or start.startswith(("<!doctype html", "<html")):
         return True
     return status in _PHRASES and text.strip() == _PHRASES[status]
+
+
+def _is_events(text: str) -> bool:
+    """Whether each line is one of server-sent events; the last may be cut in its name."""
+    *lines, last = text.lstrip(_BLANK).split("\n")
+    if not lines:  # one line, not even ended: rather a text than a comment or a name
+        return last.startswith("data:")
+    if not last.startswith(EVENT_LINES) and not any(name.startswith(last) for name in EVENT_LINES):
+        return False
+    return all(line.startswith(EVENT_LINES) for line in lines if line.strip())
+
+
+def _begins_json(text: str) -> bool:
+    """Whether a text is the beginning of a JSON object or array, and not one that a text quotes."""
+    start = text.lstrip(_BLANK)[:_LOOKED_AT].rstrip()
+    if not start.startswith(("{", "[")):
+        return False
+    try:
+        json.JSONDecoder().raw_decode(start)
+    except RecursionError:
+        return True
+    except json.JSONDecodeError as error:
+        # a literal or an escape that the cut divides is reported where it begins
+        near_the_end = len(start) - (6 if len(start) > _LOOKED_AT // 2 else 0)
+        return error.msg.startswith("Unterminated string") or error.pos >= near_the_end
+    return False
 
 
 def _events(text: str) -> str:
@@ -115,13 +148,15 @@ def _event_text(data: str) -> str:
 def _json_lines(text: str) -> str | None:
     lines = [line for line in text.splitlines() if line.strip()]
     parsed = [_json(line.encode("utf-8", "replace")) for line in lines]
+    if len(lines) > 2 and parsed[-1] is None and _begins_json(lines[-1]):
+        del parsed[-1]  # the text was cut in it
     if len(lines) < 2 or any(item is None for item in parsed):
         return None
     return "".join(chunk_text(item) or "" for item in parsed)
 
 
 def _json(data: bytes) -> object:
-    if data.count(b"[") + data.count(b"{") > 10_000:
+    if data.count(b"[") + data.count(b"{") > _MAX_BRACKETS:
         return None
     try:
         return json.loads(data)

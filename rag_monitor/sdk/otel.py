@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections import OrderedDict
+from contextvars import Token
 from time import perf_counter_ns
 from typing import Any, Final
 
 from opentelemetry import trace as otel_trace
-from opentelemetry.context import Context
+from opentelemetry.context import Context, detach
 from opentelemetry.trace import INVALID_SPAN, NonRecordingSpan, SpanContext, TraceFlags
 
 _SAMPLED: Final = TraceFlags(TraceFlags.SAMPLED)
@@ -42,7 +44,10 @@ class HostTracing:
         The host's trace id is reused, sampled or not; a second trace of ours inside the same host
         trace gets an id of its own, because one id is one answered question.
         """
-        host = otel_trace.get_current_span(context).get_span_context()
+        span = otel_trace.get_current_span(context)
+        if type(span) is CurrentSpan:  # of a trace that is over, in a context that outlived it
+            return own, None
+        host = span.get_span_context()
         if not host.is_valid:
             return own, None
         link = (host.trace_id, host.span_id)
@@ -69,6 +74,15 @@ class CurrentSpan(NonRecordingSpan):
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.get_span_context()!r})"
+
+
+def detach_here(token: Any) -> None:
+    """Undo `attach`, without a word in the host's log where another context runs by now."""
+    if isinstance(token, Token):
+        with contextlib.suppress(ValueError):
+            token.var.reset(token)
+    else:  # the host has chosen another kind of context
+        detach(token)
 
 
 def context_with(context: Context, trace_id: int, span_id: int) -> Context:

@@ -30,7 +30,7 @@ class BoundedQueue(Generic[T]):
     def renew_after_fork(self) -> None:
         """Empty, with the counters' fresh lock: what waits in the parent is its own to send."""
         self._lock = self._counters.lock
-        self._items: deque[T] = deque()
+        self._items: deque[tuple[T, int]] = deque()
         self.chars = 0
         """Characters waiting."""
 
@@ -41,8 +41,9 @@ class BoundedQueue(Generic[T]):
         """Count and add `item` without waiting; the oldest make room. Returns how many wait now."""
         with self._lock:
             self._counters.produced += 1
-            self._items.append(item)
-            self.chars += item.chars
+            chars = item.chars  # kept beside it: what is subtracted is what was added
+            self._items.append((item, chars))
+            self.chars += chars
             if len(self._items) > self._max_items or self.chars > self._max_chars:
                 self._make_room()
             return len(self._items)
@@ -52,7 +53,7 @@ class BoundedQueue(Generic[T]):
         while len(self._items) > self._max_items or (
             self.chars > self._max_chars and len(self._items) > 1
         ):
-            self.chars -= self._items.popleft().chars
+            self.chars -= self._items.popleft()[1]
             dropped += 1
         self._counters.drop("queue_full", dropped)
 
@@ -61,8 +62,8 @@ class BoundedQueue(Generic[T]):
         with self._lock:
             if not self._items:
                 return None
-            item = self._items.popleft()
-            self.chars -= item.chars
+            item, chars = self._items.popleft()
+            self.chars -= chars
             return item
 
     def clear(self) -> int:

@@ -14,6 +14,7 @@ from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.documents import Document, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import text_of, type_name
+from rag_monitor.sdk.text import EVENT_LINES
 
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
@@ -157,12 +158,17 @@ class LiveTrace:
 
     def mark_first_byte(self) -> None:
         """The first piece of the answer went out."""
-        if self.first_byte is None:
+        if self.closed:
+            self.client.counters.late += 1
+        elif self.first_byte is None:
             self.first_byte = perf_counter_ns()
 
     def chunk(self, text: str | None) -> None:
         """Take one piece of the streamed answer; empty pieces do not stop the first-byte clock."""
         if not text:
+            return
+        if self.closed:
+            self.client.counters.late += 1
             return
         if self.first_byte is None:
             self.first_byte = perf_counter_ns()
@@ -181,8 +187,19 @@ class LiveTrace:
         if len(parts) > _JOIN_EVERY:
             self.answer_parts = ["".join(parts)]
 
+    def _leave_events(self) -> None:
+        """Leave what may be server-sent events to the sender, as the body of a response."""
+        parts = self.answer_parts or ()
+        if parts and parts[0].lstrip().startswith(EVENT_LINES):
+            self.body = "".join(parts).encode("utf-8", "replace")
+            self.body_encoding = ""
+            self.answer_parts = None
+
     def fail(self, error: BaseException) -> None:
         """Note how the handler ended without keeping the exception or asking it anything."""
+        if self.closed:
+            self.client.counters.late += 1
+            return
         self.error_type = type_name(error)
         self.status = _status_of(error)
         if self.status == "error":
@@ -204,19 +221,26 @@ class LiveTrace:
             self.status = status
         if self.first_byte is None and not self.streamed and self.status == "ok":
             self.first_byte = self.ended
+        if self.answer_parts is not None:
+            self._leave_events()
         self.client.submit(self)
 
-    def add_step(self, step: Any) -> None:
-        """Keep a finished step."""
+    def add_step(self, step: Any) -> bool:
+        """Keep a finished step; False when it came too late to mean anything for the trace."""
         if self.closed:
             self.client.counters.late += 1
-        elif len(self.steps) >= MAX_STEPS:
+            return False
+        if len(self.steps) >= MAX_STEPS:
             self.truncated = True
         else:
             self.steps.append(step)
+        return True
 
     def reach_model(self, contexts: object) -> None:
         """Say which passages reached the model."""
+        if self.closed:
+            self.client.counters.late += 1
+            return
         taken = take_documents(contexts, self.client.max_chars)
         if taken is None:
             self.contexts_known = False
@@ -231,6 +255,7 @@ class NullTrace:
     """What `current()` gives outside a trace: takes everything, keeps nothing, is false."""
 
     trace_id = ""
+    closed = False
 
     def set(self, **fields: Any) -> NullTrace:
         """Do nothing."""

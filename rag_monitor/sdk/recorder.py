@@ -19,7 +19,7 @@ from rag_monitor.sdk.ids import new_ids
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.otel import HostTracing, context_with
 from rag_monitor.sdk.queue import BoundedQueue
-from rag_monitor.sdk.record import LiveTrace
+from rag_monitor.sdk.record import LiveTrace, NullTrace
 from rag_monitor.sdk.sender import Item, Sender
 from rag_monitor.sdk.share import HostSpans
 from rag_monitor.sdk.steps import Step
@@ -67,11 +67,16 @@ class Recorder:
         self._started = False
         self.closed = False
 
-    def new_trace(self, name: str) -> LiveTrace:
-        """Begin a trace with the ids OpenTelemetry's context calls for."""
+    def new_trace(self, name: str, ended: LiveTrace | NullTrace | None = None) -> LiveTrace:
+        """Begin a trace with the ids OpenTelemetry's context calls for.
+
+        Args:
+            name: What is traced.
+            ended: The trace this context still holds although it is over; no parent of this one.
+        """
         provider = self._host.provider()
         if self._shared is not None and provider is not None:
-            return self._shared.open(self, provider, name)
+            return self._shared.open(self, provider, name, ended)
         context = get_current()
         trace_id, span_id = new_ids()
         link = None

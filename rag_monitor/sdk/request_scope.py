@@ -50,8 +50,9 @@ class RequestScope:
 
     def took(self, body: bytes) -> None:
         """A part of the request body."""
-        if body and self._request_bytes < MAX_BODY_BYTES:
-            self._request.append(body)
+        if body:
+            if self._request_bytes < MAX_BODY_BYTES:
+                self._request.append(body[: MAX_BODY_BYTES - self._request_bytes])
             self._request_bytes += len(body)
 
     def begins(self, status_code: int, content_type: str, content_encoding: str = "") -> None:
@@ -66,7 +67,7 @@ class RequestScope:
     def gave(self, body: bytes, *, more: bool) -> None:
         """A part of the response body; a second part means the answer is streamed."""
         live = self.scope.live
-        if not body:
+        if not body or live.closed:
             return
         if live.first_byte is None:
             live.mark_first_byte()
@@ -84,13 +85,16 @@ class RequestScope:
         try:
             if live.question is None and self._request:
                 live.request = RequestBody(
-                    b"".join(self._request)[:MAX_BODY_BYTES],
+                    b"".join(self._request),
                     tuple(self._options.question_keys),
                     self._options.question,
                 )
+                live.truncated |= self._request_bytes > MAX_BODY_BYTES
             if live.answer is None and live.answer_parts is None and self._response:
                 live.body = b"".join(self._response)
-            live.chars += self._request_bytes + min(self._response_bytes, _MAX_SEEN)
+                live.truncated |= self._response_bytes > _MAX_SEEN
+            live.chars += min(self._request_bytes, MAX_BODY_BYTES)
+            live.chars += min(self._response_bytes, _MAX_SEEN)
             if error is not None:
                 self.scope.failed(error, "cancelled" if cancelled else None)
                 return

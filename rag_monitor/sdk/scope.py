@@ -60,14 +60,14 @@ class Scope:
     def pause(self) -> None:
         """Undo `resume` after the host's code has returned, yielded or raised."""
         try:
+            if self._token is not None:
+                token, self._token = self._token, None
+                CURRENT.reset(token)  # first: `detach` would tell the host's log what this raises
             if self._otel_token is not None:
                 token, self._otel_token = self._otel_token, None
                 detach(token)
-            if self._token is not None:
-                token, self._token = self._token, None
-                CURRENT.reset(token)
         except ValueError:  # another context drives the host's code now; nothing is set in it
-            return
+            self._otel_token = None
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("pause", error)
 
@@ -85,10 +85,8 @@ class Scope:
         """The host's code raised; end the trace accordingly."""
         try:
             self.live.fail(error)
-            if status is not None:
-                self.live.status = status
             if self.owner:
-                self.live.finish()
+                self.live.finish(status)
         except Exception as mistake:  # noqa: BLE001 - the boundary
             GUARD.caught("failed", mistake)
             self.ended("error")
@@ -115,6 +113,9 @@ class Scope:
         live = self.live
         if live.explicit_answer:
             return
+        if live.closed:  # by the middleware, whose response is complete
+            live.client.counters.late += 1
+            return
         extract = self.spec.answer
         if extract is not None:
             result = extract(result)
@@ -124,6 +125,7 @@ class Scope:
             body = response_body(result)
             if body is not None:
                 live.body = body[: live.client.max_answer_chars]
+                live.truncated |= len(body) > live.client.max_answer_chars
                 return
             text = answer_of(result)
         if text is not None:
@@ -140,16 +142,17 @@ def open_scope(
 ) -> Scope | None:
     """Begin a trace for a call, or join the one the middleware began; None: just call.
 
-    A traced function inside another one's trace is part of that trace and records nothing.
+    A traced function inside another one's trace is part of that trace and records nothing. In a
+    context that outlived its trace, such as a worker begun in a request, it begins a fresh one.
     """
     try:
         outer = CURRENT.get()
-        if outer is not None:
+        if outer is not None and not outer.closed:
             return _join(outer, spec, args, kwargs or {})
         client = active()
         if client is None:
             return None
-        live = client.new_trace(spec.name)
+        live = client.new_trace(spec.name, outer)
         if spec.fields:
             live.set(**spec.fields)
         scope = Scope(live, spec, owner=True)
@@ -166,7 +169,7 @@ def open_scope(
 def _join(
     outer: object, spec: Spec, args: Sequence[Any], kwargs: Mapping[str, Any]
 ) -> Scope | None:
-    if type(outer) is not LiveTrace or outer.origin != "http" or outer.taken_over or outer.closed:
+    if type(outer) is not LiveTrace or outer.origin != "http" or outer.taken_over:
         return None
     outer.taken_over = True
     outer.name = spec.name

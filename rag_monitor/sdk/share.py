@@ -9,11 +9,12 @@ from __future__ import annotations
 from typing import Any
 
 from opentelemetry import trace as otel_trace
-from opentelemetry.context import attach, detach
-from opentelemetry.trace import SpanKind, Status, StatusCode
+from opentelemetry.context import attach
+from opentelemetry.trace import INVALID_SPAN, SpanKind, Status, StatusCode
 
 from rag_monitor.sdk.encoding import Encoder
-from rag_monitor.sdk.record import LiveTrace, Owner
+from rag_monitor.sdk.otel import detach_here
+from rag_monitor.sdk.record import LiveTrace, NullTrace, Owner
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
 
@@ -24,10 +25,15 @@ class HostSpans:
     def __init__(self, encoder: Encoder) -> None:
         self._encoder = encoder
 
-    def open(self, client: Owner, provider: Any, name: str) -> LiveTrace:
-        """Start the root span in the host's trace."""
+    def open(
+        self, client: Owner, provider: Any, name: str, ended: LiveTrace | NullTrace | None = None
+    ) -> LiveTrace:
+        """Start the root span in the host's trace; not below the spans of a trace that `ended`."""
+        context = None
+        if type(ended) is LiveTrace and _spans(ended, otel_trace.get_current_span()):
+            context = otel_trace.set_span_in_context(INVALID_SPAN)
         span = provider.get_tracer("rag_monitor").start_span(
-            f"invoke_workflow {name}", kind=SpanKind.INTERNAL
+            f"invoke_workflow {name}", context, kind=SpanKind.INTERNAL
         )
         context = span.get_span_context()
         live = LiveTrace(client, name, context.trace_id, context.span_id)
@@ -49,7 +55,7 @@ class HostSpans:
         """Make the span around the step current again."""
         span, token = step.shared
         step.shared = (span, None)
-        detach(token)
+        detach_here(token)
 
     def close(self, live: LiveTrace) -> None:
         """Write the attributes and end every span of the trace at its own time."""
@@ -70,3 +76,9 @@ class HostSpans:
         if live.status == "error":
             root.set_status(Status(StatusCode.ERROR, str(encoded.record.get("error"))[:500]))
         root.end(end_time=live.wall_ns + live.ended - live.started)
+
+
+def _spans(live: LiveTrace, span: Any) -> bool:
+    """Whether `span` is one of the trace's own."""
+    shared = (step.shared[0] for step in live.steps if step.shared is not None)
+    return span is live.otel_span or any(span is own for own in shared)

@@ -45,7 +45,7 @@ class Step:
         live = CURRENT.get()
         if live is not None and type(live) is LiveTrace:
             self.live = live
-            if live.otel_span is not None:
+            if live.otel_span is not None and not live.closed:
                 self._guarded(live.client.open_shared, self)
         self.started = perf_counter_ns()
         return self
@@ -67,8 +67,8 @@ class Step:
                 self.error = type_name(error)
             if self.shared is not None:
                 live.client.leave_shared(self)
-            live.add_step(self)
-            self._record(live)
+            if live.add_step(self):
+                self._record(live)
         except Exception as mistake:  # noqa: BLE001 - the boundary
             GUARD.caught("step", mistake)
 
@@ -217,7 +217,7 @@ class GenerationStep(Step):
     def __enter__(self) -> Self:
         super().__enter__()
         live = self.live
-        if live is not None and live.generation_start is None:
+        if live is not None and live.generation_start is None and not live.closed:
             live.generation_start = self.started
         return self
 

@@ -9,6 +9,8 @@ from rag_monitor.sdk.peek import first, peek, text_of
 
 QUESTION_KEYS: Final = ("question", "query", "input", "prompt", "message", "messages")
 ANSWER_KEYS: Final = ("answer", "output", "response", "text", "content", "result", "message")
+EVENT_LINES: Final = ("data:", "event:", "id:", "retry:", ":")
+"""How the lines of server-sent events begin; the last is a comment."""
 _MAX_DEPTH: Final = 4
 
 

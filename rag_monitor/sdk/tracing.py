@@ -144,7 +144,7 @@ def current() -> LiveTrace | NullTrace:
 def record_contexts(contexts: Any) -> None:
     """Say which passages reached the model, in order; `[]` means none, silence means unknown."""
     live = CURRENT.get()
-    if type(live) is not LiveTrace or live.closed:
+    if type(live) is not LiveTrace:
         return
     try:
         live.reach_model(contexts)

@@ -53,7 +53,10 @@ class RagMonitorMiddleware:
             request.ends(error)
             raise
         request.scope.pause()
-        return _Body(body, request)
+        if _is_file(body, environ):
+            request.ends()
+            return body
+        return (_SizedBody if hasattr(type(body), "__len__") else _Body)(body, request)
 
     def _open(self, environ: dict[str, Any]) -> RequestScope | None:
         try:
@@ -68,6 +71,16 @@ class RagMonitorMiddleware:
 def _lower(headers: Any) -> Iterator[tuple[str, str]]:
     for name, value in headers:
         yield name.lower(), value
+
+
+def _is_file(body: Any, environ: dict[str, Any]) -> bool:
+    """Whether the server sends `body` as a file, which it knows by the object itself."""
+    wrapper = environ.get("wsgi.file_wrapper")
+    if isinstance(wrapper, type):
+        return issubclass(type(body), wrapper)
+    return wrapper is not None and hasattr(
+        type(body), "read"
+    )  # a function: it gave what it was given
 
 
 class _Input:
@@ -151,3 +164,10 @@ class _Body:
         finally:
             if not self._complete:
                 self._request.ends(cancelled=True)
+
+
+class _SizedBody(_Body):
+    """A body of known length: servers derive the Content-Length from that of a single chunk."""
+
+    def __len__(self) -> int:
+        return len(self._body)  # type: ignore[arg-type]

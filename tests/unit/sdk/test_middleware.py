@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import io
 import json
@@ -229,8 +230,19 @@ def test_a_server_error_is_an_error(captured: InMemoryExporter) -> None:
         (b'data: one\n\ndata:  two\n\n', "one two"),
         (b'event: x\r\ndata: {"text":"t"}\r\n\r\n', "t"),
         (b'{"response":"a"}\n{"response":"b"}\n', "ab"),
-        (b'{"broken', '{"broken'),
-        (b"[" * 100_000, "[" * 100_000),
+        (b"{broken}", "{broken}"),
+        (b'{"answer": "cut he', None),
+        (b'{"answer": "a", "sources": [', None),
+        (b'{"a":1}\n{"answer":"x"}\n{"answer":"cut', "x"),
+        (b"[" * 100_000, None),
+        (b'{"answer": "a", "points": [' + b"[1]," * 10_000 + b"[1]]}", None),
+        (b'{"answer": "a", "sources": ["' + b"x" * 9_000, None),
+        (b"[1] says " + b"[so] " * 10_001, "[1] says " + "[so] " * 10_001),
+        (b"[see the manual] " * 1_000, "[see the manual] " * 1_000),
+        (b"data: is what\nan engineer wants\n", "data: is what\nan engineer wants\n"),
+        (b":)", ":)"),
+        (b": ping\n\n", ""),
+        (b"id: 1\nretry: 5\ndata: one\n\n: ping\n\nda", "one"),
         (b'{"other": 1}', None),
         (b"\xff\xfe", "\ufffd\ufffd"),
     ],
@@ -395,3 +407,75 @@ async def test_what_a_server_does_to_the_messages_is_not_recorded(
     await app({"type": "http", "path": "/chat", "method": "POST"}, receive, send)
 
     assert captured.records[0]["answer"] == "3.4%"
+
+
+@pytest.mark.parametrize("fails", [False, True])
+async def test_what_runs_after_the_response_is_no_part_of_the_answer(
+    captured: InMemoryExporter, fails: bool
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await respond([REPLY], b"application/json")(scope, receive, send)
+        await asyncio.sleep(0.1)
+        with rm.retrieval("afterwards") as found:
+            found.documents = ["late"]
+        if fails:
+            raise RuntimeError("audit log failed")
+
+    with contextlib.suppress(RuntimeError):
+        await call(asgi.RagMonitorMiddleware(app))
+
+    (record,) = captured.records
+    assert (record["answer"], record["status"], record.get("error")) == ("3.4%", "ok", None)
+    assert record["timings"]["end_to_end_ms"] < 90
+    assert [r["knowledge_base"] for r in record["retrievals"]] == ["kb"]
+    assert captured.client.stats()["late"] == 1
+
+
+async def test_a_last_message_the_client_never_got_is_a_cancelled_trace(
+    captured: InMemoryExporter,
+) -> None:
+    with pytest.raises(OSError, match="gone"):
+        await call(asgi.RagMonitorMiddleware(respond([])), fail_at=1)
+
+    assert captured.records[0]["status"] == "cancelled"
+
+
+async def _asked(app: Any, body: bytes) -> None:
+    """One ASGI request with `body` in two messages."""
+    messages = iter((body[:200_000], body[200_000:]))
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": next(messages), "more_body": True}
+
+    async def send(message: Any) -> None:
+        """Nobody reads it."""
+
+    scope = {"type": "http", "path": "/chat", "method": "POST"}
+    await asgi.RagMonitorMiddleware(app)(scope, receive, send)
+
+
+@pytest.mark.parametrize(("length", "cut"), [(262_144, False), (262_145, True)])
+async def test_a_request_too_long_to_be_looked_at_is_a_truncated_trace(
+    captured: InMemoryExporter, length: int, cut: bool
+) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        await receive()
+        await respond([REPLY], b"application/json")(scope, receive, send)
+
+    head, tail = b'{"question": "q?", "history": "', b'"}'
+    await _asked(app, head + b"x" * (length - len(head) - len(tail)) + tail)
+
+    (record,) = captured.records
+    assert record.get("question") == (None if cut else "q?")
+    assert (record.get("truncated", False), record["answer"]) == (cut, "3.4%")
+
+
+async def test_a_response_too_long_to_be_looked_at_has_no_known_answer(
+    captured: InMemoryExporter,
+) -> None:
+    long = json.dumps({"answer": "short", "sources": ["x" * 1000] * 1200}).encode()
+    await call(asgi.RagMonitorMiddleware(respond([long], b"application/json")))
+    wsgi_call(wsgi.RagMonitorMiddleware(lambda *_: [long]))
+
+    assert [r.get("answer") for r in captured.records] == [None, None]
+    assert [r["truncated"] for r in captured.records] == [True, True]

@@ -7,11 +7,14 @@ import contextlib
 import gc
 import threading
 from collections.abc import AsyncIterator, Iterator
+from contextvars import copy_context
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import TracerProvider
 
 import rag_monitor as rm
+from rag_monitor.sdk.asgi import RagMonitorMiddleware
 from rag_monitor.testing import InMemoryExporter
 
 
@@ -225,3 +228,78 @@ async def test_concurrent_traces_do_not_mix(captured: InMemoryExporter) -> None:
     records = captured.records
     assert len({r["trace_id"] for r in records}) == 20
     assert all(r["contexts"] == [{"content": r["question"]}] for r in records)
+
+
+EVENTS = ['data: {"delta": "24 "}\n\n', 'event: x\ndata: {"delta":', ' "months"}\n\n', ": ping\n\n"]
+
+
+@pytest.mark.parametrize(
+    ("chunks", "answer"),
+    [
+        ([*EVENTS, "data: [DONE]\n\n"], "24 months"),
+        ([chunk.encode() for chunk in EVENTS], "24 months"),
+        (EVENTS * 200, "24 months" * 200),
+        (["data: ", "is what we\nhave"], "data: is what we\nhave"),
+        ([":", ")"], ":)"),
+    ],
+    ids=["text", "bytes", "many", "no events", "no comment"],
+)
+def test_streamed_events_are_stored_as_what_they_say(
+    captured: InMemoryExporter, chunks: list[Any], answer: str
+) -> None:
+    @rm.trace
+    def stream(question: str) -> Iterator[Any]:
+        yield from chunks
+
+    assert list(stream("q")) == chunks
+    (record,) = captured.records
+    assert (record["answer"], record["streamed"]) == (answer, True)
+
+
+async def test_events_of_a_traced_handler_below_the_middleware_are_read(
+    captured: InMemoryExporter,
+) -> None:
+    @rm.trace
+    async def handler(question: str) -> AsyncIterator[str]:
+        for chunk in EVENTS:
+            yield chunk
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = [(b"content-type", b"text/event-stream"), (b"content-encoding", b"br")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        async for chunk in handler("q"):
+            body = {"type": "http.response.body", "body": chunk.encode(), "more_body": True}
+            await send(body)
+        await send({"type": "http.response.body", "body": b""})
+
+    async def send(message: Any) -> None:
+        """Nobody reads it."""
+
+    scope = {"type": "http", "path": "/chat", "method": "POST"}
+    await RagMonitorMiddleware(app)(scope, None, send)  # type: ignore[arg-type]
+
+    (record,) = captured.records
+    assert (record["question"], record["answer"]) == ("q", "24 months")
+
+
+@pytest.mark.parametrize("provider", ["own", "share"])
+def test_a_block_in_a_generator_that_many_contexts_drive_says_nothing_in_the_hosts_log(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, provider: str
+) -> None:
+    def stream() -> Iterator[str]:
+        with rm.trace("chat", question="q") as live, rm.generation("m"):
+            yield "a"
+            yield "b"
+            live.set(answer="ab")
+
+    if provider == "share":
+        tracing = TracerProvider(shutdown_on_exit=False)
+        monkeypatch.setattr("opentelemetry.trace._TRACER_PROVIDER", tracing)
+    with InMemoryExporter(provider=provider) as captured:
+        pieces = stream()
+        while copy_context().run(next, pieces, None) is not None:
+            pass
+        assert captured.client.stats()["produced"] == 1
+        assert [r["answer"] for r in captured.records] == (["ab"] if provider == "own" else [])
+
+    assert caplog.records == []
