@@ -6,6 +6,7 @@ Clients below it must not retry by themselves, or the tries multiply.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Awaitable, Callable
@@ -16,6 +17,7 @@ from rag_monitor import telemetry
 from rag_monitor.errors import ConfigurationError, JudgeTimeout, JudgeUnavailable
 
 T = TypeVar("T")
+_log = logging.getLogger(__name__)
 
 _MAX_RETRY_AFTER_S: Final = 300.0
 
@@ -106,6 +108,7 @@ class Limits:
         self._slots = asyncio.Semaphore(options.concurrency)
         self._breaker = _Breaker(options, now)
         self._answers = 0
+        self._said: str | None = None
         self.attempts = 0
         """Tries so far, for figures."""
 
@@ -130,6 +133,8 @@ class Limits:
                 result = await self._once(attempt, deadline)
             except (JudgeUnavailable, JudgeTimeout) as error:
                 self._breaker.failed()
+                if isinstance(error, NotNow):
+                    self._say(str(error))
                 alone = self._answers > answers and _over_the_request(error)
                 lonely = lonely + 1 if alone else 0
                 if deadline.divisible and lonely >= self.options.lonely_attempts:
@@ -148,7 +153,14 @@ class Limits:
                 return result
         raise JudgeUnavailable  # pragma: no cover - the last round returns or raises
 
+    def _say(self, refusal: str) -> None:
+        """Tell an operator once what to mend; every judgement would fail with the same words."""
+        if refusal != self._said:
+            self._said = refusal
+            _log.warning("%s; nothing is judged until that is mended", refusal)
+
     def _answered(self) -> None:
+        self._said = None
         self._breaker.answered()
         self._answers += 1
 

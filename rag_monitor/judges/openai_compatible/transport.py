@@ -146,7 +146,7 @@ class ChatTransport:
         except openai.APITimeoutError:
             raise JudgeTimeout from None
         except openai.APIStatusError as error:
-            raise _status_error(error) from None
+            raise _status_error(error, self._options.api_key) from None
         except openai.APIConnectionError as error:
             raise JudgeUnavailable(
                 f"cannot reach {self._options.base_url}: {error.__cause__ or error}"
@@ -168,9 +168,11 @@ class ChatTransport:
         return self._client
 
 
-def _status_error(error: openai.APIStatusError) -> Exception:
-    status = error.status_code
-    said = f"the judge's server answered {status}: {str(error.message)[:200]}"
+def _status_error(error: openai.APIStatusError, key: str | None) -> Exception:
+    status, message = error.status_code, str(error.message)
+    if key:  # some servers repeat it
+        message = message.replace(key, "…")
+    said = f"the judge's server answered {status}: {message[:200]}"
     if status in _REFUSED:
         return NotNow(said)
     if status in _BAD_REQUEST:

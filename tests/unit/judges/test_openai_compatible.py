@@ -380,13 +380,18 @@ async def test_an_identical_request_is_answered_from_the_cache_and_another_proje
     assert len(server.requests) == 2
 
 
-async def test_a_refused_key_is_not_tried_again() -> None:
-    refused = Answer(payload={"error": {"message": "bad key"}}, status=401)
-    async with served(lambda *_: refused) as (judge, server):
-        with pytest.raises(JudgeUnavailable, match="401"):
-            await judge.judge(warranty())
+async def test_a_refused_key_is_not_tried_again(caplog: pytest.LogCaptureFixture) -> None:
+    refused = Answer(payload={"error": {"message": "bad key k-123456"}}, status=401)
+    async with served(lambda *_: refused, api_key="k-123456") as (judge, server):
+        for _ in range(2):
+            with pytest.raises(JudgeUnavailable, match="401"):
+                await judge.judge(warranty())
 
-    assert len(server.requests) == 1
+    assert len(server.requests) == 2
+    [told] = [record.getMessage() for record in caplog.records]
+    assert "answered 401" in told
+    assert "bad key …" in told
+    assert "k-123456" not in told
 
 
 async def test_a_judge_that_gets_a_known_answer_wrong_makes_its_batch_suspect() -> None:
