@@ -85,6 +85,7 @@ def evaluate(
     """
     from rag_monitor.evaluation.file_run import FileOptions
     from rag_monitor.evaluation.report.files import check_report
+    from rag_monitor.evaluation.selection import check_targets_exist
     from rag_monitor.metrics.targets import load_profile
     from rag_monitor.metrics.text.suite import TextOptions
     from rag_monitor.metrics.text.tokens import Tokenizer, read_terms
@@ -92,6 +93,8 @@ def evaluate(
     check_report(report, language.value)
     keep_input(file, output, report)
     profile = load_profile(targets) if targets else None
+    if profile is not None:
+        check_targets_exist(profile)
     if fail_under and profile is None:
         raise ConfigurationError("--fail-under needs --targets: what should not be missed?")
     if resume and output is None:

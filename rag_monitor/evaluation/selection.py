@@ -13,6 +13,7 @@ from rag_monitor.evaluation.model_scores import ENCODER_METRICS, PERPLEXITY_METR
 from rag_monitor.evaluation.reference_judging import REFERENCE_JUDGED
 from rag_monitor.evaluation.reference_scores import ENTITY_METRIC, RANKING_METRICS
 from rag_monitor.metrics.rag import METRICS
+from rag_monitor.metrics.targets import Profile
 from rag_monitor.metrics.text.suite import TEXT_METRICS
 from rag_monitor.spelling import did_you_mean
 
@@ -84,6 +85,21 @@ ALL_METRICS: Final = Selection(
     entities=True,
 ).names
 """Every name that can be asked for."""
+
+
+def check_targets_exist(profile: Profile) -> None:
+    """Refuse a target for a metric that there is not: it would be unmeasured and never missed.
+
+    Raises:
+        UnknownMetric: With the nearest name.
+    """
+    known = (*ALL_METRICS, *(f"corpus_{name}" for name in (*TEXT_METRICS, PERPLEXITY_METRIC)))
+    for target in profile.targets:
+        if target.metric not in known:
+            raise UnknownMetric(
+                f"target profile {profile.name}: there is no metric "
+                f"{target.metric!r}{did_you_mean(target.metric, known)}"
+            )
 
 
 def features_of(rows: Iterable[DatasetRow]) -> Features:

@@ -25,7 +25,7 @@ def print_report(report: Report, language: str = "en", console: Console | None =
         table.add_column(t(name), justify="right", no_wrap=True)
     table.add_column(t("without"), overflow="fold")
     for metric in report.metrics:
-        reasons = ", ".join(f"{t.reason(w)} {n}" for w, n in list(metric.reasons.items())[:2])
+        reasons = ", ".join(f"{t.reason(w)} {n}" for w, n in metric.reasons.items())
         table.add_row(
             plain(t.metric(metric.name)),
             number(metric.mean),

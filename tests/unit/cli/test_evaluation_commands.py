@@ -14,6 +14,8 @@ from typer.testing import CliRunner, Result
 
 from rag_monitor.cli.application import app
 from rag_monitor.errors import ConfigurationError, NotFound, UnknownMetric
+from rag_monitor.evaluation.selection import check_targets_exist
+from rag_monitor.metrics.targets import load_profile, shipped_profiles
 
 ROWS = [
     {
@@ -314,3 +316,17 @@ def test_golden_says_what_is_wrong_with_an_option(
     assert isinstance(done.exception, ConfigurationError)
     assert said in str(done.exception)
     assert not isinstance(done.exception, NotFound)
+
+
+def test_a_target_for_a_metric_that_is_none_is_refused(tmp_path: Path) -> None:
+    profile = tmp_path / "gate.toml"
+    profile.write_text(
+        '[[target]]\nmetric = "corpus_bleu_4"\nat_least = 0.1\n'
+        '[[target]]\nmetric = "faithfulnes"\nat_least = 0.9\n',
+        encoding="utf-8",
+    )
+
+    with pytest.raises(UnknownMetric, match="did you mean 'faithfulness'"):
+        check_targets_exist(load_profile(str(profile)))
+    for name in shipped_profiles():
+        check_targets_exist(load_profile(name))
