@@ -33,7 +33,7 @@ from rag_monitor.server.ui.rule_form import RULE_FIELDS, fields_of
 from rag_monitor.server.ui.rule_problems import field_problem, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
-from rag_monitor.server.ui.view import Visitor, make_visitor, page, visitor_of
+from rag_monitor.server.ui.view import Viewer, Visitor, make_visitor, page, visitor_of
 
 router = APIRouter(include_in_schema=False)
 
@@ -377,10 +377,10 @@ def revoke_key(sent: Form) -> Response:
     return _back("/settings#keys")
 
 
-def leave_form(request: Request) -> Response:
+def leave_form(me: Viewer) -> Response:
     """Lead from the address of a form, where a refused one is shown, to the page that has it."""
-    place, sign, part = _PAGES[request.url.path].partition("#")
-    query = {name: request.query_params.get(name) for name in ("rule", "lang")}
+    place, sign, part = _PAGES[me.request.url.path].partition("#")
+    query = {name: me.request.query_params.get(name) for name in ("rule", "lang")}
     kept = urlencode({name: value for name, value in query.items() if value})
     return _back(f"{place}{'?' if kept else ''}{kept}{sign}{part}")
 
