@@ -19,11 +19,13 @@ _DIGITAL: Final = re.compile(
     rf"(?P<after>\s?{_MERIDIEM})?"
 )
 _HAN_TIME: Final = re.compile(
-    rf"(?P<half>{_HALF})?\s?(?P<h>{_NUMERAL})点"
+    rf"(?P<half>{_HALF})?\s?(?P<h>{_NUMERAL})[点时]"
     rf"(?P<rest>钟|整|半|[一三]刻|(?P<m>{_NUMERAL})分)?(?=(?P<to>\s?[至到~-])?)"
 )
 _ENGLISH: Final = re.compile(rf"(?<![\d:.])(?P<h>1[0-2]|0?[1-9])(?P<after>\s?{_MERIDIEM})")
 _BETWEEN: Final = tuple("至到~-")
+_BOUNDED: Final = re.compile(r"之?前|以前|以后|起|开[始门馆放]|[关闭截]")
+"""What only follows a time of day."""
 _PAST: Final = {"钟": 0, "整": 0, "半": 30, "一刻": 15, "三刻": 45}
 
 
@@ -42,11 +44,11 @@ class ClockTime:
 def find_times(folded: str) -> list[ClockTime]:
     """Times of day in folded text, in order.
 
-    A bare number with 点 (四点建议) is one only with its half of the day, minutes, or as the end of
-    a range. A text that uses the 24-hour clock once uses it throughout.
+    A bare number with 点 or 时 (四点建议) is one only with its half of the day, minutes, as the end of a
+    range, or before a word that bounds (六点前). A text that uses the 24-hour clock once uses it throughout.
     """
     found = [*_digital(folded)] if ":" in folded else []
-    if "点" in folded:
+    if "点" in folded or "时" in folded:
         found += _han(folded)
     found += [
         _time(match, int(match["h"]), 0, match["after"]) for match in _ENGLISH.finditer(folded)
@@ -65,7 +67,8 @@ def _digital(folded: str) -> Iterator[ClockTime]:
 def _han(folded: str) -> Iterator[ClockTime]:
     for match in _HAN_TIME.finditer(folded):
         ends_range = folded[: match.start()].rstrip().endswith(_BETWEEN)
-        if not (match["half"] or match["rest"] or match["to"] or ends_range):
+        told = match["half"] or match["rest"] or match["to"] or ends_range
+        if not (told or _BOUNDED.match(folded, match.end())):
             continue
         hour, minute = _number(match["h"]), _PAST.get(match["rest"] or "", 0)
         if match["m"]:

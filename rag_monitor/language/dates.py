@@ -55,6 +55,10 @@ _LONE_YEAR: Final = re.compile(
     r"|km|[kmµ]?g\b|m\b|[cm]m\b|m?l\b|k?w\b|[kmgt]b\b|k?hz\b|ms\b|mah\b|k?cal\b|rpm\b|px\b"
     r"|miles|people|dollars|euros|yuan|usd\b|eur\b|hours|minutes|seconds))"
 )
+_TO_DAY: Final = re.compile(
+    r"\s?(?:至|到|-|~)\s?(?P<d>3[01]|[12]\d|0?[1-9])(?:\s?[日号]|(?<=-\d)(?![\w%])|(?<=-\d\d)(?![\w%]))"
+)
+"""The last day of a range that leaves out the month: 3月8日至15日, March 8-15."""
 _FIRST_DIGIT: Final = re.compile(r"\d")
 _FOUR_DIGITS: Final = re.compile(r"(?:1\d|20)\d\d")
 _SEPARATED: Final = re.compile(r"\d[-/.]\d?\d[-/.]\d")
@@ -127,7 +131,19 @@ def find_dates(folded: str, tokens: Collection[str] | None = None) -> list[Date]
                 continue
             taken[start:end] = b"\1" * (end - start)
             found.append(_date(match))
+    found += [last for first in found if (last := _last_day(text, first))]
     return sorted(found, key=lambda date: date.start)
+
+
+def _last_day(text: str, first: Date) -> Date | None:
+    """The end of a range that begins with `first` and names no other month."""
+    if first.day is None:
+        return None
+    match = _TO_DAY.match(text, first.end)
+    if match is None:
+        return None
+    day = int(match["d"])
+    return Date(first.year, first.month, day, match.start("d"), match.end())
 
 
 def _patterns(text: str, tokens: Collection[str], *, han: bool) -> Iterator[re.Pattern[str]]:

@@ -99,7 +99,7 @@ _NAMED_BEFORE: Final = re.compile(
     r"(?:\s?(?:is|of|为|是|:))?\s?$"
 )
 _NAMED_AFTER: Final = re.compile(r"\s?(?:端口|号|port\b|错误)")
-_MAY_TELL_TIME: Final = re.compile(r"[\d一二三四五六七八九十两](?:点|:\d\d|\s?[ap]\.?\s?m\b)")
+_MAY_TELL_TIME: Final = re.compile(r"[\d一二三四五六七八九十两](?:[点时]|:\d\d|\s?[ap]\.?\s?m\b)")
 TIME: Final = "time"
 _HALF_OPEN: Final = "half"
 """Unit of a time whose half of the day is not told."""
@@ -151,14 +151,21 @@ class Quantity:
         return apart == 0 or (apart == HALF_DAY and _HALF_OPEN in (self.unit, other.unit))
 
 
-_VAGUE: Final = frozenset({"item", "person", "time", "age", "degree"})
+_COUNTED: Final = frozenset({"item", "person", "time"})
+"""What is counted one by one; which word counts it says little."""
+_INTERCHANGEABLE: Final = (
+    _COUNTED,
+    frozenset({"day", "workday"}),
+    frozenset({"age", "year"}),
+    frozenset({"degree", "kwh"}),
+)
 
 
 def _loose(a: str, b: str) -> bool:
     """Whether two units may name the same thing in other words."""
     if a.startswith("degree") and b.startswith("degree"):
         return "degree" in (a, b)
-    return a in _VAGUE or b in _VAGUE or {a, b} == {"day", "workday"}
+    return any(a in group and b in group for group in _INTERCHANGEABLE)
 
 
 def same_value(stated: float, known: float, digits: int, known_digits: int) -> bool:
@@ -364,7 +371,7 @@ def _is_idiom(match: re.Match[str], numeral: str, unit: str) -> bool:
     if numeral == "一" or (numeral in _IDIOMS and not unit):
         return True
     return len(numeral) == 1 and (
-        not unit or unit in {"度", "级", "本", "部", "家", "场", "项", "位"}
+        not unit or unit in {"度", "级", "本", "部", "家", "场", "项", "位", "节", "字"}
     )
 
 

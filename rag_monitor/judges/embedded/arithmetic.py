@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import permutations
 from typing import Final
 
@@ -25,7 +25,7 @@ _SUM: Final = re.compile(
     r"altogether|overall|in all|plus)\b"
 )
 _DIFFERENCE: Final = re.compile(
-    r"相差|差额|之差|剩余|还剩|剩下|多出|比|减|\b(?:differ\w*|more than|less than|fewer|"
+    r"相差|差额|之差|剩余|还剩|剩下|多出|比|减|净|享年|差|\b(?:differ\w*|more than|less than|fewer|"
     r"remain\w*|left|minus|longer|shorter|older|younger|higher|lower|after|later|earlier|"
     r"between|gap|lasted|span\w*)\b"
 )
@@ -42,15 +42,19 @@ OPERATION_WORDS: Final = re.compile(
     + r"|即|等于|得|算|\b(?:equal\w*|amount\w*|calculat\w*|mak\w*|mean\w*|cost)\b"
 )
 """Words that name an operation; a claim with a derived number may add them."""
+_HALF: Final = re.compile(r"减半|半价|一半|对半|\bhal(?:f|ved)\b")
+_DOUBLE: Final = re.compile(r"翻[一]?倍|加倍|两倍|双倍|\b(?:twice|double[ds]?)\b")
 _LIMIT: Final = 6
 _FACTORS: Final = {
     ("year", "month"): 12.0, ("week", "day"): 7.0, ("day", "hour"): 24.0, ("hour", "minute"): 60.0,
     ("minute", "second"): 60.0, ("km", "m"): 1000.0, ("m", "cm"): 100.0, ("cm", "mm"): 10.0,
     ("kg", "g"): 1000.0, ("g", "mg"): 1000.0, ("tonne", "kg"): 1000.0, ("l", "ml"): 1000.0,
-    ("foot", "inch"): 12.0, ("lb", "oz"): 16.0, ("gb", "mb"): 1024.0, ("hour", "second"): 3600.0,
+    ("foot", "inch"): 12.0, ("lb", "oz"): 16.0, ("gb", "mb"): 1024.0, ("hour", "second"): 3600.0, ("second", "ms"): 1000.0,
+    ("mb", "kb"): 1024.0, ("tb", "gb"): 1024.0, ("kw", "watt"): 1000.0, ("mg", "mcg"): 1000.0,
 }  # fmt: skip
 
 
+_COUNTED: Final = frozenset({"item", "person", "time"})
 _CONSTANTS: Final = frozenset(
     {(12.0, "month"), (7.0, "day"), (24.0, "hour"), (60.0, "minute"), (60.0, "second"),
      (52.0, "week"), (365.0, "day")}
@@ -79,6 +83,11 @@ class Cues:
     product: bool
     parts: bool
 
+    @property
+    def directed(self) -> bool:
+        """Whether the wording tells to add or to take away."""
+        return self.down or self.up or self.total or self.difference
+
     @classmethod
     def read(cls, folded: str) -> Cues:
         """The cues of a folded statement."""
@@ -90,25 +99,74 @@ class Cues:
         )
 
 
-def derives(stated: Quantity, operands: Sequence[Quantity], folded: str) -> bool:
-    """Whether `stated` follows from one or two of `operands` by an operation the wording names.
+def derives(
+    stated: Quantity, operands: Sequence[Quantity], folded: str, evidence: str = ""
+) -> bool:
+    """Whether `stated` follows from one to three of `operands` by an operation the wording names.
 
-    Percent changes, sums, differences, products, ratios, shares, averages and unit conversions.
+    Percent changes, sums, differences, products, ratios, shares, averages, halves, doubles, a sum
+    with a product, and unit conversions. Units must fit: years do not follow from ages and months.
     The first `_LIMIT` operands are tried.
+
+    Args:
+        stated: The number to explain, an offset of which into `folded` is known.
+        operands: Numbers that are known.
+        folded: The statement; the clause of the number decides if it names an operation itself.
+        evidence: The sentence that the statement rests on, where it may be halved or doubled.
     """
-    cues = Cues.read(folded)
+    cues = _cues_near(stated, folded)
     given = list(operands)[:_LIMIT]
     if any(converts(stated, operand) for operand in given):
         return True
     candidates = [v for a, b in permutations(given, 2) for v in _results(a, b, stated, cues)]
+    alike = [q.value for q in given if q.kind == stated.kind and _fits(stated, q)]
     if len(given) > 2 and cues.total:
         candidates.append(
             sum(q.value for q in given if q.kind == stated.kind and q.unit in {stated.unit, ""})
         )
-    if len(given) >= 2 and cues.parts:
-        alike = [q.value for q in given if q.kind == stated.kind]
-        candidates.append(sum(alike) / len(alike) if len(alike) > 1 else float("nan"))
+    if len(alike) > 1 and cues.parts:
+        candidates.append(sum(alike) / len(alike))
+    if cues.total:
+        candidates += _with_products(stated, given)
+    said = f"{folded} {evidence}"
+    for pattern, factor in ((_HALF, 0.5), (_DOUBLE, 2.0)):
+        if alike and pattern.search(said):
+            candidates += [factor * value for value in alike]
     return any(_close(stated, value) for value in candidates)
+
+
+_CLAUSE: Final = re.compile(r"[，；;。：:]|,(?!\d)")
+
+
+def _cues_near(stated: Quantity, folded: str) -> Cues:
+    """The cues of a statement; whether to add or take away, the clause of the number tells first."""
+    start, stop = 0, len(folded)
+    for match in _CLAUSE.finditer(folded):
+        if match.start() >= stated.end:
+            stop = match.start()
+            break
+        start = match.end()
+    near, whole = Cues.read(folded[start:stop]), Cues.read(folded)
+    return replace(near, product=whole.product, parts=whole.parts) if near.directed else whole
+
+
+def _fits(a: Quantity, b: Quantity) -> bool:
+    """Whether two numbers can be added: neither unit, if told, is another than that of the other."""
+    return not a.unit or not b.unit or a.unit == b.unit or _COUNTED >= {a.unit, b.unit}
+
+
+def _with_products(stated: Quantity, given: Sequence[Quantity]) -> Iterator[float]:
+    """a + b times c: a first kilogram at 8 yuan and two more at 3."""
+    for b, c in permutations(given, 2):
+        if _carries(b, stated) and not _carries(c, stated):
+            for a in given:
+                if a is not b and a is not c and _carries(a, stated):
+                    yield a.value + b.value * c.value
+
+
+def _carries(a: Quantity, stated: Quantity) -> bool:
+    """Whether a number has the kind and unit that a product is stated in."""
+    return a.kind == stated.kind and _fits(a, stated)
 
 
 def _close(stated: Quantity, value: float) -> bool:
@@ -130,11 +188,11 @@ def converts(stated: Quantity, operand: Quantity) -> bool:
 def _results(a: Quantity, b: Quantity, stated: Quantity, cues: Cues) -> Iterator[float]:
     if b.kind == "percent":
         yield from _percent_of(a, b, stated, cues)
-    if a.kind == b.kind == stated.kind:
+    if a.kind == b.kind == stated.kind and _fits(a, b) and _fits(a, stated) and _fits(b, stated):
         yield from _sums(a, b, cues)
     if stated.kind == "percent":
         yield from _as_percent(a, b, cues)
-    elif b.kind != "percent":
+    elif b.kind != "percent" and (_carries(a, stated) or _carries(b, stated)):
         yield from _products(a, b, cues)
 
 

@@ -7,11 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.judges.embedded.arithmetic import converts, derives, is_constant
+from rag_monitor.judges.embedded.arithmetic import is_constant
 from rag_monitor.judges.embedded.contrary import denied_question, states_exception
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.reckoning import Reckoning
+from rag_monitor.judges.embedded.stated import agree, another_fits, places
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
@@ -33,6 +35,8 @@ class Findings:
     numbers_elsewhere: int = 0
     """Numbers that stand in the passages, but not where the claim's other words do."""
     numbers_derived: int = 0
+    exchanged: int = 0
+    """Numbers and dates in whose place the passages state another one of the sort."""
     units_changed: int = 0
     """The value stands in the passages with another unit."""
     dates_missing: int = 0
@@ -61,15 +65,17 @@ class Findings:
 
 _MOST_FACTS: Final = 24
 """Numbers, and dates, of one claim that are checked; a row of a table may hold hundreds."""
-_MOST_OPERANDS: Final = 48
-"""Numbers of an answer that another may be derived from."""
 
 _SHORT: Final = 8
 """Content words of a claim short enough to take the first of them for its subject."""
 
 
 def check(
-    claim: Piece, evidence: Evidence, known: frozenset[str], best: Piece | None, answer: Piece
+    claim: Piece,
+    evidence: Evidence,
+    known: frozenset[str],
+    best: Piece | None,
+    reckoning: Reckoning,
 ) -> Findings:
     """Run every check of `claim` against the passages.
 
@@ -78,12 +84,13 @@ def check(
         evidence: The passages and the question.
         known: Those of the answer's terms that stand in either.
         best: The sentence that covers most of the claim.
-        answer: The whole answer, whose numbers may explain one another.
+        reckoning: The numbers of the whole answer, which may explain one another.
     """
     findings = Findings()
     _check_dates(findings, claim, evidence, best)
     _check_weekdays(findings, claim, evidence, best)
-    _check_numbers(findings, claim, evidence, best, answer)
+    _check_numbers(findings, claim, evidence, best, reckoning)
+    _check_places(findings, claim, evidence)
     _check_labels(findings, claim, evidence, best)
     _check_names(findings, claim, evidence, known)
     _check_strength(findings, claim, evidence, best)
@@ -130,7 +137,11 @@ def _plain_year(date: Date, evidence: Evidence) -> bool:
 
 
 def _check_numbers(
-    findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None, answer: Piece
+    findings: Findings,
+    claim: Piece,
+    evidence: Evidence,
+    best: Piece | None,
+    reckoning: Reckoning,
 ) -> None:
     if not claim.quantities:
         return
@@ -149,18 +160,36 @@ def _check_numbers(
         elif places := evidence.equal(quantity):
             findings.numbers_elsewhere += not any(piece is best for piece in places)
         elif not any(quantity.equals(q) for q in asked) and not _as_year(quantity, evidence):
-            constants += _count_unknown(findings, quantity, claim, evidence, answer)
+            if reckoning.explains(quantity, claim, best):
+                findings.numbers_derived += 1
+            elif not reckoning.supposes(quantity, claim):
+                constants += _count_unknown(findings, quantity, evidence)
     if not findings.numbers_derived:
         findings.numbers_missing += constants
 
 
-def _count_unknown(
-    findings: Findings, quantity: Quantity, claim: Piece, evidence: Evidence, answer: Piece
-) -> bool:
+def _check_places(findings: Findings, claim: Piece, evidence: Evidence) -> None:
+    """Count numbers and dates that stand where the passages have another one.
+
+    What the question gave is not the passages' to say, and what stands nowhere is counted already.
+    """
+    if not (claim.quantities or claim.dates) or findings.numbers_missing or findings.dates_missing:
+        return
+    if findings.numbers_derived or findings.units_changed:
+        return
+    asked = evidence.question
+    given = [value.value for value in places(asked.folded, asked.quantities, asked.dates)]
+    said = places(claim.folded, claim.quantities[:_MOST_FACTS], claim.dates[:_MOST_FACTS])
+    findings.exchanged = sum(
+        another_fits(one, evidence.stated, evidence.weights)
+        for one in said
+        if not any(agree(one.value, value) for value in given)
+    )
+
+
+def _count_unknown(findings: Findings, quantity: Quantity, evidence: Evidence) -> bool:
     """Count a number that stands nowhere, unless everybody knows it: then it is True."""
-    if _derived(quantity, claim, evidence, answer):
-        findings.numbers_derived += 1
-    elif any(_same_amount(quantity, q) for q, _ in evidence.quantities):
+    if any(_same_amount(quantity, q) for q, _ in evidence.quantities):
         findings.units_changed += 1
     elif is_constant(quantity):
         return True
@@ -221,15 +250,6 @@ def _comparable(quantity: Quantity, evidence: Evidence) -> bool:
     return quantity.kind != TIME or any(known.kind == TIME for known, _ in evidence.quantities)
 
 
-def _derived(quantity: Quantity, claim: Piece, evidence: Evidence, answer: Piece) -> bool:
-    """Whether it is a quantity of the passages in another unit, or follows from named ones."""
-    if quantity.kind == TIME:
-        return False
-    if any(converts(quantity, known) for known, _ in evidence.quantities):
-        return True
-    return derives(quantity, _operands(quantity, claim, answer, evidence), claim.folded)
-
-
 def _as_year(quantity: Quantity, evidence: Evidence) -> bool:
     return any(quantity.value == date.year for date, _ in evidence.dates)
 
@@ -238,31 +258,6 @@ def _same_amount(quantity: Quantity, other: Quantity) -> bool:
     if TIME in (quantity.kind, other.kind):
         return False
     return bool(quantity.value == other.value and quantity.unit and other.unit)
-
-
-def _operands(
-    quantity: Quantity, claim: Piece, answer: Piece, evidence: Evidence
-) -> list[Quantity]:
-    """Numbers the answer names that stand in the passages, those of the claim first."""
-    named = [q for q in claim.quantities[:_MOST_FACTS] if q is not quantity]
-    named += [
-        q
-        for q in answer.quantities[:_MOST_OPERANDS]
-        if not any(_alike(q, other) for other in [*named, quantity])
-    ]
-    known = [q for q, _ in evidence.quantities] + list(evidence.question.quantities)
-    found: list[Quantity] = []
-    for candidate in named:
-        source = next((q for q in known if candidate.equals(q)), None)
-        if source is None and is_constant(candidate):
-            source = candidate
-        if source is not None and not any(_alike(source, other) for other in found):
-            found.append(source)
-    return found
-
-
-def _alike(a: Quantity, b: Quantity) -> bool:
-    return (a.value, a.kind, a.unit) == (b.value, b.kind, b.unit)
 
 
 def _check_names(

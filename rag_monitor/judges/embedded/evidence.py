@@ -10,6 +10,7 @@ from typing import Final
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import background
 from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.judges.embedded.stated import Stated
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
 from rag_monitor.language.labelled import Label
@@ -72,6 +73,11 @@ class Evidence:
         low = bisect_left(values, quantity.value - reach)
         high = bisect_right(values, quantity.value + reach)
         return [piece for other, piece in ordered[low:high] if quantity.equals(other)]
+
+    @lazily
+    def stated(self) -> list[Stated]:
+        """Every number that has a unit, and every date, with what it is said of."""
+        return [found for passage in self.passages for found in passage.stated]
 
     @lazily
     def dates(self) -> list[tuple[Date, Piece]]:

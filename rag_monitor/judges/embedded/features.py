@@ -17,6 +17,7 @@ from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import weight
 from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches
 from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.reckoning import Reckoning
 from rag_monitor.language import answers
 from rag_monitor.language.numbers import TIME
 from rag_monitor.language.replies import strip_opening
@@ -91,11 +92,11 @@ class ClaimEvidence:
 
 def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[ClaimEvidence]:
     """Every claim of an answer compared with the passages, in order."""
-    whole = Piece(answer)
+    reckoning = Reckoning(Piece(answer), evidence)
     claims = [_claim(span) for span in spans]
     matches = Matches(claims, evidence)
     return [
-        _look_up(span, claim, evidence, matches, match, whole)
+        _look_up(span, claim, evidence, matches, match, reckoning)
         for span, claim, match in zip(spans, claims, matches.of, strict=True)
     ]
 
@@ -107,10 +108,15 @@ def _claim(span: Span) -> Piece:
 
 
 def _look_up(
-    span: Span, piece: Piece, evidence: Evidence, matches: Matches, match: Match, answer: Piece
+    span: Span,
+    piece: Piece,
+    evidence: Evidence,
+    matches: Matches,
+    match: Match,
+    reckoning: Reckoning,
 ) -> ClaimEvidence:
     best = None if match.best is None else evidence.sentences[match.best]
-    findings = check(piece, evidence, matches.known, best, answer)
+    findings = check(piece, evidence, matches.known, best, reckoning)
     credited = _credited(piece, findings)
     if credited:
         _credit(match, credited, matches, evidence)

@@ -166,6 +166,7 @@ def total_doubt(doubts: Sequence[float]) -> float:
 
 _FLOORS: Final = (
     ("numbers_missing", 1.8, 1.3, 0.2, "number_mismatch"),
+    ("exchanged", 1.8, 1.3, 0.2, "number_mismatch"),
     ("units_changed", 1.7, 1.2, 0.4, "unit_mismatch"),
     ("dates_missing", 1.8, 1.3, 0.2, "date_mismatch"),
     ("names_missing", 1.8, 0.9, 0.25, "name_not_found"),

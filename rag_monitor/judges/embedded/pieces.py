@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from rag_monitor.judges.embedded.addressed import HINTS, addresses_judge, may_address_judge
 from rag_monitor.judges.embedded.codes import Codes, Numbers, present
 from rag_monitor.judges.embedded.lazily import lazily
+from rag_monitor.judges.embedded.stated import Stated, places
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.labelled import Label
@@ -195,6 +196,13 @@ class Passage:
             piece = self._at(q.start)
             found.setdefault((q.value, q.kind, q.unit, q.digits, id(piece)), (q, piece))
         return list(found.values())
+
+    @lazily
+    def stated(self) -> list[Stated]:
+        """Every number that has a unit, and every date, with what it is said of."""
+        dates = [date for date, _ in self.dates]
+        taken = tuple((date.start, date.end) for date in dates)
+        return places(self._apart, find_quantities(self._apart, taken, self.token_set), dates)
 
     @lazily
     def _apart(self) -> str:

@@ -1,0 +1,76 @@
+"""Which numbers of an answer follow from what is known, one after the other."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from rag_monitor.judges.embedded.arithmetic import converts, derives, is_constant
+from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.language.numbers import TIME, Quantity
+
+_MOST: Final = 48
+"""Numbers of an answer that another may be derived from."""
+_SUPPOSED: Final = re.compile(
+    r"假设|假定|举例|举个例子|为例|\b(?:suppos(?:e|ing)|assum(?:e|ing)|for (?:example|instance), if)\b"
+)
+
+
+class Reckoning:
+    """The numbers of one answer, and those of them that were explained so far."""
+
+    def __init__(self, answer: Piece, evidence: Evidence) -> None:
+        self._answer = answer
+        self._evidence = evidence
+        self._explained: list[Quantity] = []
+        """In the order of the answer: the change that is left, and then what it is a share of."""
+
+    def explains(self, quantity: Quantity, claim: Piece, best: Piece | None) -> bool:
+        """Whether a number of `claim` is one of the passages in another unit, or follows.
+
+        It follows from numbers that the answer names and that stand in the passages, in the
+        question, or were explained before. The more that is known, the more follows by chance:
+        the wording must name the operation where numbers are added.
+        """
+        if quantity.kind == TIME:
+            return False
+        found = any(converts(quantity, known) for known, _ in self._evidence.quantities)
+        found = found or derives(
+            quantity, self._operands(quantity, claim), claim.folded, best.folded if best else ""
+        )
+        if found:
+            self._explained.append(quantity)
+        return found
+
+    def supposes(self, quantity: Quantity, claim: Piece) -> bool:
+        """Whether a statement only supposes a number, to reckon with it."""
+        if not _SUPPOSED.search(claim.folded):
+            return False
+        self._explained.append(quantity)
+        return True
+
+    def _operands(self, quantity: Quantity, claim: Piece) -> list[Quantity]:
+        """Numbers the answer names that are known, those of the claim first."""
+        named = [q for q in claim.quantities[:_MOST] if q is not quantity]
+        named += [
+            q
+            for q in self._answer.quantities[:_MOST]
+            if not any(_alike(q, other) for other in [*named, quantity])
+        ]
+        evidence = self._evidence
+        known = [q for q, _ in evidence.quantities] + list(evidence.question.quantities)
+        found: list[Quantity] = []
+        for candidate in named:
+            source = next((q for q in known if candidate.equals(q)), None)
+            if source is None and (
+                is_constant(candidate) or any(_alike(candidate, q) for q in self._explained)
+            ):
+                source = candidate
+            if source is not None and not any(_alike(source, other) for other in found):
+                found.append(source)
+        return found
+
+
+def _alike(a: Quantity, b: Quantity) -> bool:
+    return (a.value, a.kind, a.unit) == (b.value, b.kind, b.unit)

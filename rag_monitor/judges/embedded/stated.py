@@ -1,0 +1,156 @@
+"""What a number or a date is said of: whether the passages state another one in that place.
+
+"Women may give blood every twelve weeks" holds no number and no word that is not in the passages,
+when those say it of men. Each number is taken with the words around it, up to its neighbours of
+the same unit; where the words of a statement fit another one clearly better, it has the wrong one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
+from typing import Final, NamedTuple
+
+from rag_monitor.language.dates import Date
+from rag_monitor.language.numbers import TIME, Quantity
+from rag_monitor.language.tokens import term_set, tokenise
+
+_SEGMENT: Final = re.compile(r"[。；！？;!?\n\0]|\.(?!\d)")
+_CLAUSE: Final = re.compile(r"[，：]|[,:](?!\d)")
+_NEXT: Final = re.compile(r"[，、：和及与而]|[,:](?!\d)|\b(?:and|or|but|while|whereas)\b")
+"""Where the words about the next number of a sentence begin."""
+_BESIDE: Final = 0.5
+"""What words of a neighbouring clause count."""
+_FITS: Final = 0.4
+"""Share of a statement's words that the place of another number must hold."""
+_BETTER: Final = 0.15
+"""By which share it must hold more of them than every place of the stated number."""
+_LEAST: Final = 2.0
+"""Weight of the words around a number below which nothing is told."""
+
+
+_RANGE: Final = re.compile(r"[^\w\s]?\s?(?:-|~|/|to|至|到|或|or)\s?[^\w\s]?")
+"""Between the two numbers of a range or a choice, of which the same is said."""
+_EITHER: Final = re.compile(r"\s?(?:或|or\b)")
+
+
+Value = Quantity | Date
+
+
+class Stated(NamedTuple):
+    """A number or a date with the terms around it."""
+
+    value: Value
+    near: frozenset[str]
+    """Terms of its clause."""
+    beside: frozenset[str]
+    """Terms of the clauses around it, and of the number before it in the sentence."""
+
+
+def places(
+    folded: str, quantities: Sequence[Quantity], dates: Sequence[Date]
+) -> list[Stated]:
+    """Every number that has a unit and every day, with what is said around it in its sentence."""
+    units: dict[tuple[str, str], list[Value]] = {}
+    for value in (*quantities, *dates):
+        sort = _sort(value)
+        if sort is not None:
+            units.setdefault(sort, []).append(value)
+    bounds = [0, *[match.end() for match in _SEGMENT.finditer(folded)], len(folded)]
+    found: list[Stated] = []
+    for row in units.values():
+        for start, stop in pairwise(bounds):
+            within = [value for value in row if start <= value.start < stop]
+            found += _sentence(folded, _ranges(folded, within), start, stop)
+    return found
+
+
+def _ranges(folded: str, row: Sequence[Value]) -> list[list[Value]]:
+    """Numbers with those that end their range."""
+    found: list[list[Value]] = []
+    for value in row:
+        if found and _RANGE.fullmatch(folded, found[-1][-1].end, value.start):
+            found[-1].append(value)
+        else:
+            found.append([value])
+    return found
+
+
+def _sentence(
+    folded: str, groups: Sequence[Sequence[Value]], start: int, stop: int
+) -> Iterator[Stated]:
+    """The numbers of one unit in one sentence; the words between two belong to either."""
+    before: frozenset[str] = frozenset()
+    for number, group in enumerate(groups):
+        end = stop
+        if number + 1 < len(groups):
+            cuts = [*_NEXT.finditer(folded, group[-1].end, groups[number + 1][0].start)]
+            end = cuts[-1].start() if cuts else groups[number + 1][0].start
+        commas = [match.start() for match in _CLAUSE.finditer(folded, start, end)]
+        first = max([start, *[c + 1 for c in commas if c < group[0].start]])
+        last = min([end, *[c for c in commas if c >= group[-1].end]])
+        near = _terms(f"{folded[first : group[0].start]} {folded[group[-1].end : last]}")
+        beside = _terms(f"{folded[start:first]} {folded[last:end]}")
+        if _EITHER.match(folded, start):
+            near |= before
+        yield from [Stated(value, near, (beside | before) - near) for value in group]
+        before |= near
+        start = end
+
+
+def _terms(text: str) -> frozenset[str]:
+    found = term_set(tokenise(text), han=not text.isascii())
+    return frozenset([term for term in found if not term[0].isdigit()])
+
+
+def another_fits(said: Stated, known: Sequence[Stated], weights: Mapping[str, float]) -> bool:
+    """Whether the place of another number of the unit holds clearly more of the words around it.
+
+    Args:
+        said: A number of a statement.
+        known: The numbers of the passages.
+        weights: What terms weigh; 1 where there is none.
+    """
+    own, sort = said.value, _sort(said.value)
+    alike = [stated for stated in known if _sort(stated.value) == sort]
+    rivals = [stated for stated in alike if not agree(own, stated.value)]
+    if not rivals:
+        return False
+    near = {term: weights.get(term, 1.0) for term in said.near}
+    beside = {term: _BESIDE * weights.get(term, 1.0) for term in said.beside}
+    total = sum(near.values()) + sum(beside.values())
+    if total < _LEAST:
+        return False
+
+    def held(place: Stated) -> float:
+        return (
+            sum([w for term, w in near.items() if term in place.near])
+            + _BESIDE * sum([w for term, w in near.items() if term in place.beside])
+            + sum([w for term, w in beside.items() if term in place.near or term in place.beside])
+        )
+
+    rival = max(map(held, rivals))
+    if rival < _FITS * total:
+        return False
+    same = max([held(stated) for stated in known if agree(own, stated.value)], default=0.0)
+    return rival >= same + _BETTER * total
+
+
+def _sort(value: Value) -> tuple[str, str] | None:
+    """What may stand in the place of a number: another of its unit; None for what has none.
+
+    Years and months of a narrative stand in too many places to be held against each other.
+    """
+    if isinstance(value, Date):
+        return ("date", "day") if value.day is not None else None
+    if value.kind == TIME:
+        return (TIME, "")
+    return (value.kind, value.unit) if value.unit or value.kind != "number" else None
+
+
+def agree(a: Value, b: Value) -> bool:
+    """Whether two numbers, or two dates, are the same."""
+    if isinstance(a, Date):
+        return isinstance(b, Date) and a.agrees(b)
+    return isinstance(b, Quantity) and a.equals(b)
