@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from math import log1p
-from operator import attrgetter
+from operator import add, attrgetter
 from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
@@ -18,7 +18,7 @@ from rag_monitor.judges.embedded.lexicon import weight
 from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.judges.embedded.reckoning import Reckoning
-from rag_monitor.language import answers
+from rag_monitor.language import answers, synonyms
 from rag_monitor.language.numbers import TIME
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
@@ -117,7 +117,7 @@ def _look_up(
 ) -> ClaimEvidence:
     best = None if match.best is None else evidence.sentences[match.best]
     findings = check(piece, evidence, matches.known, best, reckoning)
-    credited = _credited(piece, findings)
+    credited = _credited(piece, findings) | _reworded(piece, piece.terms - matches.known, evidence)
     if credited:
         _credit(match, credited, matches, evidence)
     total = match.own
@@ -133,7 +133,7 @@ def _look_up(
         1 - order,
         *_novel(piece, unknown - credited, evidence),
         *_counts(findings),
-        _characters(piece, matches.seen),
+        _characters(piece, matches.seen | credited),
     ]
     return ClaimEvidence(
         span,
@@ -166,6 +166,21 @@ def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
     if findings.numbers_derived:
         credited.update(term for term in piece.terms if OPERATION_WORDS.search(term))
     return frozenset(credited)
+
+
+def _reworded(piece: Piece, unknown: frozenset[str], evidence: Evidence) -> frozenset[str]:
+    """Terms that no passage holds, of words for which passages have another word."""
+    found = {
+        term for term in unknown if any(map(evidence.holds, synonyms.others(term)))
+    }
+    if piece.folded.isascii() or not unknown:
+        return frozenset(found)
+    known = evidence.joined
+    for word, others in synonyms.han_words(piece.folded):
+        parts = unknown.intersection([word, *word, *map(add, word, word[1:])])
+        if parts and any(map(known.__contains__, others)):
+            found |= parts
+    return frozenset(found)
 
 
 def _credit(match: Match, credited: frozenset[str], matches: Matches, evidence: Evidence) -> None:
