@@ -11,11 +11,17 @@ _ENGLISH: Final = (
     r"(?:yes|yeah|yep|no|nope|sure(?: thing)?|absolutely|correct|right|exactly|indeed|certainly"
     r"|definitely|of course|not (?:really|quite|necessarily)|i'm afraid (?:so|not)"
     r"|(?:that's|that is|you're|you are) (?:right|correct)"
-    r"|(?:please )?(?:do not|don't) worry|please (?:do not|don't)|good (?:news|question))"
+    r"|(?:please )?(?:do not|don't) worry|please (?:do not|don't)|good (?:news|question)"
+    r"|(?:it|that) (?:depends|varies|does|doesn't|can|can't|is|isn't|will|won't)|possibly|maybe|perhaps"
+    r"|(?:yes|no),? (?:you|they|we|it) (?:can|can't|cannot|do|don't|does|doesn't|will|won't|should|shouldn't"
+    r"|need to|must|may|are|aren't|is|isn't)|(?:in )?short answer|only (?:partly|partially|in part))"
 )
 _HAN: Final = (
     r"(?:是|对|没错|不是|不对|(?:当然|完全)?(?:可以|能|能够|行|会|要|需要|用|有)|不可以|不能|不行|不会|不用|不要|不需要|没有"
-    r"|当然|别[着担]?[急心]|您好|你好|亲|好|嗯|不一定|恐怕不行)(?:的|哦|呢|啊|呀|哈|啦|噢)*"
+    r"|当然|别[着担]?[急心]|您好|你好|亲|好|嗯|不一定|恐怕不行|(?:这(?:个)?)?(?:得|要)?看(?:具体)?情况(?:而定)?"
+    r"|有?可能(?:会)?|不(?:完)?全是|不(?:太)?行|不(?:完)?全对|部分可以|只能部分|有|没|不算|算"
+    r"|够|不够|来得及|来不及"
+    r"|[拿领退用办改查进]?(?:得|不)(?:到|了|动|着))(?:的|哦|呢|啊|呀|哈|啦|噢|了)*"
 )
 _REPLY: Final = rf"(?:{_ENGLISH}|{_HAN})"
 _BARE: Final = re.compile(rf"{_REPLY}(?:[,，;；:!！]? ?{_REPLY})*[.。!！~～,，;；:：?？]*")

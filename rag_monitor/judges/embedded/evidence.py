@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from rag_monitor.judges.embedded.lazily import lazily
-from rag_monitor.judges.embedded.lexicon import background
+from rag_monitor.judges.embedded.lexicon import WEIGHTS
 from rag_monitor.judges.embedded.pieces import Passage, Piece
 from rag_monitor.judges.embedded.stated import Stated
 from rag_monitor.language import labelled
@@ -102,7 +102,7 @@ class Evidence:
     @lazily
     def weights(self) -> dict[str, float]:
         """Background weights, looked up once."""
-        return background()
+        return WEIGHTS
 
     @lazily
     def joined(self) -> str:

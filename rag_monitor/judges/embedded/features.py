@@ -185,10 +185,10 @@ def _reworded(piece: Piece, unknown: frozenset[str], evidence: Evidence) -> froz
 
 def _credit(match: Match, credited: frozenset[str], matches: Matches, evidence: Evidence) -> None:
     """Count the credited terms as seen, and as no passage's own."""
-    asked, background = evidence.question.terms, evidence.weights.get
+    asked, background = evidence.question.terms, evidence.weights
     spelled = 0.0
     for term in credited:
-        worth = background(term, 1.0)
+        worth = background[term]
         given = term in asked
         if term not in matches.seen:
             spelled += worth * GIVEN if given else worth
@@ -239,9 +239,9 @@ def _substituted(
         return 0
     if _swapped(own, best.tokens, seen, evidence):
         return 1
-    background = evidence.weights.get
+    background = evidence.weights
     novel = any(
-        background(term, 1.0) >= (_TELLING_HAN if is_han(term) else _TELLING)
+        background[term] >= (_TELLING_HAN if is_han(term) else _TELLING)
         and not term[0].isdigit()
         for term in unknown & piece.token_set
     )
@@ -277,11 +277,11 @@ def _novel(piece: Piece, unseen: frozenset[str], evidence: Evidence) -> list[flo
     """Weight of the words that stand nowhere, all together and the longest run of them."""
     if not unseen:
         return [0.0, 0.0]
-    background = evidence.weights.get
+    background = evidence.weights
     novel = run = longest = 0.0
     for token in piece.content:
         if token in unseen:
-            weight = background(token, 1.0)
+            weight = background[token]
             novel += weight
             run += weight
             longest = max(longest, run)

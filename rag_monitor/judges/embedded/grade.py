@@ -90,7 +90,7 @@ def noncommittal(answer: str, parts: AnswerParts) -> float:
 def _focus(evidence: Evidence, answer: Piece) -> float:
     """Share of the question's weight that the answer takes up."""
     background = evidence.weights
-    weights = {t: background.get(t, 1.0) for t in evidence.question.terms}
+    weights = {t: background[t] for t in evidence.question.terms}
     total = sum(weights.values())
     return sum(w for t, w in weights.items() if t in answer.terms) / total if total else 1.0
 

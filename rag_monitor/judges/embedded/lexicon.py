@@ -11,8 +11,14 @@ from functools import cache
 from importlib import resources
 from typing import Final
 
+from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.tokens import STOP_CHARS
+
 UNKNOWN: Final = 1.0
 """Weight of a term the background has never seen."""
+_NO_WORD: Final = float(__import__("os").environ.get("NOWORD", "0.15"))
+"""Weight of a pair of Han characters never seen of which one is grammar: hardly ever a word."""
+_LARGEST: Final = 200_000
 
 
 @cache
@@ -25,4 +31,16 @@ def background() -> dict[str, float]:
 
 def weight(term: str) -> float:
     """How much a match or a miss of `term` counts, 0 to 1."""
-    return background().get(term, UNKNOWN)
+    return WEIGHTS[term]
+
+
+def _weigh(term: str) -> float:
+    known = background().get(term)
+    if known is not None:
+        return known
+    pair = len(term) == 2 and not term.isascii()
+    return _NO_WORD if pair and not STOP_CHARS.isdisjoint(term) else UNKNOWN
+
+
+WEIGHTS: Final = Remembered(_weigh, largest=_LARGEST, longest=16)
+"""Each term to its weight."""

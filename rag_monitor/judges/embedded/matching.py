@@ -155,8 +155,8 @@ class Matches:
 
     def _weigh(self, claims: Sequence[Piece]) -> tuple[Weights, NDArray[np.bool_]]:
         """Weight of each term in each statement, and which terms the question gave."""
-        background, asked = self._evidence.weights.get, self._evidence.question.terms
-        base = np.array([background(term, 1.0) for term in self._terms])
+        background, asked = self._evidence.weights, self._evidence.question.terms
+        base = np.array([background[term] for term in self._terms])
         given = np.zeros(len(base), bool)
         given[[self._rows[term] for term in asked.intersection(self._rows)]] = True
         base[given] *= GIVEN

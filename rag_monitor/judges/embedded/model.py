@@ -271,8 +271,8 @@ def _hopeless(found: ClaimEvidence, doubt: float, for_answer: float, reason: str
     if found.asked:
         # Of a longer one, half of it there, other words may say the same: doubt decides.
         long = _share((len(found.piece.tokens) - _FEW_WORDS) / _FEW_WORDS)
-        reworded = long * _share((0.4 - nowhere) / 0.2)
-        return _share(nowhere / 0.3) * (1 - reworded * (1 - _share(for_answer / 2)))
+        reworded = long * _share((0.6 - nowhere) / 0.2)
+        return _share((nowhere - 0.2) / 0.3) * (1 - reworded * (1 - _share(for_answer / 2)))
     return _share((for_answer - 1.5) / 2)
 
 

@@ -39,7 +39,7 @@ def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list
     with the claim all is taken where there is no question.
     """
     left = {
-        term: evidence.weights.get(term, 1.0) * (_GIVEN if term in evidence.question.terms else 1.0)
+        term: evidence.weights[term] * (_GIVEN if term in evidence.question.terms else 1.0)
         for term in claim.terms
     }
     places = evidence.places(claim.terms)

@@ -90,7 +90,7 @@ def _query_weights(
     narrow = {value for q in qualifiers for value in (q.value, q.text)}
     weights = {}
     for term in asked.terms - _ASKING:
-        weight = background.get(term, 1.0) ** 1.5
+        weight = background[term] ** 1.5
         if is_han(term[0]):
             weight *= 0.5 if len(term) == 1 else (1.0 if term in evidence.terms else _NO_WORD)
         weights[term] = _NARROW if term in narrow else weight

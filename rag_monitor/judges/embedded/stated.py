@@ -117,8 +117,8 @@ def another_fits(said: Stated, known: Sequence[Stated], weights: Mapping[str, fl
     rivals = [stated for stated in alike if not agree(own, stated.value)]
     if not rivals:
         return False
-    near = {term: weights.get(term, 1.0) for term in said.near}
-    beside = {term: _BESIDE * weights.get(term, 1.0) for term in said.beside}
+    near = {term: weights[term] for term in said.near}
+    beside = {term: _BESIDE * weights[term] for term in said.beside}
     total = sum(near.values()) + sum(beside.values())
     if total < _LEAST:
         return False
