@@ -29,7 +29,7 @@ _WORDS: Final = {
 }  # fmt: skip
 _UNITS: Final = "|".join(
     sorted((re.escape(u) for u in UNIT if not u.isascii()), key=len, reverse=True)
-)
+).replace("|年|", "|年(?![级代])|")
 _ASCII_UNITS: Final = "|".join(
     sorted(
         (re.escape(u) for u in UNIT if u.isascii() and u.isalpha() and u not in {"s"}),

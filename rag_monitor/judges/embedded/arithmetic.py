@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from itertools import permutations
+from itertools import permutations, product
 from typing import Final
 
 from rag_monitor.language.numbers import Quantity, same_value
@@ -100,7 +100,11 @@ class Cues:
 
 
 def derives(
-    stated: Quantity, operands: Sequence[Quantity], folded: str, evidence: str = ""
+    stated: Quantity,
+    operands: Sequence[Quantity],
+    folded: str,
+    evidence: str = "",
+    counts: Sequence[Quantity] = (),
 ) -> bool:
     """Whether `stated` follows from one to three of `operands` by an operation the wording names.
 
@@ -113,6 +117,7 @@ def derives(
         operands: Numbers that are known.
         folded: The statement; the clause of the number decides if it names an operation itself.
         evidence: The sentence that the statement rests on, where it may be halved or doubled.
+        counts: Small numbers that may multiply a known one, known or not.
     """
     cues = _cues_near(stated, folded)
     given = list(operands)[:_LIMIT]
@@ -126,8 +131,12 @@ def derives(
         )
     if len(alike) > 1 and cues.parts:
         candidates.append(sum(alike) / len(alike))
-    if cues.total:
-        candidates += _with_products(stated, given)
+    times = [*given, *(q for q in counts if q not in given)]
+    if cues.total or counts:
+        candidates += _with_products(stated, given, times)
+    if cues.product:
+        candidates += [a.value * c.value for a in given for c in counts if _carries(a, stated)]
+    candidates += _spelled_out(stated, folded, [q.value for q in times])
     said = f"{folded} {evidence}"
     for pattern, factor in ((_HALF, 0.5), (_DOUBLE, 2.0)):
         if alike and pattern.search(said):
@@ -155,10 +164,37 @@ def _fits(a: Quantity, b: Quantity) -> bool:
     return not a.unit or not b.unit or a.unit == b.unit or _COUNTED >= {a.unit, b.unit}
 
 
-def _with_products(stated: Quantity, given: Sequence[Quantity]) -> Iterator[float]:
+_EXPRESSION: Final = re.compile(
+    r"(?<![\d.])\d[\d.,]*%?(?:\s?[a-z\u4e00-\u9fff]{0,3}\s?[-+*×x÷/]\s?[$€£¥]?\d[\d.,]*%?)+"
+)
+_TERM: Final = re.compile(r"([-+*×x÷/]?)\s?[$€£¥]?(\d[\d,]*(?:\.\d+)?)(%?)")
+
+
+def _spelled_out(stated: Quantity, folded: str, known: Sequence[float]) -> Iterator[float]:
+    """The values of the sums written out before a number, where every term of them is known."""
+    for match in _EXPRESSION.finditer(folded, 0, stated.start):
+        total, last = 0.0, 0.0
+        for sign, digits, percent in _TERM.findall(match.group()):
+            value = float(digits.replace(",", ""))
+            if not any(same_value(value, k, 2, 16) for k in known):
+                break
+            value = value / 100 if percent else value
+            if sign in {"", "+", "-"}:
+                total, last = total + last, -value if sign == "-" else value
+            elif sign in {"÷", "/"}:
+                last = last / value if value else float("nan")
+            else:
+                last *= value
+        else:
+            yield total + last
+
+
+def _with_products(
+    stated: Quantity, given: Sequence[Quantity], times: Sequence[Quantity]
+) -> Iterator[float]:
     """a + b times c: a first kilogram at 8 yuan and two more at 3."""
-    for b, c in permutations(given, 2):
-        if _carries(b, stated) and not _carries(c, stated):
+    for b, c in product(given, times):
+        if b is not c and _carries(b, stated) and (not c.unit or not _carries(c, stated)):
             for a in given:
                 if a is not b and a is not c and _carries(a, stated):
                     yield a.value + b.value * c.value

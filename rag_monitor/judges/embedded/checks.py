@@ -410,12 +410,14 @@ _HAN_PAIRED: Final = frozenset(word for word in _HAN_OPPOSED if word in term_set
 _HAN_OTHERS: Final = tuple(word for word in _HAN_OPPOSED if word not in _HAN_PAIRED)
 
 
+_UNRELATED: Final = re.compile(r"没有?关系")
 _MAY: Final = re.compile(r"可(?![能是以见靠观惜怕爱信])")
 """可 that permits: 可凭护照办理 says 可以."""
 
 
 def _han_opposites(claim: Piece, evidence: str) -> int:
-    text, evidence = _MAY.sub("可以", claim.folded), _MAY.sub("可以", evidence)
+    text = _UNRELATED.sub("无关", _MAY.sub("可以", claim.folded))
+    evidence = _UNRELATED.sub("无关", _MAY.sub("可以", evidence))
     return sum(
         other not in text and other in evidence
         for stated in (*(_HAN_PAIRED & claim.terms), *_HAN_OTHERS)

@@ -22,7 +22,7 @@ from rag_monitor.language import answers, synonyms
 from rag_monitor.language.numbers import TIME
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
-from rag_monitor.language.tokens import is_han, term_set, tokenise
+from rag_monitor.language.tokens import STOP_CHARS, is_han, term_set, tokenise
 
 FINDINGS: Final = (
     "numbers_missing",
@@ -62,6 +62,7 @@ _TELLING_HAN: Final = 0.65
 """Of a character alone: 再, 仅, 按 and the like weigh less."""
 _CUT_WORDS: Final = 4
 """Unknown words of a stretch of the passages: it may be cut within words or run over sentences."""
+_LINKING: Final = STOP_CHARS | frozenset("则即便属算称")
 _NOTHING: Final = 1e-9
 _CLEARLY_MORE: Final = 0.25
 
@@ -266,7 +267,7 @@ def _swapped(
     known = len(other) - head - tail
     if not (2 <= len(said) <= _LONGEST_SWAP and 2 <= known <= _LONGEST_SWAP):
         return False
-    if head + tail < _SHORTEST - 1 or not all(map(is_han, said)):
+    if head + tail < _SHORTEST - 1 or not all(map(is_han, said)) or _LINKING.issuperset(said):
         return False
     return "".join(said) not in evidence.joined and all(
         a + b not in seen for a, b in pairwise(said)

@@ -12,6 +12,8 @@ from rag_monitor.language.numbers import TIME, Quantity
 
 _MOST: Final = 48
 """Numbers of an answer that another may be derived from."""
+_COUNTED: Final = frozenset({"", "item", "person", "time"})
+_MOST_COUNTED: Final = 12
 _SUPPOSED: Final = re.compile(
     r"假设|假定|举例|举个例子|为例|\b(?:suppos(?:e|ing)|assum(?:e|ing)|for (?:example|instance), if)\b"
 )
@@ -29,15 +31,21 @@ class Reckoning:
     def explains(self, quantity: Quantity, claim: Piece, best: Piece | None) -> bool:
         """Whether a number of `claim` is one of the passages in another unit, or follows.
 
-        It follows from numbers that the answer names and that stand in the passages, in the
-        question, or were explained before. The more that is known, the more follows by chance:
+        It follows from numbers of the question, and from those that the answer names and that
+        stand in the passages or were explained before. The more that is known, the more follows by chance:
         the wording must name the operation where numbers are added.
         """
         if quantity.kind == TIME:
             return False
+        if any(_alike(quantity, q) for q in self._explained):
+            return True
         found = any(converts(quantity, known) for known, _ in self._evidence.quantities)
         found = found or derives(
-            quantity, self._operands(quantity, claim), claim.folded, best.folded if best else ""
+            quantity,
+            self._operands(quantity, claim),
+            claim.folded,
+            best.folded if best else "",
+            self._counts(quantity, claim),
         )
         if found:
             self._explained.append(quantity)
@@ -69,7 +77,16 @@ class Reckoning:
                 source = candidate
             if source is not None and not any(_alike(source, other) for other in found):
                 found.append(source)
+        found += [q for q in evidence.question.quantities if not any(_alike(q, o) for o in found)]
         return found
+
+    def _counts(self, quantity: Quantity, claim: Piece) -> list[Quantity]:
+        """How many of something the statement reckons with, which it may say unasked."""
+        return [
+            q
+            for q in claim.quantities[:_MOST]
+            if q is not quantity and q.unit in _COUNTED and 1 < q.value <= _MOST_COUNTED
+        ]
 
 
 def _alike(a: Quantity, b: Quantity) -> bool:

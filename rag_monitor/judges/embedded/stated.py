@@ -30,7 +30,7 @@ _LEAST: Final = 2.0
 """Weight of the words around a number below which nothing is told."""
 
 
-_RANGE: Final = re.compile(r"[^\w\s]?\s?(?:-|~|/|to|至|到|或|or)\s?[^\w\s]?")
+_RANGE: Final = re.compile(r"[^\w\s]?\s?(?:-|~|/|to|and|至|到|或|or|和|与|及)\s?[^\w\s]?")
 """Between the two numbers of a range or a choice, of which the same is said."""
 _EITHER: Final = re.compile(r"\s?(?:或|or\b)")
 
