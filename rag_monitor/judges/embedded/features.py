@@ -118,7 +118,9 @@ def _look_up(
 ) -> ClaimEvidence:
     best = None if match.best is None else evidence.sentences[match.best]
     findings = check(piece, evidence, matches.known, best, reckoning)
-    credited = _credited(piece, findings) | _reworded(piece, piece.terms - matches.known, evidence)
+    credited = _credited(piece, findings)
+    if best is not None:
+        credited |= _reworded(piece, piece.terms - matches.known, best)
     if credited:
         _credit(match, credited, matches, evidence)
     total = match.own
@@ -169,14 +171,12 @@ def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
     return frozenset(credited)
 
 
-def _reworded(piece: Piece, unknown: frozenset[str], evidence: Evidence) -> frozenset[str]:
-    """Terms that no passage holds, of words for which passages have another word."""
-    found = {
-        term for term in unknown if any(map(evidence.holds, synonyms.others(term)))
-    }
+def _reworded(piece: Piece, unknown: frozenset[str], best: Piece) -> frozenset[str]:
+    """Terms that no passage holds, of words for which the best sentence has another word."""
+    found = {term for term in unknown if not synonyms.others(term).isdisjoint(best.token_set)}
     if piece.folded.isascii() or not unknown:
         return frozenset(found)
-    known = evidence.joined
+    known = best.folded
     for word, others in synonyms.han_words(piece.folded):
         parts = unknown.intersection([word, *word, *map(add, word, word[1:])])
         if parts and any(map(known.__contains__, others)):
