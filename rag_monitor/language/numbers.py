@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from typing import Final
 
@@ -64,6 +65,11 @@ _HAN_NUMBER: Final = re.compile(
     r"(?P<num>[零〇一二三四五六七八九十百千万亿两]+(?:点[零〇一二三四五六七八九]+)?)"
     rf"(?P<cheng>成(?![为立员果长功就本品年交])|{_DISCOUNT})?(?P<unit>{_UNITS})?"
 )
+_HALF: Final = re.compile(
+    r"(?<![上下前后大多])(?:(?P<n>\d{1,3}|[一二两三四五六七八九十]{1,2})(?P<unit>年|天|个月|小时|公里)半"
+    r"|(?:(?P<count>\d{1,3}|[一二两三四五六七八九十]{1,2})个)?半(?:个)?(?P<of>小时|钟头|年|月(?!刊)|天|公里))"
+)
+"""两年半, 4个半小时, 半年."""
 _WORD_NUMBER: Final = re.compile(
     rf"\b(?P<num>(?:{'|'.join(_WORDS)})(?:[\s-](?:{'|'.join(_WORDS)}|hundred|thousand|and))*)\b"
     r"(?P<scale>\s(?:hundred|thousand|million|billion|trillion|dozen))?"
@@ -188,6 +194,8 @@ def find_quantities(
     folded: str,
     skip: tuple[tuple[int, int], ...] = (),
     tokens: Collection[str] | None = None,
+    *,
+    idioms: bool = False,
 ) -> list[Quantity]:
     """All quantities of folded text in order, leaving out what lies in the `skip` ranges.
 
@@ -197,6 +205,8 @@ def find_quantities(
         folded: The text.
         skip: Ranges of the text that are something else, such as dates.
         tokens: Its tokens when they are known already; only saves time.
+        idioms: Whether to read a Han numeral with a unit that may be part of a word (两项), too:
+            what is known should hold it, what is stated should not have to.
     """
     found: list[Quantity] = []
     taken = bytearray(len(folded))
@@ -207,11 +217,14 @@ def find_quantities(
             taken[time.start : time.end] = b"\1" * (time.end - time.start)
             unit = "" if time.exact else _HALF_OPEN
             found.append(Quantity(float(time.minutes), TIME, unit, 4, time.start, time.end))
+    if "半" in folded:
+        _collect(found, taken, _HALF.finditer(folded), _from_half)
     if _DIGIT.search(folded):
         pattern = _ASCII_ARABIC if folded.isascii() else _ARABIC
         _collect(found, taken, pattern.finditer(folded), _from_arabic)
     if not folded.isascii():
-        _collect(found, taken, _han_numbers(folded), _from_han)
+        read = partial(_from_han, idioms=idioms)
+        _collect(found, taken, _han_numbers(folded), read)
     stems = _SPELLED_STEMS.intersection(tokenise(folded) if tokens is None else tokens)
     if stems:
         spelled = [word for stemmed in stems for word in _SPELLED[stemmed]]
@@ -342,12 +355,22 @@ def _identifies(match: re.Match[str], end: int) -> bool:
     )
 
 
-def _from_han(match: re.Match[str]) -> Quantity | None:
+def _from_half(match: re.Match[str]) -> Quantity | None:
+    count, unit = match["n"] or match["count"], match["unit"] or match["of"]
+    whole = (float(count) if count.isdigit() else han_value(count)) if count else 0.0
+    if whole is None:
+        return None
+    return _quantity(match, whole + 0.5, "个月" if unit == "月" else unit, 3)
+
+
+def _from_han(match: re.Match[str], *, idioms: bool) -> Quantity | None:
     numeral, unit = match["num"], match["unit"] or ""
     if len(numeral) > _LONGEST:
         return None
     before = match.string[max(0, match.start() - 1) : match.start()]
-    if before == _ORDINAL or (match["den"] is None and _is_idiom(match, numeral, unit)):
+    if before == _ORDINAL or (
+        match["den"] is None and not (idioms and unit) and _is_idiom(match, numeral, unit)
+    ):
         return None
     value = han_value(numeral)
     if value is None:

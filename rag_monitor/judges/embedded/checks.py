@@ -194,7 +194,7 @@ def _count_unknown(findings: Findings, quantity: Quantity, evidence: Evidence) -
     elif is_constant(quantity):
         return True
     else:
-        findings.numbers_missing += _comparable(quantity, evidence)
+        findings.numbers_missing += comparable(quantity, evidence)
     return False
 
 
@@ -245,7 +245,7 @@ def _written_apart(label: Label, evidence: Evidence) -> bool:
     return any(f"{label.series} {label.number}" in text for text in texts)
 
 
-def _comparable(quantity: Quantity, evidence: Evidence) -> bool:
+def comparable(quantity: Quantity, evidence: Evidence) -> bool:
     """Whether passages hold what contradicts it; a time of day where none is named is just new."""
     return quantity.kind != TIME or any(known.kind == TIME for known, _ in evidence.quantities)
 

@@ -11,7 +11,7 @@ from operator import add, attrgetter
 from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
-from rag_monitor.judges.embedded.checks import Findings, check
+from rag_monitor.judges.embedded.checks import Findings, check, comparable
 from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import weight
@@ -118,7 +118,7 @@ def _look_up(
 ) -> ClaimEvidence:
     best = None if match.best is None else evidence.sentences[match.best]
     findings = check(piece, evidence, matches.known, best, reckoning)
-    credited = _credited(piece, findings)
+    credited = _credited(piece, findings, evidence)
     if best is not None:
         credited |= _reworded(piece, piece.terms - matches.known, best)
     if credited:
@@ -151,7 +151,7 @@ def _look_up(
     )
 
 
-def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
+def _credited(piece: Piece, findings: Findings, evidence: Evidence) -> frozenset[str]:
     """Terms that count as covered though no passage spells them so.
 
     Numbers that were checked, in digits or in Han numerals (百分之十五 for 15%), words of a time of
@@ -163,6 +163,8 @@ def _credited(piece: Piece, findings: Findings) -> frozenset[str]:
     for quantity in piece.quantities:
         stated = term_set(tokenise(piece.folded[quantity.start : quantity.end]), han=True)
         whole = quantity.kind == TIME
+        if whole and not comparable(quantity, evidence):
+            continue
         credited.update(
             term for term in stated & piece.terms if whole or _NUMERALS.issuperset(term)
         )

@@ -192,7 +192,7 @@ class Passage:
         """Every quantity that is no part of a date, once for each sentence it stands in."""
         taken = tuple((date.start, date.end) for date, _ in self.dates)
         found: dict[tuple[float, str, str, int, int], tuple[Quantity, Piece]] = {}
-        for q in find_quantities(self._apart, taken, self.token_set):
+        for q in find_quantities(self._apart, taken, self.token_set, idioms=True):
             piece = self._at(q.start)
             found.setdefault((q.value, q.kind, q.unit, q.digits, id(piece)), (q, piece))
         return list(found.values())
