@@ -12,6 +12,7 @@ from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
 from rag_monitor.judges.embedded.checks import Findings, check, comparable
+from rag_monitor.judges.embedded.crossed import crossed
 from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import weight
@@ -96,10 +97,22 @@ def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[
     reckoning = Reckoning(Piece(answer), evidence)
     claims = [_claim(span) for span in spans]
     matches = Matches(claims, evidence)
-    return [
+    found = [
         _look_up(span, claim, evidence, matches, match, reckoning)
         for span, claim, match in zip(spans, claims, matches.of, strict=True)
     ]
+    for number in _crossed(claims, evidence, matches):
+        found[number].findings.reversed = 1
+    return found
+
+
+def _crossed(claims: Sequence[Piece], evidence: Evidence, matches: Matches) -> set[int]:
+    """The claims that have parts in the place of others, by the sentences they rest on."""
+    places = dict.fromkeys(match.best for match in matches.of if match.best is not None)
+    known = [terms for place in places for terms in evidence.sentences[place].clauses]
+    said = [terms for claim in claims for terms in claim.clauses]
+    owners = [number for number, claim in enumerate(claims) for _ in claim.clauses]
+    return {owners[clause] for clause in crossed(said, known, evidence.weights)}
 
 
 def _claim(span: Span) -> Piece:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from rag_monitor.judges.embedded.addressed import HINTS, addresses_judge, may_address_judge
 from rag_monitor.judges.embedded.codes import Codes, Numbers, present
+from rag_monitor.judges.embedded.crossed import clauses
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.stated import Stated, places
 from rag_monitor.language import labelled
@@ -85,6 +86,11 @@ class Piece:
     def addressed(self) -> bool:
         """Whether it talks to a judge."""
         return addresses_judge(self.folded, self.tokens)
+
+    @lazily
+    def clauses(self) -> list[frozenset[str]]:
+        """The terms of each of its clauses."""
+        return clauses(self.folded)
 
     @lazily
     def dates(self) -> tuple[Date, ...]:
