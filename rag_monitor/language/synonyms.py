@@ -24,8 +24,13 @@ def _table() -> dict[str, frozenset[str]]:
 
 
 @cache
-def _longest() -> int:
-    return max(len(word) for word in _table() if not word.isascii())
+def _by_first() -> dict[str, tuple[str, ...]]:
+    """The Chinese words of the table by their first character, the longest first."""
+    found: dict[str, list[str]] = {}
+    for word in sorted(_table(), key=len, reverse=True):
+        if not word.isascii():
+            found.setdefault(word[0], []).append(word)
+    return {first: tuple(words) for first, words in found.items()}
 
 
 def others(stemmed: str) -> frozenset[str]:
@@ -35,13 +40,10 @@ def others(stemmed: str) -> frozenset[str]:
 
 def han_words(folded: str) -> Iterator[tuple[str, frozenset[str]]]:
     """The Chinese words of folded text that have other names, the longest first, and those."""
-    table, place = _table(), 0
-    while place < len(folded):
-        for size in range(min(_longest(), len(folded) - place), 0, -1):
-            word = folded[place : place + size]
-            if word in table and not word.isascii():
+    table, by_first, done = _table(), _by_first(), 0
+    for place, char in enumerate(folded):
+        if char in by_first and place >= done:
+            word = next((w for w in by_first[char] if folded.startswith(w, place)), None)
+            if word is not None:
+                done = place + len(word)
                 yield word, table[word]
-                place += size
-                break
-        else:
-            place += 1

@@ -49,8 +49,8 @@ _FACTORS: Final = {
     ("year", "month"): 12.0, ("week", "day"): 7.0, ("day", "hour"): 24.0, ("hour", "minute"): 60.0,
     ("minute", "second"): 60.0, ("km", "m"): 1000.0, ("m", "cm"): 100.0, ("cm", "mm"): 10.0,
     ("kg", "g"): 1000.0, ("g", "mg"): 1000.0, ("tonne", "kg"): 1000.0, ("l", "ml"): 1000.0,
-    ("foot", "inch"): 12.0, ("lb", "oz"): 16.0, ("gb", "mb"): 1024.0, ("hour", "second"): 3600.0, ("second", "ms"): 1000.0,
-    ("mb", "kb"): 1024.0, ("tb", "gb"): 1024.0, ("kw", "watt"): 1000.0, ("mg", "mcg"): 1000.0,
+    ("foot", "inch"): 12.0, ("lb", "oz"): 16.0, ("gb", "mb"): 1024.0, ("hour", "second"): 3600.0,
+    ("second", "ms"): 1000.0, ("mb", "kb"): 1024.0, ("tb", "gb"): 1024.0, ("kw", "watt"): 1000.0, ("mg", "mcg"): 1000.0,
 }  # fmt: skip
 
 
@@ -148,7 +148,7 @@ _CLAUSE: Final = re.compile(r"[，；;。：:]|,(?!\d)")
 
 
 def _cues_near(stated: Quantity, folded: str) -> Cues:
-    """The cues of a statement; whether to add or take away, the clause of the number tells first."""
+    """The cues of a statement; whether to add or take away, its clause tells first."""
     start, stop = 0, len(folded)
     for match in _CLAUSE.finditer(folded):
         if match.start() >= stated.end:
@@ -160,8 +160,8 @@ def _cues_near(stated: Quantity, folded: str) -> Cues:
 
 
 def _fits(a: Quantity, b: Quantity) -> bool:
-    """Whether two numbers can be added: neither unit, if told, is another than that of the other."""
-    return not a.unit or not b.unit or a.unit == b.unit or _COUNTED >= {a.unit, b.unit}
+    """Whether two numbers can be added: no unit, or the same, or both count things."""
+    return not a.unit or not b.unit or a.unit == b.unit or {a.unit, b.unit} <= _COUNTED
 
 
 _EXPRESSION: Final = re.compile(

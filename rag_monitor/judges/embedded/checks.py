@@ -13,7 +13,7 @@ from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.judges.embedded.reckoning import Reckoning
-from rag_monitor.judges.embedded.stated import agree, another_fits, places
+from rag_monitor.judges.embedded.stated import agree, another_fits, by_sort, places
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
@@ -178,13 +178,21 @@ def _check_places(findings: Findings, claim: Piece, evidence: Evidence) -> None:
     if findings.numbers_derived or findings.units_changed:
         return
     asked = evidence.question
-    given = [value.value for value in places(asked.folded, asked.quantities, asked.dates)]
-    said = places(claim.folded, claim.quantities[:_MOST_FACTS], claim.dates[:_MOST_FACTS])
-    findings.exchanged = sum(
-        another_fits(one, evidence.stated, evidence.weights)
-        for one in said
-        if not any(agree(one.value, value) for value in given)
-    )
+    given = (*asked.quantities, *asked.dates)
+    stated = (*claim.quantities[:_MOST_FACTS], *claim.dates[:_MOST_FACTS])
+    for sort, values in by_sort(stated).items():
+        doubtful = [
+            value
+            for value in values
+            if not any(agree(value, other) for other in given) and evidence.differs(value, sort)
+        ]
+        if doubtful:
+            known = evidence.stated(sort)
+            findings.exchanged += sum(
+                another_fits(said, known, evidence.weights)
+                for said in places(claim.folded, values)
+                if said.value in doubtful
+            )
 
 
 def _count_unknown(findings: Findings, quantity: Quantity, evidence: Evidence) -> bool:

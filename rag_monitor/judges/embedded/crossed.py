@@ -37,7 +37,9 @@ def clauses(folded: str) -> list[Terms]:
     return found
 
 
-def crossed(said: Sequence[Terms], known: Sequence[Terms], weights: Mapping[str, float]) -> set[int]:
+def crossed(
+    said: Sequence[Terms], known: Sequence[Terms], weights: Mapping[str, float]
+) -> set[int]:
     """The numbers of the clauses of an answer whose parts stand in each other's place.
 
     Args:

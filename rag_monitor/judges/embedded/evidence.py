@@ -10,7 +10,7 @@ from typing import Final
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import WEIGHTS
 from rag_monitor.judges.embedded.pieces import Passage, Piece
-from rag_monitor.judges.embedded.stated import Stated
+from rag_monitor.judges.embedded.stated import Sort, Stated, Value, agree
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
 from rag_monitor.language.labelled import Label
@@ -74,10 +74,14 @@ class Evidence:
         high = bisect_right(values, quantity.value + reach)
         return [piece for other, piece in ordered[low:high] if quantity.equals(other)]
 
-    @lazily
-    def stated(self) -> list[Stated]:
-        """Every number that has a unit, and every date, with what it is said of."""
-        return [found for passage in self.passages for found in passage.stated]
+    def differs(self, value: Value, sort: Sort) -> bool:
+        """Whether passages hold another value of the sort."""
+        known = [v for passage in self.passages for v in passage.values.get(sort, ())]
+        return any(not agree(value, other) for other in known)
+
+    def stated(self, sort: Sort) -> list[Stated]:
+        """Every number or day of a sort, with what it is said of."""
+        return [found for passage in self.passages for found in passage.stated(sort)]
 
     @lazily
     def dates(self) -> list[tuple[Date, Piece]]:

@@ -257,8 +257,7 @@ def _substituted(
         return 1
     background = evidence.weights
     novel = any(
-        background[term] >= (_TELLING_HAN if is_han(term) else _TELLING)
-        and not term[0].isdigit()
+        background[term] >= (_TELLING_HAN if is_han(term) else _TELLING) and not term[0].isdigit()
         for term in unknown & piece.token_set
     )
     if not novel:

@@ -16,7 +16,7 @@ from rag_monitor.judges.embedded.addressed import HINTS, addresses_judge, may_ad
 from rag_monitor.judges.embedded.codes import Codes, Numbers, present
 from rag_monitor.judges.embedded.crossed import clauses
 from rag_monitor.judges.embedded.lazily import lazily
-from rag_monitor.judges.embedded.stated import Stated, places
+from rag_monitor.judges.embedded.stated import Sort, Stated, Value, by_sort, places
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.labelled import Label
@@ -204,11 +204,21 @@ class Passage:
         return list(found.values())
 
     @lazily
-    def stated(self) -> list[Stated]:
-        """Every number that has a unit, and every date, with what it is said of."""
+    def values(self) -> dict[Sort, list[Value]]:
+        """Numbers and days that may stand in each other's place."""
         dates = [date for date, _ in self.dates]
         taken = tuple((date.start, date.end) for date in dates)
-        return places(self._apart, find_quantities(self._apart, taken, self.token_set), dates)
+        return by_sort([*find_quantities(self._apart, taken, self.token_set), *dates])
+
+    def stated(self, sort: Sort) -> list[Stated]:
+        """Those of one sort with what they are said of, worked out once."""
+        if sort not in self._stated:
+            self._stated[sort] = places(self._apart, self.values.get(sort, ()))
+        return self._stated[sort]
+
+    @lazily
+    def _stated(self) -> dict[Sort, list[Stated]]:
+        return {}
 
     @lazily
     def _apart(self) -> str:

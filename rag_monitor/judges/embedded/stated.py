@@ -8,7 +8,7 @@ the same unit; where the words of a statement fit another one clearly better, it
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
 from typing import Final, NamedTuple
 
@@ -36,6 +36,7 @@ _EITHER: Final = re.compile(r"\s?(?:或|or\b)")
 
 
 Value = Quantity | Date
+Sort = tuple[str, str]
 
 
 class Stated(NamedTuple):
@@ -48,20 +49,23 @@ class Stated(NamedTuple):
     """Terms of the clauses around it, and of the number before it in the sentence."""
 
 
-def places(
-    folded: str, quantities: Sequence[Quantity], dates: Sequence[Date]
-) -> list[Stated]:
-    """Every number that has a unit and every day, with what is said around it in its sentence."""
-    units: dict[tuple[str, str], list[Value]] = {}
-    for value in (*quantities, *dates):
-        sort = _sort(value)
-        if sort is not None:
-            units.setdefault(sort, []).append(value)
+def by_sort(values: Iterable[Value]) -> dict[Sort, list[Value]]:
+    """Every number that has a unit and every day, by what may stand in its place."""
+    found: dict[Sort, list[Value]] = {}
+    for value in values:
+        kind = sort(value)
+        if kind is not None:
+            found.setdefault(kind, []).append(value)
+    return found
+
+
+def places(folded: str, row: Sequence[Value]) -> list[Stated]:
+    """Values of one sort in the order of a text, with what is said around each in its sentence."""
     bounds = [0, *[match.end() for match in _SEGMENT.finditer(folded)], len(folded)]
     found: list[Stated] = []
-    for row in units.values():
-        for start, stop in pairwise(bounds):
-            within = [value for value in row if start <= value.start < stop]
+    for start, stop in pairwise(bounds):
+        within = [value for value in row if start <= value.start < stop]
+        if within:
             found += _sentence(folded, _ranges(folded, within), start, stop)
     return found
 
@@ -109,14 +113,9 @@ def another_fits(said: Stated, known: Sequence[Stated], weights: Mapping[str, fl
 
     Args:
         said: A number of a statement.
-        known: The numbers of the passages.
-        weights: What terms weigh; 1 where there is none.
+        known: The numbers of the passages that are of its sort.
+        weights: What each term weighs.
     """
-    own, sort = said.value, _sort(said.value)
-    alike = [stated for stated in known if _sort(stated.value) == sort]
-    rivals = [stated for stated in alike if not agree(own, stated.value)]
-    if not rivals:
-        return False
     near = {term: weights[term] for term in said.near}
     beside = {term: _BESIDE * weights[term] for term in said.beside}
     total = sum(near.values()) + sum(beside.values())
@@ -130,14 +129,16 @@ def another_fits(said: Stated, known: Sequence[Stated], weights: Mapping[str, fl
             + sum([w for term, w in beside.items() if term in place.near or term in place.beside])
         )
 
-    rival = max(map(held, rivals))
-    if rival < _FITS * total:
-        return False
-    same = max([held(stated) for stated in known if agree(own, stated.value)], default=0.0)
-    return rival >= same + _BETTER * total
+    rival = same = 0.0
+    for place in known:
+        if agree(said.value, place.value):
+            same = max(same, held(place))
+        else:
+            rival = max(rival, held(place))
+    return rival >= _FITS * total and rival >= same + _BETTER * total
 
 
-def _sort(value: Value) -> tuple[str, str] | None:
+def sort(value: Value) -> Sort | None:
     """What may stand in the place of a number: another of its unit; None for what has none.
 
     Years and months of a narrative stand in too many places to be held against each other.
