@@ -44,8 +44,9 @@ class ClockTime:
 def find_times(folded: str) -> list[ClockTime]:
     """Times of day in folded text, in order.
 
-    A bare number with 点 or 时 (四点建议) is one only with its half of the day, minutes, as the end of a
-    range, or before a word that bounds (六点前). A text that uses the 24-hour clock once uses it throughout.
+    A bare number with 点 or 时 (四点建议) is one only with its half of the day, minutes, as the end
+    of a range, or before a word that bounds (六点前). A text that uses the 24-hour clock once uses
+    it throughout.
     """
     found = [*_digital(folded)] if ":" in folded else []
     if "点" in folded or "时" in folded:

@@ -157,10 +157,10 @@ class Quantity:
         return apart == 0 or (apart == HALF_DAY and _HALF_OPEN in (self.unit, other.unit))
 
 
-_COUNTED: Final = frozenset({"item", "person", "time"})
+COUNTED: Final = frozenset({"item", "person", "time"})
 """What is counted one by one; which word counts it says little."""
 _INTERCHANGEABLE: Final = (
-    _COUNTED,
+    COUNTED,
     frozenset({"day", "workday"}),
     frozenset({"age", "year"}),
     frozenset({"degree", "kwh"}),

@@ -12,9 +12,10 @@ _ENGLISH: Final = (
     r"|definitely|of course|not (?:really|quite|necessarily)|i'm afraid (?:so|not)"
     r"|(?:that's|that is|you're|you are) (?:right|correct)"
     r"|(?:please )?(?:do not|don't) worry|please (?:do not|don't)|good (?:news|question)"
-    r"|(?:it|that) (?:depends|varies|does|doesn't|can|can't|is|isn't|will|won't)|possibly|maybe|perhaps"
-    r"|(?:yes|no),? (?:you|they|we|it) (?:can|can't|cannot|do|don't|does|doesn't|will|won't|should|shouldn't"
-    r"|need to|must|may|are|aren't|is|isn't)|(?:in )?short answer|only (?:partly|partially|in part))"
+    r"|(?:it|that) (?:depends|varies|does|doesn't|can|can't|is|isn't|will|won't)"
+    r"|possibly|maybe|perhaps|(?:in )?short answer|only (?:partly|partially|in part)"
+    r"|(?:yes|no),? (?:you|they|we|it) (?:can|can't|cannot|do|don't|does|doesn't|will|won't"
+    r"|should|shouldn't|need to|must|may|are|aren't|is|isn't))"
 )
 _HAN: Final = (
     r"(?:是|对|没错|不是|不对|(?:当然|完全)?(?:可以|能|能够|行|会|要|需要|用|有)|不可以|不能|不行|不会|不用|不要|不需要|没有"

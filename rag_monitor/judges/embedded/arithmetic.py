@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import permutations, product
 from typing import Final
 
-from rag_monitor.language.numbers import Quantity, same_value
+from rag_monitor.language.numbers import COUNTED, Quantity, same_value
 
 _DOWN: Final = re.compile(
     r"下浮|下调|下降|降低|减少|优惠|折扣|打折|(?<=[\d一二三四五六七八九])折|减免|扣除|减去|下跌|缩短|便宜|少了|降"
@@ -50,11 +50,11 @@ _FACTORS: Final = {
     ("minute", "second"): 60.0, ("km", "m"): 1000.0, ("m", "cm"): 100.0, ("cm", "mm"): 10.0,
     ("kg", "g"): 1000.0, ("g", "mg"): 1000.0, ("tonne", "kg"): 1000.0, ("l", "ml"): 1000.0,
     ("foot", "inch"): 12.0, ("lb", "oz"): 16.0, ("gb", "mb"): 1024.0, ("hour", "second"): 3600.0,
-    ("second", "ms"): 1000.0, ("mb", "kb"): 1024.0, ("tb", "gb"): 1024.0, ("kw", "watt"): 1000.0, ("mg", "mcg"): 1000.0,
+    ("second", "ms"): 1000.0, ("mb", "kb"): 1024.0, ("tb", "gb"): 1024.0,
+    ("kw", "watt"): 1000.0, ("mg", "mcg"): 1000.0,
 }  # fmt: skip
 
 
-_COUNTED: Final = frozenset({"item", "person", "time"})
 _CONSTANTS: Final = frozenset(
     {(12.0, "month"), (7.0, "day"), (24.0, "hour"), (60.0, "minute"), (60.0, "second"),
      (52.0, "week"), (365.0, "day")}
@@ -161,7 +161,7 @@ def _cues_near(stated: Quantity, folded: str) -> Cues:
 
 def _fits(a: Quantity, b: Quantity) -> bool:
     """Whether two numbers can be added: no unit, or the same, or both count things."""
-    return not a.unit or not b.unit or a.unit == b.unit or {a.unit, b.unit} <= _COUNTED
+    return not a.unit or not b.unit or a.unit == b.unit or {a.unit, b.unit} <= COUNTED
 
 
 _EXPRESSION: Final = re.compile(
@@ -192,7 +192,7 @@ def _spelled_out(stated: Quantity, folded: str, known: Sequence[float]) -> Itera
 def _with_products(
     stated: Quantity, given: Sequence[Quantity], times: Sequence[Quantity]
 ) -> Iterator[float]:
-    """a + b times c: a first kilogram at 8 yuan and two more at 3."""
+    """One number and a product: a first kilogram at 8 yuan and two more at 3."""
     for b, c in product(given, times):
         if b is not c and _carries(b, stated) and (not c.unit or not _carries(c, stated)):
             for a in given:

@@ -13,7 +13,7 @@ from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.judges.embedded.reckoning import Reckoning
-from rag_monitor.judges.embedded.stated import agree, another_fits, by_sort, places
+from rag_monitor.judges.embedded.stated import Value, agree, another_fits, by_sort, places
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
@@ -160,10 +160,8 @@ def _check_numbers(
         elif places := evidence.equal(quantity):
             findings.numbers_elsewhere += not any(piece is best for piece in places)
         elif not any(quantity.equals(q) for q in asked) and not _as_year(quantity, evidence):
-            if reckoning.explains(quantity, claim, best):
-                findings.numbers_derived += 1
-            elif not reckoning.supposes(quantity, claim):
-                constants += _count_unknown(findings, quantity, evidence)
+            reckoned = _count_reckoned(findings, quantity, claim, best, reckoning)
+            constants += not reckoned and _count_unknown(findings, quantity, evidence)
     if not findings.numbers_derived:
         findings.numbers_missing += constants
 
@@ -178,8 +176,8 @@ def _check_places(findings: Findings, claim: Piece, evidence: Evidence) -> None:
     if findings.numbers_derived or findings.units_changed:
         return
     asked = evidence.question
-    given = (*asked.quantities, *asked.dates)
-    stated = (*claim.quantities[:_MOST_FACTS], *claim.dates[:_MOST_FACTS])
+    given: list[Value] = [*asked.quantities, *asked.dates]
+    stated: list[Value] = [*claim.quantities[:_MOST_FACTS], *claim.dates[:_MOST_FACTS]]
     for sort, values in by_sort(stated).items():
         doubtful = [
             value
@@ -193,6 +191,19 @@ def _check_places(findings: Findings, claim: Piece, evidence: Evidence) -> None:
                 for said in places(claim.folded, values)
                 if said.value in doubtful
             )
+
+
+def _count_reckoned(
+    findings: Findings,
+    quantity: Quantity,
+    claim: Piece,
+    best: Piece | None,
+    reckoning: Reckoning,
+) -> bool:
+    """Whether a number that stands nowhere follows from others, or is only supposed."""
+    derived = reckoning.explains(quantity, claim, best)
+    findings.numbers_derived += derived
+    return derived or reckoning.supposes(quantity, claim)
 
 
 def _count_unknown(findings: Findings, quantity: Quantity, evidence: Evidence) -> bool:

@@ -28,12 +28,13 @@ Terms = frozenset[str]
 
 
 def clauses(folded: str) -> list[Terms]:
-    """The content terms of each clause of folded text."""
+    """The content terms of each clause of folded text, numbers left out."""
     found = []
     for text in _CLAUSE.split(folded):
         terms = term_set(tokenise(text), han=not text.isascii())
-        if terms:
-            found.append(terms)
+        worded = frozenset([term for term in terms if not term[0].isdigit()])
+        if worded:
+            found.append(worded)
     return found
 
 

@@ -102,7 +102,8 @@ def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[
         for span, claim, match in zip(spans, claims, matches.of, strict=True)
     ]
     for number in _crossed(claims, evidence, matches):
-        found[number].findings.reversed = 1
+        # What is reckoned joins parts of several clauses.
+        found[number].findings.reversed |= not found[number].findings.numbers_derived
     return found
 
 

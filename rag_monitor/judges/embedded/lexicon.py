@@ -16,7 +16,7 @@ from rag_monitor.language.tokens import STOP_CHARS
 
 UNKNOWN: Final = 1.0
 """Weight of a term the background has never seen."""
-_NO_WORD: Final = float(__import__("os").environ.get("NOWORD", "0.15"))
+_NO_WORD: Final = 0.15
 """Weight of a pair of Han characters never seen of which one is grammar: hardly ever a word."""
 _LARGEST: Final = 200_000
 

@@ -196,19 +196,25 @@ class Passage:
     @lazily
     def quantities(self) -> list[tuple[Quantity, Piece]]:
         """Every quantity that is no part of a date, once for each sentence it stands in."""
-        taken = tuple((date.start, date.end) for date, _ in self.dates)
         found: dict[tuple[float, str, str, int, int], tuple[Quantity, Piece]] = {}
-        for q in find_quantities(self._apart, taken, self.token_set, idioms=True):
+        for q in self._numbers:
             piece = self._at(q.start)
             found.setdefault((q.value, q.kind, q.unit, q.digits, id(piece)), (q, piece))
         return list(found.values())
 
     @lazily
+    def _numbers(self) -> list[Quantity]:
+        taken = tuple((date.start, date.end) for date, _ in self.dates)
+        return find_quantities(self._apart, taken, self.token_set, idioms=True)
+
+    @lazily
     def values(self) -> dict[Sort, list[Value]]:
-        """Numbers and days that may stand in each other's place."""
-        dates = [date for date, _ in self.dates]
-        taken = tuple((date.start, date.end) for date in dates)
-        return by_sort([*find_quantities(self._apart, taken, self.token_set), *dates])
+        """Numbers and days that may stand in each other's place.
+
+        A 一 may belong to a word (一次, 一年): it is no other number than the stated one.
+        """
+        numbers = [q for q in self._numbers if q.value != 1 or self._apart[q.start] != "一"]
+        return by_sort([*numbers, *(date for date, _ in self.dates)])
 
     def stated(self, sort: Sort) -> list[Stated]:
         """Those of one sort with what they are said of, worked out once."""

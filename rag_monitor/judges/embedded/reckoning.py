@@ -8,14 +8,14 @@ from typing import Final
 from rag_monitor.judges.embedded.arithmetic import converts, derives, is_constant
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
-from rag_monitor.language.numbers import TIME, Quantity
+from rag_monitor.language.numbers import COUNTED, TIME, Quantity
 
 _MOST: Final = 48
 """Numbers of an answer that another may be derived from."""
-_COUNTED: Final = frozenset({"", "item", "person", "time"})
 _MOST_COUNTED: Final = 12
 _SUPPOSED: Final = re.compile(
-    r"假设|假定|举例|举个例子|为例|\b(?:suppos(?:e|ing)|assum(?:e|ing)|for (?:example|instance), if)\b"
+    r"假设|假定|举例|举个例子|为例"
+    r"|\b(?:suppos(?:e|ing)|assum(?:e|ing)|for (?:example|instance), if)\b"
 )
 
 
@@ -32,8 +32,7 @@ class Reckoning:
         """Whether a number of `claim` is one of the passages in another unit, or follows.
 
         It follows from numbers of the question, and from those that the answer names and that
-        stand in the passages or were explained before. The more that is known, the more follows by chance:
-        the wording must name the operation where numbers are added.
+        stand in the passages or were explained before.
         """
         if quantity.kind == TIME:
             return False
@@ -85,7 +84,9 @@ class Reckoning:
         return [
             q
             for q in claim.quantities[:_MOST]
-            if q is not quantity and q.unit in _COUNTED and 1 < q.value <= _MOST_COUNTED
+            if q is not quantity
+            and (not q.unit or q.unit in COUNTED)
+            and 1 < q.value <= _MOST_COUNTED
         ]
 
 
