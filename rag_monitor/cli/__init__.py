@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from rag_monitor.errors import ConfigurationError, RagMonitorError, UnknownJudge, UnknownMetric
+from rag_monitor.errors import (
+    ConfigurationError,
+    EverythingRefused,
+    RagMonitorError,
+    UnknownJudge,
+    UnknownMetric,
+)
 
 __all__ = ["main"]
 
@@ -13,6 +19,8 @@ FAILED = 1
 """Exit code: it was asked for correctly and did not work out."""
 MISUSED = 2
 """Exit code: the command line or the configuration has to change."""
+REFUSED = 3
+"""Exit code: the judge's server refuses everything; key, model name, address or credit."""
 _INTERRUPTED = 130
 
 
@@ -32,6 +40,8 @@ def main(argv: Sequence[str] | None = None) -> None:
         app(args=None if argv is None else list(argv), prog_name="rag-monitor")
     except (ConfigurationError, UnknownJudge, UnknownMetric) as error:
         _exit(str(error), MISUSED)
+    except EverythingRefused as error:
+        _exit(str(error), REFUSED)
     except RagMonitorError as error:
         _exit(str(error), FAILED)
     except BrokenPipeError:

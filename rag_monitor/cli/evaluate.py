@@ -20,7 +20,7 @@ from rich.progress import (
 
 from rag_monitor.cli import FAILED
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
-from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
+from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge, refusals_told
 from rag_monitor.cli.output import (
     AsJson,
     keep_input,
@@ -81,7 +81,7 @@ def evaluate(
 ) -> None:
     """Score every row; rows that cannot be scored are reported and do not stop the others.
 
-    Exit 1 when there was no row that could.
+    Exit 1 when there was no row that could, 3 when the judge's server refuses everything.
     """
     from rag_monitor.evaluation.file_run import FileOptions
     from rag_monitor.evaluation.report.files import check_report
@@ -113,7 +113,8 @@ def evaluate(
         perplexity=perplexity_model,
         similarity_share=similarity_weight,
     )
-    found = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
+    with refusals_told(judge, resumable=output is not None and output.suffix != ".parquet"):
+        found = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
     _show(found, report, language.value, as_json=as_json)
     _refuse_nothing(found)
     if fail_under:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -15,10 +16,26 @@ class Language(StrEnum):
     ZH = "zh"
 
 
+_CHOSEN: Final = ContextVar("language", default=Language.EN)
+
+
+def _choose(language: Language) -> Language:
+    _CHOSEN.set(language)
+    return language
+
+
+def chosen() -> Language:
+    """What the command that runs was asked to speak; English where it has no such option."""
+    return _CHOSEN.get()
+
+
 LanguageOption = Annotated[
     Language,
     typer.Option(
-        "--language", envvar="RAG_MONITOR_LANGUAGE", help="Language of what is said and of reports."
+        "--language",
+        envvar="RAG_MONITOR_LANGUAGE",
+        callback=_choose,
+        help="Language of what is said and of reports.",
     ),
 ]
 
@@ -72,9 +89,15 @@ _SENTENCES: Final = {
     "waiting for {url}, up to {seconds:g} s: {trouble}": (
         "正在等待 {url}，最多 {seconds:g} 秒：{trouble}"
     ),
+    "{refusal}; nothing more was asked: mend the key, the model's name, the address or the credit "
+    "in [judges.{judge}]": (
+        "{refusal}；已不再提问：请更正 [judges.{judge}] 中的密钥、模型名或地址，或检查余额"
+    ),
+    "go on afterwards with --resume": "之后可用 --resume 继续",
     "use it with: {setting}": "使用方法：{setting}",
     "use them with: {setting}": "使用方法：{setting}",
     "{one} and {other}": "{one}，{other}",
+    "{one}; {other}": "{one}；{other}",
     "none": "无",
     "yes": "是",
     "no": "否",

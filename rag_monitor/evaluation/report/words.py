@@ -269,6 +269,7 @@ _REASONS: Final[Mapping[str, tuple[str, str]]] = {
     "no_embedder": ("no embedder", "没有向量模型"),
     "judge_timeout": ("judge timed out", "评审模型超时"),
     "judge_unavailable": ("judge not available", "评审模型不可用"),
+    "judge_refused": ("judge's server refuses us", "评审模型的服务器拒绝访问"),
     "judge_output_invalid": ("judge's output unusable", "评审模型输出无法使用"),
     "judge_error": ("judge failed", "评审模型出错"),
     "verdict_missing": ("a verdict is missing", "缺少判定"),

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -115,6 +117,66 @@ def test_a_judge_that_fails_on_every_row_fails_the_command(tmp_path: Path) -> No
 
     assert done.exit_code == 1, done.output
     assert "none of the 2 rows could be evaluated" in done.stderr
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(404)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing(tmp_path: Path) -> Iterator[Path]:
+    """A configuration whose judge `mine` asks a server that knows no model."""
+    pytest.importorskip("openai")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    config = tmp_path / "rag_monitor.toml"
+    config.write_text(
+        '[judges.mine]\nkind = "openai_compatible"\nmodel = "m"\n'
+        f'base_url = "http://127.0.0.1:{server.server_port}/v1"\n'
+    )
+    yield config
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("evaluate", "--resume 继续"),
+        ("agreement", "更正 [judges.mine]"),
+        ("calibrate", "更正 [judges.mine]"),
+        ("distil", "更正 [judges.mine]"),
+    ],
+)
+def test_a_judge_whose_server_refuses_everything_has_its_own_exit_code_and_says_what_to_mend(
+    refusing: Path, tmp_path: Path, command: str, advice: str
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    row = {"question": "q", "answer": "It is 3.", "contexts": ["It is 3."]}
+    with rows.open("w") as file:
+        file.writelines(json.dumps(row | {"label_faithful": n % 2}) + "\n" for n in range(4))
+    given = [command, str(rows), "--judge", "mine", "--config", str(refusing), "--language", "zh"]
+    given += ["--output", str(tmp_path / "out.jsonl")] if command != "agreement" else []
+
+    done = subprocess.run(
+        [sys.executable, "-m", "rag_monitor", *given],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 3, done.stderr
+    assert "404" in done.stderr
+    assert advice in done.stderr
 
 
 def test_a_gate_with_nothing_measured_does_not_pass(rows: Path) -> None:
