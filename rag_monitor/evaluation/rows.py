@@ -13,13 +13,14 @@ import json
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.encodings import LOOKED_AT, UTF8_MARK, as_utf8, check_utf8
 from rag_monitor.evaluation.exported import restored
 
 COLUMN_NAMES: Mapping[str, str] = {
@@ -39,7 +40,6 @@ _LISTS = ("contexts", "key_points", "context_labels", "relevant_ids", "tags")
 _TEXTS = frozenset({"id", "question", "answer", "query", "label", "predicted"})
 """Text, whatever it looks like: an answer may be JSON."""
 _JSON_LISTS = ("[", "{")
-_BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 _LINES = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".parquet")
@@ -119,7 +119,7 @@ def looks_like_lines(path: Path) -> bool:
     """
     with readable(path), open_bytes(path) as stream:
         lines = islice((line for line in stream if line.strip()), _LINES_LOOKED_AT)
-        first = next(lines, b"").removeprefix(_BOM).strip()
+        first = next(lines, b"").removeprefix(UTF8_MARK).strip()
         if _is_object(first):
             return True
         if first in (b"[", b"{"):  # a document that is written over many lines, whole or broken
@@ -147,10 +147,22 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """What is in a file, unpacked where it is gzipped: that is told by content, not by name."""
+    """The text in a file as UTF-8, unpacked where it is gzipped, by content and not by name.
+
+    Raises:
+        ConfigurationError: The file is in an encoding that is neither UTF-8 nor marked Unicode.
+    """
     with path.open("rb") as probe:
         packed = probe.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-    return cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb")
+    # Where a packed file breaks off, reading it tells.
+    with suppress(EOFError, zlib.error), _unpacked(path, packed=packed) as beginning:
+        head = beginning.read(LOOKED_AT)
+        check_utf8(path.name, head, whole=len(head) < LOOKED_AT)
+    return _unpacked(path, packed=packed)
+
+
+def _unpacked(path: Path, *, packed: bool) -> IO[bytes]:
+    return as_utf8(cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb"))
 
 
 def rename(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -208,6 +220,8 @@ def _jsonl(path: Path) -> Iterator[Mapping[str, Any] | str]:
 def _object(line: bytes) -> Mapping[str, Any] | str:
     try:
         value = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        return f"not UTF-8 (byte {error.start})"
     except (ValueError, RecursionError) as error:
         return f"not valid JSON: {error}"
     return value if isinstance(value, dict) else "not a JSON object"

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.encodings import looks_like
 from rag_monitor.evaluation.rows import BadRow, Row, count_rows, read_rows
 
 ROWS: list[dict[str, Any]] = [
@@ -107,7 +108,71 @@ def test_a_line_in_another_encoding_keeps_its_place(tmp_path: Path, packed: bool
 
     assert isinstance(first, Row)
     assert isinstance(second, BadRow)
-    assert "utf-8" in second.reason
+    assert second.reason.startswith("not UTF-8")
+
+
+CHINESE = "\n".join(f'{{"question": "贷款期限{n}年", "answer": "是"}}' for n in range(40))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("gbk", "iconv -f GB18030"),
+        ("big5", "iconv -f BIG5"),
+        ("utf-16-le", "iconv -f UTF-16LE"),
+        ("utf-16-be", "iconv -f UTF-16BE"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.jsonl.gz"])
+def test_a_file_in_another_encoding_is_refused_once_with_its_name(
+    tmp_path: Path, name: str, encoding: str, said: str
+) -> None:
+    text = "question,answer\n贷款期限,是\n保修期限,否\n" if name == "a.csv" else CHINESE
+    content = (text.replace("贷", "貸") if encoding == "big5" else text).encode(encoding)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+    with pytest.raises(ConfigurationError, match=said):
+        list(read_rows(path))
+    if name != "a.json":
+        with pytest.raises(ConfigurationError, match=said):
+            count_rows(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz"])
+def test_marked_unicode_is_read(tmp_path: Path, name: str, encoding: str) -> None:
+    content = (CHINESE + "\n").encode(encoding)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+    rows = list(read_rows(path))
+
+    assert len(rows) == 40
+    assert all(isinstance(row, Row) for row in rows)
+    assert rows[39] == Row(39, {"question": "贷款期限39年", "answer": "是"})
+
+
+def test_a_long_file_whose_beginning_is_cut_inside_a_character_is_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"question": "{"贷" * 50_000}"}}\n', "utf-8")
+
+    [row] = read_rows(path)
+
+    assert isinstance(row, Row)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "guess"),
+    [
+        ("gbk", "问题：how long, 24个月", "GB18030"),
+        ("big5", "貸款期限是多少年？二十四個月", "BIG5"),
+        ("cp1252", "Où est le café déjà prêt?", "WINDOWS-1252"),
+        ("shift_jis", "これはペンですか", "SHIFT_JIS"),
+    ],
+)
+def test_what_an_encoding_looks_like(encoding: str, text: str, guess: str) -> None:
+    assert looks_like(text.encode(encoding)) == guess
 
 
 def test_a_table_in_another_encoding_says_so(tmp_path: Path) -> None:
