@@ -39,11 +39,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         app(args=None if argv is None else list(argv), prog_name="rag-monitor")
     except (ConfigurationError, UnknownJudge, UnknownMetric) as error:
-        _exit(str(error), MISUSED)
+        _fail(error, MISUSED)
     except EverythingRefused as error:
-        _exit(str(error), REFUSED)
+        _fail(error, REFUSED)
     except RagMonitorError as error:
-        _exit(str(error), FAILED)
+        _fail(error, FAILED)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output is gone: there is nobody to tell
         sys.exit(FAILED)
@@ -57,6 +57,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             " it with the command line",
             FAILED,
         )
+
+
+def _fail(error: Exception, code: int) -> None:
+    from rag_monitor.cli.words import chosen
+    from rag_monitor.evaluation.problems import problem
+
+    _exit(problem(str(error), chosen()), code)
 
 
 def _exit(message: str, code: int) -> None:

@@ -26,6 +26,7 @@ from rag_monitor.cli.output import (
     keep_input,
     print_json,
     print_line,
+    print_problem,
     print_remark,
     progress_console,
 )
@@ -174,9 +175,11 @@ def _progress(quiet: bool) -> Progress:
 def _show(found: Any, path: Path | None, language: str, *, as_json: bool) -> None:
     from rag_monitor.evaluation.report.files import write_report
     from rag_monitor.evaluation.report.terminal import print_report
+    from rag_monitor.evaluation.report.words import Words
 
+    words = Words(language)
     for error in found.errors[:_REMARKS]:
-        print_remark(error)
+        print_remark(words.error(error))
     if path is not None:
         write_report(found, path, language)
     if as_json:
@@ -192,7 +195,7 @@ def _refuse_nothing(found: Any) -> None:
     scored = [metric for metric in found.metrics if metric.scored or metric.not_applicable]
     judged_none = any(metric.failed for metric in found.metrics) and not scored
     if found.failed_rows == found.rows or judged_none:
-        print_remark(f"none of the {found.rows} rows could be evaluated")
+        print_problem(f"none of the {found.rows} rows could be evaluated")
         raise typer.Exit(FAILED)
 
 
@@ -200,9 +203,9 @@ def _gate(found: Any) -> None:
     """Exit with 1 when a target is missed, or when there was nothing to hold any against."""
     missed = [target for target in found.targets if target.met is False]
     for target in missed:
-        print_remark(f"target missed: {target.metric} {target.value:.3f}, wanted {target.bound}")
+        print_problem(f"target missed: {target.metric} {target.value:.3f}, wanted {target.bound}")
     unknown = [target.metric for target in found.targets if target.met is None]
     if unknown:
-        print_remark(f"targets not measured: {', '.join(unknown)}")
+        print_problem(f"targets not measured: {', '.join(unknown)}")
     if missed or len(unknown) == len(found.targets):
         raise typer.Exit(1)

@@ -11,7 +11,14 @@ import typer
 from rich.progress import Progress
 
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
-from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
+from rag_monitor.cli.output import (
+    AsJson,
+    print_fields,
+    print_json,
+    print_problem,
+    print_remark,
+    progress_console,
+)
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.repeated_ids import RepeatedIds
 from rag_monitor.cli.replay import (
@@ -125,7 +132,7 @@ def _zone(given: str | None, language: Language) -> str:
 
 def _report(outcome: Outcome, unit: str, language: Language, *, as_json: bool) -> None:
     for problem in outcome.problems[:10]:
-        print_remark(problem)
+        print_problem(problem)
     for text, found in ((_REPEATED, outcome.repeated_ids), (_REPLACED, outcome.times_replaced)):
         if found.count:
             places = said(f"{unit} {{places}}", language, places=found)
