@@ -77,6 +77,14 @@ _FORMS: Final = tuple(
         (r"not UTF-8 \(byte (\d+)\)", r"不是 UTF-8（第 \1 字节）"),
         (r"more cells than the header has columns", "单元格多于表头的列数"),
         (r"no question", "没有问题"),
+        (
+            r"`(\S+)` looks like a list of Python or NumPy that cannot be read \((.+)\); write the "
+            r"column as JSON",
+            r"`\1` 看起来是 Python 或 NumPy 写出的列表，但无法读取（<\2>）；请把该列写成 JSON",
+        ),
+        (r"not a list or an object(?: of texts and numbers)?", "不是列表或对象"),
+        (r"longer than (\S+) characters", r"超过 \1 个字符"),
+        (r"nested too deeply", "嵌套过深"),
         (r"not a trace", "不是一条请求"),
         # A body, as the interface refuses it.
         (

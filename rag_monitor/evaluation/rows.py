@@ -22,6 +22,7 @@ from typing import IO, Any, cast
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.encodings import LOOKED_AT, UTF8_MARK, as_utf8, check_utf8
 from rag_monitor.evaluation.exported import restored
+from rag_monitor.evaluation.literals import looks_written_by_python, read_literal
 
 COLUMN_NAMES: Mapping[str, str] = {
     # Ragas 0.2 and later
@@ -245,15 +246,30 @@ def _csv(path: Path, names: Mapping[str, str]) -> Iterator[Mapping[str, Any] | s
             if None in row:
                 yield "more cells than the header has columns"
                 continue
-            yield {
-                name: _cell(names.get(name, name), value)
-                for name, value in row.items()
-                if value not in ("", None)
-            }
+            try:
+                fields = {
+                    name: _cell(names.get(name, name), value)
+                    for name, value in row.items()
+                    if value not in ("", None)
+                }
+            except _BadCell as error:
+                yield str(error)
+            else:
+                yield fields
+
+
+class _BadCell(Exception):  # noqa: N818 - becomes a `BadRow`
+    """A cell that can only be a list and cannot be read as one."""
 
 
 def _cell(target: str, value: str) -> Any:
-    """A cell as Trace JSON wants its field `target`: lists are written as JSON in CSV files."""
+    """A cell as Trace JSON wants its field `target`.
+
+    Lists and objects are JSON in CSV files, or what Python writes for them, see `literals`.
+
+    Raises:
+        _BadCell: It begins as a list of texts does, is needed as one, and cannot be read.
+    """
     if target.startswith("label_"):
         return int(value) if value in ("0", "1") else value
     if target in _TEXTS:
@@ -261,9 +277,24 @@ def _cell(target: str, value: str) -> Any:
     if value.lstrip()[:1] in _JSON_LISTS:
         try:
             return json.loads(value)
-        except ValueError:
-            return value
+        except (ValueError, RecursionError):
+            return _written_by_python(target, value)
     return [value] if target in _LISTS else value
+
+
+def _written_by_python(target: str, value: str) -> Any:
+    if looks_written_by_python(value):
+        try:
+            return read_literal(value)
+        except ValueError as error:
+            if target not in _LISTS:
+                return value
+            raise _BadCell(
+                f"`{target}` looks like a list of Python or NumPy that cannot be read ({error});"
+                " write the column as JSON"
+            ) from None
+    # "[1] Opening hours" is a passage.
+    return [value] if target in _LISTS and value.lstrip().startswith("[") else value
 
 
 def _parquet(path: Path) -> Iterator[Mapping[str, Any] | str]:

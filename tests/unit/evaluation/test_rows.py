@@ -12,6 +12,7 @@ import pytest
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.encodings import looks_like
+from rag_monitor.evaluation.problems import problem
 from rag_monitor.evaluation.rows import BadRow, Row, count_rows, read_rows
 
 ROWS: list[dict[str, Any]] = [
@@ -341,3 +342,73 @@ def test_what_is_no_parquet_says_so(tmp_path: Path) -> None:
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="there is no file"):
         list(read_rows(tmp_path / "nothing.jsonl"))
+
+
+def _cells(folder: Path, **cells: str) -> Row | BadRow:
+    path = folder / "a.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        table = csv.writer(stream)
+        table.writerow(cells)
+        table.writerow(cells.values())
+    [row] = read_rows(path)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("cell", "passages"),
+    [
+        ("['a', \"it's\\n b\"]", ["a", "it's\n b"]),
+        ("['a' 'b']", ["a", "b"]),
+        ("['保修 24 个月。'\n 'it is' \"o'clock\"]", ["保修 24 个月。", "it is", "o'clock"]),
+        ("['only one']", ["only one"]),
+        ("[]", []),
+        (
+            "[{'id': 'x', 'content': 'a', 'score': 0.5}]",
+            [{"id": "x", "content": "a", "score": 0.5}],
+        ),
+        ('["a", "b"]', ["a", "b"]),
+        ("[1] Opening hours: 9 to 5", ["[1] Opening hours: 9 to 5"]),
+        ("plain", ["plain"]),
+    ],
+)
+def test_lists_that_pandas_and_numpy_wrote_are_read(
+    tmp_path: Path, cell: str, passages: list[object]
+) -> None:
+    row = _cells(tmp_path, question="q", retrieved_contexts=cell)
+
+    assert isinstance(row, Row), row
+    assert row.fields["contexts"] == passages
+
+
+def test_numbers_of_an_array_are_labels(tmp_path: Path) -> None:
+    row = _cells(tmp_path, question="q", context_labels="[1 0\n 1]")
+
+    assert isinstance(row, Row)
+    assert row.fields["context_labels"] == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "['a' 'b' ... 'z']",
+        "[array(['a', 'b'], dtype=object)]",
+        "['a', __import__('os').getcwd()]",
+        "['a', 'cut",
+        "['a', nan]",
+        "['a', " + "[" * 80 + "]" * 80 + "]",
+        "['\\d']",
+    ],
+)
+def test_what_only_looks_like_a_list_of_python_is_told(tmp_path: Path, cell: str) -> None:
+    row = _cells(tmp_path, question="q", contexts=cell)
+
+    assert isinstance(row, BadRow)
+    assert "`contexts` looks like a list of Python or NumPy" in row.reason
+    assert "请把该列写成 JSON" in problem(row.reason, "zh")
+
+
+def test_a_reference_in_brackets_stays_a_text_where_it_is_none(tmp_path: Path) -> None:
+    row = _cells(tmp_path, question="q", reference="['a' is a letter")
+
+    assert isinstance(row, Row)
+    assert row.fields["reference"] == "['a' is a letter"
