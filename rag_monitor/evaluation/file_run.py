@@ -248,6 +248,11 @@ class FileEvaluation:
                 f"{output.name}, line {place} is row {line['id']}, but the input has {there} there:"
                 " --resume goes on with the same input only"
             )
+        if line["input"] != row.fingerprint:
+            raise ConfigurationError(
+                f"{output.name}, line {place}: row {row.id} of the input is not what was scored;"
+                " --resume goes on with the same input only: write another file"
+            )
         if set(line["scores"]) != set(self.selection.names):
             raise ConfigurationError(
                 f"{output.name} was written with other metrics; name the same ones with --metrics,"

@@ -186,6 +186,12 @@ _FORMS: Final = tuple(
             r"\1 第 \2 行是 \3，与输入中该处的行不一致：--resume 只能接着同一份输入继续",
         ),
         (
+            r"(.+), line (\d+): row (.+) of the input is not what was scored; --resume goes on "
+            r"with the same input only: write another file",
+            r"\1 第 \2 行：输入中的行 \3 与评分时不同；--resume 只能接着同一份输入继续，"
+            r"请写到另一个文件",
+        ),
+        (
             r"(.+) was written with other metrics; name the same ones with --metrics, or write "
             r"another file",
             r"\1 是用其他指标写成的；请用 --metrics 指定相同的指标，或写到另一个文件",

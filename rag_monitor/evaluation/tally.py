@@ -70,7 +70,7 @@ class Tally:
         if result.error is not None:
             self._failed += 1
             if len(self._errors) < _ERRORS_KEPT:
-                told = result.error.startswith(f"row {result.id}: ")
+                told = result.error.startswith(f"row {str(result.id)[1:]}: ")
                 self._errors.append(result.error if told else f"{result.id}: {result.error}")
         for score in result.scores:
             self._metrics[score.metric].add(score)

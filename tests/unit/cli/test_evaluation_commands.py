@@ -57,7 +57,9 @@ def test_evaluate_prints_figures_and_writes_lines_and_reports(rows: Path, tmp_pa
     lines = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
     assert [line["id"] for line in lines] == [row["id"] for row in ROWS]
     assert lines[1]["scores"]["exact_match"] == 1.0
-    assert set(lines[0]) == {"id", "scores", "flagged", "not_applicable", "failed", "suspect"}
+    assert set(lines[0]) == {
+        "id", "input", "scores", "flagged", "not_applicable", "failed", "suspect"
+    }  # fmt: skip
 
 
 def test_evaluate_speaks_json(rows: Path) -> None:

@@ -62,9 +62,10 @@ def test_a_label_in_the_row_wins_over_marks(tmp_path: Path) -> None:
     [
         ({"id": "q-1"}, "q-1"),
         ({"id": 0}, "0"),
-        ({"id": ""}, "1"),
+        ({"id": ""}, "#1"),
+        ({"id": " "}, "#1"),
         ({"id": None, "trace_id": "f" * 32}, "f" * 32),
-        ({}, "1"),
+        ({}, "#1"),
     ],
 )
 def test_a_row_is_called_by_its_own_id(tmp_path: Path, fields: dict[str, Any], name: str) -> None:
