@@ -42,6 +42,10 @@ LanguageOption = Annotated[
 _FIELDS: Final = {
     "rows": "行数",
     "accepted": "已接收",
+    "questions": "问题数",
+    "answered": "已回答",
+    "failed": "失败",
+    "stored": "已存入",
     "rejected": "被拒绝",
     "retries": "重试次数",
     "seconds": "用时（秒）",
@@ -80,6 +84,11 @@ _SENTENCES: Final = {
     "times before 2000 or more than an hour ahead: {count}; the moment of import stands in "
     "their place: {places}": (
         "{count} 个时间早于 2000 年，或比现在晚一小时以上，已换成导入时刻：{places}"
+    ),
+    "rows whose id came before in the file: {count}; each is asked and stored, and no name tells "
+    "their answers apart: {places}": (
+        "{count} 行的编号在文件前面出现过，每一行都会提问并存入，但无法按编号区分它们的回答："
+        "{places}"
     ),
     "rows whose id came before in the file: {count}; one trace is kept of each id: {places}": (
         "{count} 行的编号在文件前面出现过，同一编号只保留一条请求：{places}"

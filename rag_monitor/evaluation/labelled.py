@@ -10,12 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.trace import Trace
-from rag_monitor.errors import IngestError
+from rag_monitor.errors import IngestError, MalformedPayload
 from rag_monitor.evaluation.dataset import DatasetRow
 from rag_monitor.evaluation.rows import BadRow, read_rows
-from rag_monitor.ingest.trace_json import decode_trace
+from rag_monitor.ingest.text import clean_name
+from rag_monitor.ingest.trace_json import decode_trace, unknown_kinds
 from rag_monitor.language.script import detect_script
+from rag_monitor.spelling import did_you_mean
 
 _GROUP_KEYS: Final = ("source_id", "group", "cluster")
 _FACETS: Final = ("app", "dataset", "lang", "task", "model", "release", "knowledge_base")
@@ -62,6 +65,7 @@ def _read(number: int, content: Mapping[str, Any]) -> LabelledRow:
     try:
         taken = _fingerprint(content)
         trace = decode_trace(_plain(content), received_at=datetime.now(UTC))
+        check_kinds(content)
     except RecursionError:
         return _broken(name, f"row {number}: the JSON is nested too deeply; flatten it", taken)
     except (ValueError, IngestError) as error:
@@ -71,6 +75,22 @@ def _read(number: int, content: Mapping[str, Any]) -> LabelledRow:
         faithful=_label(content),
         group=_group(content, trace.question or name),
     )
+
+
+def check_kinds(content: Mapping[str, Any]) -> None:
+    """Refuse a label that nothing could ever be held against.
+
+    Live traces keep what is known of theirs; in a labelled row the figures would be wrong silently.
+
+    Raises:
+        MalformedPayload: `expected` names what is no kind of hit.
+    """
+    for name in unknown_kinds(content):
+        kinds = [kind.value for kind in HitKind]
+        raise MalformedPayload(
+            f"`expected.{clean_name(name, 40)}` is no kind of hit{did_you_mean(name, kinds)};"
+            f" there are {', '.join(kinds)}"
+        )
 
 
 def _name(content: Mapping[str, Any]) -> str | None:

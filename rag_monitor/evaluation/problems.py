@@ -58,6 +58,10 @@ _FORMS: Final = tuple(
         ),
         (r"`(\S+)` must be an object", r"`\1` 须为对象"),
         (r"`(\S+)` must be a list of 0 and 1", r"`\1` 须为由 0 和 1 组成的列表"),
+        (
+            r"`(\S+)` is no kind of hit(?: \(did you mean ('.*?')\?\))?; there are (.+)",
+            r"`\1` 不是命中的类型；可用：\3",
+        ),
         # A row.
         (r"a trace is a JSON object, e\.g\. (.+)", r"一条请求是一个 JSON 对象，例如 \1"),
         (

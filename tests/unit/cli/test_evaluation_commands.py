@@ -347,6 +347,34 @@ def test_a_question_that_fails_is_stored_as_failed_and_does_not_stop_the_others(
     assert "HTTP 500" in servers.traces[0]["error"]
 
 
+def test_repeated_ids_are_asked_counted_and_named(servers: Servers, tmp_path: Path) -> None:
+    rows = [{"id": 0, "question": "zero"}, {"id": "", "question": "b"}, {"question": "b"}]
+    rows += [{"id": "a", "question": "x"}, {"id": "0", "question": "y"}, {"id": 7, "question": "b"}]
+    path = tmp_path / "golden.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    done = _golden(servers, path, "--language", "zh")
+
+    assert json.loads(done.stdout)["repeated_ids"] == 2
+    assert len(servers.asked) == 6
+    assert "2 行的编号在文件前面出现过" in done.stderr
+    assert "第 3, 5 行数据" in done.stderr
+    assert servers.traces[0]["id"].startswith("golden:0:")
+
+
+def test_a_question_with_a_label_of_no_kind_is_told_and_not_asked(
+    servers: Servers, tmp_path: Path
+) -> None:
+    path = tmp_path / "golden.jsonl"
+    path.write_text('{"question": "a", "expected": {"plugins": ["search"]}}\n{"question": "b"}\n')
+
+    done = _golden(servers, path)
+
+    assert done.exit_code == 1
+    assert servers.asked == ["b"]
+    assert "row 1: `expected.plugins` is no kind of hit (did you mean 'plugin'?)" in done.stderr
+
+
 def test_a_schedule_asks_again(servers: Servers, tmp_path: Path) -> None:
     done = _golden(servers, _questions(tmp_path, "one"), "--every", "0.0001", "--runs", "2")
 

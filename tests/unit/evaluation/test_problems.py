@@ -60,6 +60,8 @@ def _filled(node: ast.expr) -> str:
 
 def _sample(part: ast.expr) -> str:
     text = ast.unparse(part)
+    if text.startswith("{did_you_mean("):
+        return " (did you mean 'plugin'?)"
     return "a string" if text == "{wanted}" else "7"
 
 
