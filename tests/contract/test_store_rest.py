@@ -54,6 +54,14 @@ NOTE = Notification(
 )
 
 
+def test_default_rules_that_were_deleted_are_not_shipped_again(store: Store) -> None:
+    assert store.rules.ship("default", [RULE])
+    store.rules.delete("default", RULE.name)
+
+    assert not store.rules.ship("default", [RULE])
+    assert store.rules.all("default") == []
+
+
 def test_rules_are_saved_replaced_and_deleted_per_project(store: Store) -> None:
     store.rules.save(RULE)
     store.rules.save(replace(RULE, project="other"))
