@@ -200,6 +200,48 @@ _FORMS: Final = tuple(
             r"another file",
             r"\1 是用其他指标写成的；请用 --metrics 指定相同的指标，或写到另一个文件",
         ),
+        (r"(\S+) needs a judge: name one with --judge", r"\1 需要评审模型：请用 --judge 指定一个"),
+        (
+            r"(\S+) blends in semantic similarity: add --bertscore-model, or --similarity-weight 0 "
+            r"to judge statements alone",
+            r"\1 会计入语义相似度：请加上 --bertscore-model，或用 --similarity-weight 0 只评审陈述",
+        ),
+        (
+            r"(\S+) needs an encoder: add --bertscore-model (\S+)",
+            r"\1 需要编码器：请加上 --bertscore-model \2",
+        ),
+        (
+            r"(\S+) needs a language model: add --perplexity-model (\S+)",
+            r"\1 需要语言模型：请加上 --perplexity-model \2",
+        ),
+        (r"(\S+) needs (\S+): (pip .+)", r"\1 需要 \2：\3"),
+        (
+            r"there is no metric ('.*?')(?: \(did you mean ('.*?')\?\))?; there are (.+)",
+            r"没有指标 \1；可用：\3",
+        ),
+        (
+            r"target profile (.+): there is no metric ('.*?')(?: \(did you mean ('.*?')\?\))?",
+            r"目标 \1：没有指标 \2",
+        ),
+        (r"--(output|report) writes (.+) files, not (.+)", r"--\1 可写 \2 文件，不能是 \3"),
+        (r"--language is (.+), not (.+)", r"--language 须为 \1，不能是 \2"),
+        (r"--report: there is no folder (.+)", r"--report：没有文件夹 \1"),
+        (r"--resume can go on with (.+) files only", r"--resume 只能接着 \1 文件继续"),
+        (
+            r"--resume needs --output: the file to go on with",
+            "--resume 需要 --output：接着哪个文件继续？",
+        ),
+        (
+            r"--fail-under needs --targets: what should not be missed\?",
+            "--fail-under 需要 --targets：以什么为目标？",
+        ),
+        (
+            r"(.+) is not a file that `evaluate --output` wrote",
+            r"\1 不是 `evaluate --output` 写出的文件",
+        ),
+        (r"(.+) and (.+) have no row id in common", r"\1 与 \2 没有相同的行编号"),
+        (r"(.+) and (.+) have no scored metric in common", r"\1 与 \2 没有都已评分的指标"),
+        (r"(.+), line (\d+): (.+)", r"\1 第 \2 行：<\3>"),
         (r"target missed: (\S+) (\S+), wanted (.+)", r"未达标：\1 为 \2，目标 \3"),
         (r"targets not measured: (.+)", r"未能测量的目标：\1"),
     )

@@ -58,6 +58,7 @@ def test_import_tells_in_chinese_what_the_monitor_refused(monitor: str, tmp_path
     assert done.returncode == 1
     assert "第 1 行：`answer` 须为字符串，不能是 5.5" in done.stderr
     assert "第 2 行：不是 JSON 对象" in done.stderr
+    assert "must be" not in done.stdout
 
 
 def test_evaluate_and_its_report_tell_in_chinese_why_rows_failed(tmp_path: Path) -> None:
