@@ -192,6 +192,9 @@ def _show(found: Any, path: Path | None, language: str, *, as_json: bool) -> Non
 
 def _refuse_nothing(found: Any) -> None:
     """Exit with 1 when no row came to anything: a script that goes on would go on with nothing."""
+    if not found.rows:
+        print_problem(f"{found.file} has no rows")
+        raise typer.Exit(FAILED)
     scored = [metric for metric in found.metrics if metric.scored or metric.not_applicable]
     judged_none = any(metric.failed for metric in found.metrics) and not scored
     if found.failed_rows == found.rows or judged_none:

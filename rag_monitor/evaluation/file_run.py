@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -110,14 +110,16 @@ class FileEvaluation:
             encoder=options.encoder is not None,
             perplexity=options.perplexity is not None,
         )
-        self._check()
+        self._check(head)
         self.tally = Tally(self.selection, options.worst)
         self.resumed = 0
         """Rows taken over from an interrupted run."""
 
-    def _check(self) -> None:
+    def _check(self, head: Sequence[DatasetRow]) -> None:
         chosen = self.selection
         if not chosen.names:
+            if head and all(row.error is not None for row in head):
+                raise ConfigurationError(f"no row can be evaluated; {head[0].error}")
             raise ConfigurationError(
                 "there is nothing to compute: the rows carry no reference and no labels, and there"
                 " is no judge; name one with --judge"

@@ -59,9 +59,10 @@ _FORMS: Final = tuple(
         (r"`(\S+)` must be an object", r"`\1` 须为对象"),
         (r"`(\S+)` must be a list of 0 and 1", r"`\1` 须为由 0 和 1 组成的列表"),
         (
-            r"`(\S+)` is no kind of hit(?: \(did you mean ('.*?')\?\))?; there are (.+)",
-            r"`\1` 不是命中的类型；可用：\3",
+            r"`(\S+)` is no kind of hit \(did you mean ('.*?')\?\); there are (.+)",
+            r"`\1` 不是命中的类型（是否想用 \2？）；可用：\3",
         ),
+        (r"`(\S+)` is no kind of hit; there are (.+)", r"`\1` 不是命中的类型；可用：\2"),
         # A row.
         (r"a trace is a JSON object, e\.g\. (.+)", r"一条请求是一个 JSON 对象，例如 \1"),
         (
@@ -156,6 +157,8 @@ _FORMS: Final = tuple(
             r"none of the (\d+) rows of (.+) could be read",
             r"\2 的 \1 行数据都无法读取",
         ),
+        (r"(.+) has no rows", r"\1 中没有数据行"),
+        (r"no row can be evaluated; (.+)", r"没有一行可以评测；<\1>"),
         (r"none of the (\d+) rows could be evaluated", r"\1 行数据都无法评测"),
         (
             r"left out because they cannot be read: (\d+) of (\d+) rows",
@@ -216,13 +219,15 @@ _FORMS: Final = tuple(
         ),
         (r"(\S+) needs (\S+): (pip .+)", r"\1 需要 \2：\3"),
         (
-            r"there is no metric ('.*?')(?: \(did you mean ('.*?')\?\))?; there are (.+)",
-            r"没有指标 \1；可用：\3",
+            r"there is no metric ('.*?') \(did you mean ('.*?')\?\); there are (.+)",
+            r"没有指标 \1（是否想用 \2？）；可用：\3",
         ),
+        (r"there is no metric ('.*?'); there are (.+)", r"没有指标 \1；可用：\2"),
         (
-            r"target profile (.+): there is no metric ('.*?')(?: \(did you mean ('.*?')\?\))?",
-            r"目标 \1：没有指标 \2",
+            r"target profile (.+): there is no metric ('.*?') \(did you mean ('.*?')\?\)",
+            r"目标 \1：没有指标 \2（是否想用 \3？）",
         ),
+        (r"target profile (.+): there is no metric ('.*?')", r"目标 \1：没有指标 \2"),
         (r"--(output|report) writes (.+) files, not (.+)", r"--\1 可写 \2 文件，不能是 \3"),
         (r"--language is (.+), not (.+)", r"--language 须为 \1，不能是 \2"),
         (r"--report: there is no folder (.+)", r"--report：没有文件夹 \1"),

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -242,7 +242,8 @@ def _json(path: Path) -> Iterator[Mapping[str, Any] | str]:
 def _csv(path: Path, names: Mapping[str, str]) -> Iterator[Mapping[str, Any] | str]:
     csv.field_size_limit(sys.maxsize)
     with _text(path) as stream:
-        for row in csv.DictReader(stream):
+        lines, delimiter = _delimited(stream)
+        for row in csv.DictReader(lines, delimiter=delimiter):
             if None in row:
                 yield "more cells than the header has columns"
                 continue
@@ -256,6 +257,16 @@ def _csv(path: Path, names: Mapping[str, str]) -> Iterator[Mapping[str, Any] | s
                 yield str(error)
             else:
                 yield fields
+
+
+def _delimited(stream: IO[str]) -> tuple[Iterator[str], str]:
+    """The lines of a table and what parts its cells.
+
+    Where the comma is the decimal sign, a spreadsheet writes semicolons; other exports have tabs.
+    """
+    header = stream.readline()
+    parted = max((",", ";", "\t"), key=header.count)
+    return chain((header,), stream), "," if "," in header else parted
 
 
 class _BadCell(Exception):  # noqa: N818 - becomes a `BadRow`
@@ -346,7 +357,8 @@ def count_rows(path: Path) -> int | None:
         if kind == ".csv":
             csv.field_size_limit(sys.maxsize)
             with _text(path) as stream:
-                return max(0, sum(1 for row in csv.reader(stream) if row) - 1)
+                rows, delimiter = _delimited(stream)
+                return max(0, sum(1 for row in csv.reader(rows, delimiter=delimiter) if row) - 1)
         if kind == ".parquet" and path.is_file():
             return _parquet_rows(path)
     return None

@@ -85,15 +85,23 @@ def test_a_missed_target_fails_the_command_only_when_asked(
     assert _evaluate(rows, *given, "--fail-under").exit_code == code
 
 
-@pytest.mark.parametrize("content", ['{"label_faithful": "x"}\n{broken\n', ""])
-def test_a_file_of_which_no_row_can_be_evaluated_fails(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"label_faithful": "x"}\n{broken\n', "none of the 2 rows could be evaluated"),
+        ("", "rows.jsonl has no rows"),
+    ],
+)
+def test_a_file_of_which_no_row_can_be_evaluated_fails(
+    tmp_path: Path, content: str, said: str
+) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text(content)
 
     done = _run("evaluate", rows, "--judge", "none", "--metrics", "exact_match", "--json")
 
     assert done.exit_code == 1
-    assert "rows could be evaluated" in done.stderr
+    assert said in done.stderr
     assert json.loads(done.stdout)["rows"] == len(content.splitlines())
 
 

@@ -364,3 +364,12 @@ def test_without_its_library_a_metric_is_left_out_or_names_what_to_install() -> 
     assert chosen.text == tuple(n for n in DEFAULT_TEXT if n != "meteor" and "bleu" not in n)
     with pytest.raises(ConfigurationError, match=r"rag-monitor\[metrics\]"):
         choose(("bleu_4",), features, (), installed=lambda _: False)
+
+
+async def test_where_no_row_can_be_read_the_reason_is_that_and_not_a_missing_label(
+    tmp_path: Path,
+) -> None:
+    path = _file(tmp_path, [{"frage": "q", "antwort": "a"}])
+
+    with pytest.raises(ConfigurationError, match="this one has `frage`, `antwort`"):
+        await _evaluate(path)

@@ -105,6 +105,10 @@ def test_every_sentence_of_the_readers_has_its_chinese(sentence: str) -> None:
             "这一条有 `frage`, `<x>` 及另外 3 个",
         ),
         ("not stored: 5 rows in one request; send at most 3", "未存入：一次发送了 5 行；最多 3 行"),
+        (
+            "there is no metric 'blue' (did you mean 'bleu'?); there are bleu, rouge",
+            "没有指标 'blue'（是否想用 'bleu'？）；可用：bleu, rouge",
+        ),
         ("Something else", "Something else"),
     ],
 )

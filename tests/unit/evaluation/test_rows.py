@@ -412,3 +412,21 @@ def test_a_reference_in_brackets_stays_a_text_where_it_is_none(tmp_path: Path) -
 
     assert isinstance(row, Row)
     assert row.fields["reference"] == "['a' is a letter"
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", ","])
+def test_semicolons_and_tabs_part_cells_where_the_header_has_no_comma(
+    tmp_path: Path, delimiter: str
+) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("w", newline="", encoding="utf-8-sig") as stream:
+        table = csv.writer(stream, delimiter=delimiter)
+        table.writerow(["user_input", "response", "contexts"])
+        table.writerow(["q, or not; that\tis it", "a\nb", "['x', 'y']"])
+
+    [row] = read_rows(path)
+
+    assert row == Row(
+        0, {"question": "q, or not; that\tis it", "answer": "a\nb", "contexts": ["x", "y"]}
+    )
+    assert count_rows(path) == 1
