@@ -16,6 +16,8 @@
         LeaseLost              somebody else owns the work now; drop it
       JudgeError
         JudgeUnavailable       not reachable or overloaded; retry
+          JudgeRefused         turns everybody away until a person mends something
+            EverythingRefused  it did so again and again; stop asking
         JudgeTimeout           retry
         JudgeOutputInvalid     answered in the wrong shape; do not retry
         UnknownJudge           no judge of that name
@@ -104,6 +106,16 @@ class JudgeUnavailable(JudgeError):  # noqa: N818
     """The judge cannot be reached or is overloaded."""
 
     reason = "judge_unavailable"
+
+
+class JudgeRefused(JudgeUnavailable):
+    """The judge's server refuses us until somebody mends something: key, model, address, credit."""
+
+    reason = "judge_refused"
+
+
+class EverythingRefused(JudgeRefused):
+    """The judge's server refuses whatever it is asked; asking on would only take time."""
 
 
 class JudgeTimeout(JudgeError):  # noqa: N818

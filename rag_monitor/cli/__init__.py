@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from rag_monitor.errors import ConfigurationError, RagMonitorError, UnknownJudge, UnknownMetric
+from rag_monitor.errors import (
+    ConfigurationError,
+    EverythingRefused,
+    RagMonitorError,
+    UnknownJudge,
+    UnknownMetric,
+)
 
 __all__ = ["main"]
 
@@ -13,6 +19,8 @@ FAILED = 1
 """Exit code: it was asked for correctly and did not work out."""
 MISUSED = 2
 """Exit code: the command line or the configuration has to change."""
+REFUSED = 3
+"""Exit code: the judge's server refuses everything; key, model name, address or credit."""
 _INTERRUPTED = 130
 
 
@@ -31,9 +39,11 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         app(args=None if argv is None else list(argv), prog_name="rag-monitor")
     except (ConfigurationError, UnknownJudge, UnknownMetric) as error:
-        _exit(str(error), MISUSED)
+        _fail(error, MISUSED)
+    except EverythingRefused as error:
+        _fail(error, REFUSED)
     except RagMonitorError as error:
-        _exit(str(error), FAILED)
+        _fail(error, FAILED)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output is gone: there is nobody to tell
         sys.exit(FAILED)
@@ -47,6 +57,13 @@ def main(argv: Sequence[str] | None = None) -> None:
             " it with the command line",
             FAILED,
         )
+
+
+def _fail(error: Exception, code: int) -> None:
+    from rag_monitor.cli.words import chosen
+    from rag_monitor.evaluation.problems import problem
+
+    _exit(problem(str(error), chosen()), code)
 
 
 def _exit(message: str, code: int) -> None:

@@ -13,7 +13,7 @@ import typer
 from rich.progress import Progress
 
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
-from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
+from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge, refusals_told
 from rag_monitor.cli.labelled_rows import labelled_rows
 from rag_monitor.cli.output import AsJson, print_json, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
@@ -50,7 +50,10 @@ def agreement(
 
     settings = load(config)
     read = labelled_rows(file, parse_columns(columns))
-    rows, labelled = asyncio.run(judge_labelled(settings, judge, file, read, limit, quiet=as_json))
+    with refusals_told(judge):
+        rows, labelled = asyncio.run(
+            judge_labelled(settings, judge, file, read, limit, quiet=as_json)
+        )
     figures = _figures(file, rows, labelled)
     if bias:
         figures |= asyncio.run(_bias(settings, judge, rows, bias_rows))
@@ -83,9 +86,11 @@ async def judge_labelled(
 
     Raises:
         RagMonitorError: The rows are not of both classes, or none could be judged.
+        EverythingRefused: The judge's server does so; nobody was asked after that was clear.
     """
     from rag_monitor.evaluation.agreement import JudgedRow
     from rag_monitor.evaluation.dataset import evaluate_rows
+    from rag_monitor.evaluation.refusals import StoppingJudge
 
     labelled = [row for row in rows if row.faithful is not None][:limit]
     if len({row.faithful for row in labelled}) < 2:
@@ -93,7 +98,7 @@ async def judge_labelled(
             f"{file} needs rows with label_faithful 0 and rows with label_faithful 1, or with"
             " people's marks on faithfulness of both kinds; --columns says what a file calls them"
         )
-    judge = create_judge(settings, judge_name)
+    judge = StoppingJudge(create_judge(settings, judge_name))
     judged, traces = [], []
     try:
         with Progress(console=progress_console(quiet), transient=True) as bar:
@@ -115,6 +120,7 @@ async def judge_labelled(
                         )
                     )
                 bar.advance(task)
+        judge.check()
         identity = str(judge.identity)
     finally:
         await judge.close()

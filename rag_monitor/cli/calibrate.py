@@ -11,7 +11,7 @@ import typer
 
 from rag_monitor.cli.agreement import judge_labelled
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
-from rag_monitor.cli.judging import JudgeName, RowsFile
+from rag_monitor.cli.judging import JudgeName, RowsFile, refusals_told
 from rag_monitor.cli.labelled_rows import labelled_rows
 from rag_monitor.cli.output import AsJson, keep_input, print_json, print_remark
 from rag_monitor.cli.settings import ConfigPath, load
@@ -53,7 +53,10 @@ def calibrate(
     keep_input(file, output)
     settings = _without_calibration(load(config), judge)
     read = labelled_rows(file, parse_columns(columns))
-    rows, labelled = asyncio.run(judge_labelled(settings, judge, file, read, limit, quiet=as_json))
+    with refusals_told(judge):
+        rows, labelled = asyncio.run(
+            judge_labelled(settings, judge, file, read, limit, quiet=as_json)
+        )
     fitted = fit_calibration(rows.judged, rows.identity, method)  # type: ignore[arg-type]
     output.write_text(fitted.calibration.dump(fitted.facts), encoding="utf-8")
     figures = {

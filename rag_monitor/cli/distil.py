@@ -11,7 +11,7 @@ import typer
 from rich.progress import Progress
 
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
-from rag_monitor.cli.judging import RowsFile, create_judge
+from rag_monitor.cli.judging import RowsFile, create_judge, refusals_told
 from rag_monitor.cli.labelled_rows import labelled_rows
 from rag_monitor.cli.output import AsJson, keep_input, print_json, print_remark, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
@@ -67,9 +67,10 @@ def distil(
     settings = load(config)
     rows = labelled_rows(file, parse_columns(columns))[:limit]
     student = _student(encoder, lexical)
-    distilled, answers = asyncio.run(
-        _distil(settings, judge, file, rows, student=student, quiet=as_json)
-    )
+    with refusals_told(judge):
+        distilled, answers = asyncio.run(
+            _distil(settings, judge, file, rows, student=student, quiet=as_json)
+        )
     output.write_bytes(distilled.packed)
     figures: dict[str, Any] = {
         "weights": str(output),

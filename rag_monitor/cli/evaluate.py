@@ -20,12 +20,13 @@ from rich.progress import (
 
 from rag_monitor.cli import FAILED
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
-from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge
+from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge, refusals_told
 from rag_monitor.cli.output import (
     AsJson,
     keep_input,
     print_json,
     print_line,
+    print_problem,
     print_remark,
     progress_console,
 )
@@ -81,7 +82,7 @@ def evaluate(
 ) -> None:
     """Score every row; rows that cannot be scored are reported and do not stop the others.
 
-    Exit 1 when there was no row that could.
+    Exit 1 when there was no row that could, 3 when the judge's server refuses everything.
     """
     from rag_monitor.evaluation.file_run import FileOptions
     from rag_monitor.evaluation.report.files import check_report
@@ -113,7 +114,8 @@ def evaluate(
         perplexity=perplexity_model,
         similarity_share=similarity_weight,
     )
-    found = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
+    with refusals_told(judge, resumable=output is not None and output.suffix != ".parquet"):
+        found = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
     _show(found, report, language.value, as_json=as_json)
     _refuse_nothing(found)
     if fail_under:
@@ -173,9 +175,11 @@ def _progress(quiet: bool) -> Progress:
 def _show(found: Any, path: Path | None, language: str, *, as_json: bool) -> None:
     from rag_monitor.evaluation.report.files import write_report
     from rag_monitor.evaluation.report.terminal import print_report
+    from rag_monitor.evaluation.report.words import Words
 
+    words = Words(language)
     for error in found.errors[:_REMARKS]:
-        print_remark(error)
+        print_remark(words.error(error))
     if path is not None:
         write_report(found, path, language)
     if as_json:
@@ -188,10 +192,13 @@ def _show(found: Any, path: Path | None, language: str, *, as_json: bool) -> Non
 
 def _refuse_nothing(found: Any) -> None:
     """Exit with 1 when no row came to anything: a script that goes on would go on with nothing."""
+    if not found.rows:
+        print_problem(f"{found.file} has no rows")
+        raise typer.Exit(FAILED)
     scored = [metric for metric in found.metrics if metric.scored or metric.not_applicable]
     judged_none = any(metric.failed for metric in found.metrics) and not scored
     if found.failed_rows == found.rows or judged_none:
-        print_remark(f"none of the {found.rows} rows could be evaluated")
+        print_problem(f"none of the {found.rows} rows could be evaluated")
         raise typer.Exit(FAILED)
 
 
@@ -199,9 +206,9 @@ def _gate(found: Any) -> None:
     """Exit with 1 when a target is missed, or when there was nothing to hold any against."""
     missed = [target for target in found.targets if target.met is False]
     for target in missed:
-        print_remark(f"target missed: {target.metric} {target.value:.3f}, wanted {target.bound}")
+        print_problem(f"target missed: {target.metric} {target.value:.3f}, wanted {target.bound}")
     unknown = [target.metric for target in found.targets if target.met is None]
     if unknown:
-        print_remark(f"targets not measured: {', '.join(unknown)}")
+        print_problem(f"targets not measured: {', '.join(unknown)}")
     if missed or len(unknown) == len(found.targets):
         raise typer.Exit(1)

@@ -7,16 +7,30 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 from rich.progress import Progress
 
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import RowsFile
-from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
+from rag_monitor.cli.output import (
+    AsJson,
+    print_fields,
+    print_json,
+    print_problem,
+    print_remark,
+    progress_console,
+)
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.cli.replay import Places
+from rag_monitor.cli.words import Language, LanguageOption, chosen, fields_in, said
 from rag_monitor.errors import ConfigurationError, RagMonitorError
+
+_REPEATED: Final = (
+    "rows whose id came before in the file: {count}; each is asked and stored, and no name tells "
+    "their answers apart: {places}"
+)
 
 
 def golden(
@@ -44,6 +58,7 @@ def golden(
     environment: Annotated[str | None, typer.Option(help="Environment it runs in.")] = None,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Answers become traces with the tag `golden`: judged and alerted on like live ones."""
@@ -69,7 +84,7 @@ def golden(
                 outcome = _once(
                     file, parse_columns(columns), application, monitor, named, quiet=as_json
                 )
-                print_json(outcome) if as_json else print_fields(outcome)
+                print_json(outcome) if as_json else print_fields(fields_in(outcome, language))
                 done += 1
                 if not every or done == runs:
                     break
@@ -90,10 +105,12 @@ def _once(
     quiet: bool,
 ) -> dict[str, Any]:
     """One pass over the set; every answer is sent as soon as it is there."""
-    from rag_monitor.evaluation.golden import as_trace, golden_rows
+    from rag_monitor.evaluation.golden import as_trace, golden_rows, name_of
     from rag_monitor.evaluation.rows import BadRow, count_rows
 
     outcome = {"questions": 0, "answered": 0, "failed": 0, "stored": 0, "rejected": 0}
+    names: set[str] = set()
+    repeated = Places()
     began = time.monotonic()
     with Progress(console=progress_console(quiet), transient=True) as bar:
         task = bar.add_task(file.name, total=count_rows(file))
@@ -102,19 +119,30 @@ def _once(
             bar.advance(task)
             if isinstance(row, BadRow):
                 outcome["failed"] += 1
-                print_remark(f"row {row.number + 1}: {row.reason}")
+                print_problem(f"row {row.number + 1}: {row.reason}")
                 continue
+            name = name_of(row)
+            if name in names:
+                repeated.add(outcome["questions"])
+            names.add(name)
             started_at = datetime.now(UTC)
             answer = application.ask(row["question"])
             if answer.error:
                 outcome["failed"] += 1
-                print_remark(f"{row.get('id') or row['question'][:60]}: {answer.error}")
+                print_remark(f"{name[:60]}: {answer.error}")
             else:
                 outcome["answered"] += 1
             _store(monitor, as_trace(row, answer, started_at=started_at, **named), outcome)
     if not outcome["questions"]:
         raise RagMonitorError(f"{file} holds no questions")
-    return {**outcome, "seconds": round(time.monotonic() - began, 2)}
+    if repeated.count:
+        places = said("row {places}", chosen(), places=repeated)
+        print_remark(said(_REPEATED, chosen(), count=repeated.count, places=places))
+    return {
+        **outcome,
+        "repeated_ids": repeated.count,
+        "seconds": round(time.monotonic() - began, 2),
+    }
 
 
 def _store(monitor: Remote, trace: Mapping[str, Any], outcome: dict[str, int]) -> None:
@@ -124,11 +152,11 @@ def _store(monitor: Remote, trace: Mapping[str, Any], outcome: dict[str, int]) -
         raise
     except RagMonitorError as error:
         outcome["rejected"] += 1
-        print_remark(f"not stored: {error}")
+        print_problem(f"not stored: {error}")
         return
     outcome["stored" if reply.get("accepted") else "rejected"] += 1
     for problem in reply.get("errors", ()):
-        print_remark(f"not stored: {problem}")
+        print_problem(f"not stored: {problem}")
 
 
 def _body(text: str | None) -> dict[str, Any]:

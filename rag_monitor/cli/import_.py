@@ -11,7 +11,14 @@ import typer
 from rich.progress import Progress
 
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
-from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark, progress_console
+from rag_monitor.cli.output import (
+    AsJson,
+    print_fields,
+    print_json,
+    print_problem,
+    print_remark,
+    progress_console,
+)
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.repeated_ids import RepeatedIds
 from rag_monitor.cli.replay import (
@@ -29,6 +36,7 @@ from rag_monitor.cli.settings import at_hand
 from rag_monitor.cli.start_times import StartTimes, zone_named
 from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.problems import problem
 from rag_monitor.evaluation.rows import holds_lines
 
 _WAITING: Final = "waiting for {url}, up to {seconds:g} s: {trouble}"
@@ -124,8 +132,8 @@ def _zone(given: str | None, language: Language) -> str:
 
 
 def _report(outcome: Outcome, unit: str, language: Language, *, as_json: bool) -> None:
-    for problem in outcome.problems[:10]:
-        print_remark(problem)
+    for text in outcome.problems[:10]:
+        print_problem(text)
     for text, found in ((_REPEATED, outcome.repeated_ids), (_REPLACED, outcome.times_replaced)):
         if found.count:
             places = said(f"{unit} {{places}}", language, places=found)
@@ -133,7 +141,9 @@ def _report(outcome: Outcome, unit: str, language: Language, *, as_json: bool) -
     if as_json:
         print_json(outcome.as_dict())
     else:
-        print_fields(fields_in(outcome.summary(), language))
+        summary = outcome.summary()
+        summary["problems"] = [problem(text, language) for text in outcome.problems]
+        print_fields(fields_in(summary, language))
 
 
 def _unit(file: Path, form: Format) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from rag_monitor.cli.output import print_remark
+from rag_monitor.cli.output import print_problem
 from rag_monitor.errors import RagMonitorError
 
 if TYPE_CHECKING:
@@ -31,9 +31,9 @@ def labelled_rows(file: Path, columns: Mapping[str, str]) -> list[LabelledRow]:
     rows = list(read_labelled(file, columns))
     errors = [row.row.error for row in rows if row.row.error is not None]
     for error in errors[:_REMARKS]:
-        print_remark(error)
+        print_problem(error)
     if errors and len(errors) == len(rows):
         raise RagMonitorError(f"none of the {len(rows)} rows of {file} could be read")
     if errors:
-        print_remark(f"left out because they cannot be read: {len(errors)} of {len(rows)} rows")
+        print_problem(f"left out because they cannot be read: {len(errors)} of {len(rows)} rows")
     return [row for row in rows if row.row.error is None]

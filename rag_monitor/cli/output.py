@@ -11,7 +11,9 @@ import typer
 from rich.cells import cell_len
 from rich.console import Console
 
+from rag_monitor.cli.words import chosen
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.problems import problem
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 
@@ -43,6 +45,11 @@ def print_line(text: str = "") -> None:
     encoding = sys.stdout.encoding or "utf-8"
     safe = text.encode(encoding, "replace").decode(encoding, "replace")
     sys.stdout.write(safe + "\n")
+
+
+def print_problem(text: str) -> None:
+    """What is wrong with a row, a file or a target, on stderr in the chosen language."""
+    print_remark(problem(text, chosen()))
 
 
 def print_remark(text: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextvars import ContextVar
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -15,16 +16,36 @@ class Language(StrEnum):
     ZH = "zh"
 
 
+_CHOSEN: Final = ContextVar("language", default=Language.EN)
+
+
+def _choose(language: Language) -> Language:
+    _CHOSEN.set(language)
+    return language
+
+
+def chosen() -> Language:
+    """What the command that runs was asked to speak; English where it has no such option."""
+    return _CHOSEN.get()
+
+
 LanguageOption = Annotated[
     Language,
     typer.Option(
-        "--language", envvar="RAG_MONITOR_LANGUAGE", help="Language of what is said and of reports."
+        "--language",
+        envvar="RAG_MONITOR_LANGUAGE",
+        callback=_choose,
+        help="Language of what is said and of reports.",
     ),
 ]
 
 _FIELDS: Final = {
     "rows": "行数",
     "accepted": "已接收",
+    "questions": "问题数",
+    "answered": "已回答",
+    "failed": "失败",
+    "stored": "已存入",
     "rejected": "被拒绝",
     "retries": "重试次数",
     "seconds": "用时（秒）",
@@ -64,6 +85,11 @@ _SENTENCES: Final = {
     "their place: {places}": (
         "{count} 个时间早于 2000 年，或比现在晚一小时以上，已换成导入时刻：{places}"
     ),
+    "rows whose id came before in the file: {count}; each is asked and stored, and no name tells "
+    "their answers apart: {places}": (
+        "{count} 行的编号在文件前面出现过，每一行都会提问并存入，但无法按编号区分它们的回答："
+        "{places}"
+    ),
     "rows whose id came before in the file: {count}; one trace is kept of each id: {places}": (
         "{count} 行的编号在文件前面出现过，同一编号只保留一条请求：{places}"
     ),
@@ -72,9 +98,15 @@ _SENTENCES: Final = {
     "waiting for {url}, up to {seconds:g} s: {trouble}": (
         "正在等待 {url}，最多 {seconds:g} 秒：{trouble}"
     ),
+    "{refusal}; nothing more was asked: mend the key, the model's name, the address or the credit "
+    "in [judges.{judge}]": (
+        "{refusal}；已不再提问：请更正 [judges.{judge}] 中的密钥、模型名或地址，或检查余额"
+    ),
+    "go on afterwards with --resume": "之后可用 --resume 继续",
     "use it with: {setting}": "使用方法：{setting}",
     "use them with: {setting}": "使用方法：{setting}",
     "{one} and {other}": "{one}，{other}",
+    "{one}; {other}": "{one}；{other}",
     "none": "无",
     "yes": "是",
     "no": "否",

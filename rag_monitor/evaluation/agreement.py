@@ -7,13 +7,22 @@ from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 from rag_monitor.statistics.agreement import (
+    BinaryAgreement,
     auroc,
     binary_agreement,
     clustered_bootstrap,
     cohen_kappa,
 )
+from rag_monitor.statistics.boundary import (
+    auroc_interval,
+    f1_interval,
+    kappa_interval,
+    mean_of_two_interval,
+    share_interval,
+)
 from rag_monitor.statistics.calibration import brier, ece_equal_mass
 from rag_monitor.statistics.reliability import ReliabilityTally
+from rag_monitor.statistics.wilson import Interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,6 +57,10 @@ FIGURES: dict[str, Callable[[Rows], float | None]] = {
 
 
 FACETS: Final = ("lang", "task")
+_FEWEST_GROUPS: Final = 5
+"""Of fewer, resamples are too much alike to say anything about further ones."""
+_POINT: Final = 1e-9
+"""Width of an interval that only rounding has made wider than a point."""
 _FEWEST: Final = 20
 """Rows of a language or task for which figures of their own are given."""
 
@@ -55,9 +68,12 @@ _FEWEST: Final = 20
 def agreement_report(rows: Rows, *, runs: int = 1000) -> dict[str, Any]:
     """Every figure as `{"value", "lower", "upper"}`, with the counts behind them.
 
+    The 95 % intervals come from a bootstrap over groups, see `_interval` for where it has none;
+    both ends are None where there is no honest one.
+
     Args:
         rows: Judged and labelled rows of one data set, both classes among them.
-        runs: Resamples of the bootstrap over groups; the 95 % intervals come from it.
+        runs: Resamples.
     """
     report = _figures(rows, runs)
     report["reliability"] = reliability_bins(rows)
@@ -93,13 +109,64 @@ def _figures(rows: Rows, runs: int) -> dict[str, Any]:
         "fn": counts.fn,
     }
     for name, figure in FIGURES.items():
-        interval = clustered_bootstrap(rows, groups, figure, runs=runs)
+        value = figure(rows)
+        interval = _interval(
+            name, value, rows, clustered_bootstrap(rows, groups, figure, runs=runs)
+        )
         report[name] = {
-            "value": figure(rows),
+            "value": value,
             "lower": interval.lower if interval else None,
             "upper": interval.upper if interval else None,
         }
     return report
+
+
+def _interval(
+    name: str, value: float | None, rows: Rows, resampled: Interval | None
+) -> Interval | None:
+    """The bootstrap's interval, where it has one.
+
+    From a handful of groups it is far too narrow, and where nothing varies it is a point: then the
+    figure's own interval stands in, by groups, or there is none.
+    """
+    if value is None:
+        return None
+    groups = len({row.group for row in rows})
+    if resampled is not None and resampled.width > _POINT:
+        return resampled if groups >= _FEWEST_GROUPS else None
+    counts = _binary(rows)
+    bad, good = _groups(rows, lambda r: not r.faithful), _groups(rows, lambda r: r.faithful)
+    flagged = _groups(rows, lambda r: r.flagged)
+    either = _groups(rows, lambda r: r.flagged or not r.faithful)
+    right = (counts.tp + counts.tn) / len(rows)
+    if name == "auroc":
+        return auroc_interval(value, bad, good) if value in (0.0, 1.0) else None
+    if name == "balanced_accuracy":
+        found, spared = counts.tp / (counts.tp + counts.fn), counts.tn / (counts.tn + counts.fp)
+        alike = {found, spared} <= {0.0, 1.0}
+        return mean_of_two_interval((found, bad), (spared, good)) if alike else None
+    if name == "kappa":
+        chance = _chance(counts)
+        alike = right in (0.0, 1.0) and chance < 1.0
+        return kappa_interval(right, chance, groups) if alike else None
+    if name == "brier":
+        return share_interval(value, groups)
+    if name == "ece" or value not in (0.0, 1.0):
+        return None
+    if name == "f1":
+        return f1_interval(value, either)
+    return share_interval(value, flagged if name == "precision" else bad)
+
+
+def _groups(rows: Rows, wanted: Callable[[JudgedRow], bool]) -> int:
+    return len({row.group for row in rows if wanted(row)})
+
+
+def _chance(counts: BinaryAgreement) -> float:
+    """How often both sides would say the same by chance."""
+    whole = counts.tp + counts.fp + counts.tn + counts.fn
+    said, true = (counts.tp + counts.fp) / whole, (counts.tp + counts.fn) / whole
+    return said * true + (1.0 - said) * (1.0 - true)
 
 
 def reliability_bins(rows: Rows) -> list[dict[str, float]]:
@@ -119,5 +186,5 @@ def _labels(rows: Rows) -> list[bool]:
     return [not row.faithful for row in rows]
 
 
-def _binary(rows: Rows) -> Any:
+def _binary(rows: Rows) -> BinaryAgreement:
     return binary_agreement(_flags(rows), _labels(rows))

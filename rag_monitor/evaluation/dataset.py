@@ -31,9 +31,11 @@ class DatasetRow:
     """One row of a file: a trace, or the reason why it is none."""
 
     id: str | None
-    """The row's own id, else its trace id, else its line number, as text."""
+    """The row's own id, else its trace id, else its place in the file (`#3`), as text."""
     trace: Trace | None = None
     error: str | None = None
+    fingerprint: str | None = None
+    """Of all that the file says in this row; None: not taken."""
     facets: Mapping[str, str] = field(default_factory=dict)
     """What a report may group by: app, dataset, lang, model …"""
 
@@ -177,6 +179,7 @@ def as_line(result: RowResult, metrics: Sequence[str]) -> dict[str, Any]:
     by_name = {score.metric: score for score in result.scores}
     line: dict[str, Any] = {
         "id": result.id,
+        "input": result.row.fingerprint if result.row is not None else None,
         "scores": {name: _number(by_name.get(name)) for name in metrics},
         "flagged": by_name[_FLAG_METRIC].flagged if _FLAG_METRIC in by_name else None,
         "not_applicable": _reasons(by_name, ScoreStatus.NOT_APPLICABLE),

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Statement
 from rag_monitor.evaluation.labelled import LabelledRow
+from rag_monitor.evaluation.refusals import StoppingJudge
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.embedded.distil import Lesson
 from rag_monitor.judges.embedded.evidence import Evidence
@@ -41,20 +42,25 @@ async def gather_lessons(
         teacher: Asked with `judge_many`, a few rows at a time.
         encoder: The student's, if it is to have one.
         done: Told the number of rows after each batch.
+
+    Raises:
+        EverythingRefused: The teacher's server does so; nobody was asked after that was clear.
     """
+    asking = StoppingJudge(teacher)
     found: list[Lesson] = []
     waiting = iter(rows)
     while batch := list(islice(waiting, _BATCH)):
         asked = [
             (row, request) for row in batch if (request := _request(row)) and request.statements
         ]
-        answers = await teacher.judge_many([request for _, request in asked])
+        answers = await asking.judge_many([request for _, request in asked])
         for (row, request), answer in zip(asked, answers, strict=True):
             if isinstance(answer, Judgement):
                 lesson = _lesson(row.group, request, answer, encoder)
                 if lesson is not None:
                     found.append(lesson)
         done(len(batch))
+    asking.check()
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from itertools import chain, islice
@@ -41,6 +41,7 @@ from rag_monitor.evaluation.reference_scores import (
     counts_of,
     pair_of,
 )
+from rag_monitor.evaluation.refusals import HeldBack, StoppingJudge
 from rag_monitor.evaluation.selection import DEFAULT_TEXT, choose, features_of
 from rag_monitor.evaluation.tally import Tally
 from rag_monitor.judges.judge import Judge
@@ -97,7 +98,7 @@ class FileEvaluation:
         if options.output is not None:
             check_kind(options.output)
         self._options = options
-        self._judge = judge
+        self._judge = StoppingJudge(judge) if judge is not None else None
         self._total = rows
         source = (labelled.row for labelled in read_labelled(path, options.columns))
         head = list(islice(source, _PEEK))
@@ -109,14 +110,16 @@ class FileEvaluation:
             encoder=options.encoder is not None,
             perplexity=options.perplexity is not None,
         )
-        self._check()
+        self._check(head)
         self.tally = Tally(self.selection, options.worst)
         self.resumed = 0
         """Rows taken over from an interrupted run."""
 
-    def _check(self) -> None:
+    def _check(self, head: Sequence[DatasetRow]) -> None:
         chosen = self.selection
         if not chosen.names:
+            if head and all(row.error is not None for row in head):
+                raise ConfigurationError(f"no row can be evaluated; {head[0].error}")
             raise ConfigurationError(
                 "there is nothing to compute: the rows carry no reference and no labels, and there"
                 " is no judge; name one with --judge"
@@ -132,7 +135,12 @@ class FileEvaluation:
             )
 
     async def run(self, on_row: Callable[[], None] = lambda: None) -> None:
-        """Score every row that has no line yet; a row that fails is counted, not fatal."""
+        """Score every row that has no line yet; a row that fails is counted, not fatal.
+
+        Raises:
+            EverythingRefused: The judge's server does so; what was done before is written, and
+                going on with it asks again from the first refused row.
+        """
         options = self._options
         with ExitStack() as stack:
             rows = self._rows
@@ -141,11 +149,20 @@ class FileEvaluation:
             scorers = self._scorers(stack)
             writer = self._writer(stack)
             batch = _BATCH_JUDGED if self.selection.needs_judge else _BATCH_TEXT
-            async for result in run_rows(rows, scorers, batch=batch, ahead=options.processes + 2):
-                self.tally.add(result)
-                if writer is not None:
-                    writer.write(as_line(result, self.selection.names))
+            held = HeldBack()
+            async for found in run_rows(rows, scorers, batch=batch, ahead=options.processes + 2):
+                for result in held.passed(found):
+                    self._keep(result, writer)
                 on_row()
+            if self._judge is not None:
+                self._judge.check()
+            for result in held.rest():
+                self._keep(result, writer)
+
+    def _keep(self, result: RowResult, writer: LineWriter | None) -> None:
+        self.tally.add(result)
+        if writer is not None:
+            writer.write(as_line(result, self.selection.names))
 
     def notes(self) -> list[str]:
         """What a reader must know about how it was measured, as `key` or `key=value`."""
@@ -232,6 +249,11 @@ class FileEvaluation:
             raise ConfigurationError(
                 f"{output.name}, line {place} is row {line['id']}, but the input has {there} there:"
                 " --resume goes on with the same input only"
+            )
+        if line["input"] != row.fingerprint:
+            raise ConfigurationError(
+                f"{output.name}, line {place}: row {row.id} of the input is not what was scored;"
+                " --resume goes on with the same input only: write another file"
             )
         if set(line["scores"]) != set(self.selection.names):
             raise ConfigurationError(

@@ -12,7 +12,8 @@ from typing import Any, Final
 
 import httpx
 
-from rag_monitor.errors import ConfigurationError
+from rag_monitor.errors import ConfigurationError, MalformedPayload
+from rag_monitor.evaluation.labelled import check_kinds
 from rag_monitor.evaluation.rows import BadRow, read_rows
 
 TAG: Final = "golden"
@@ -172,7 +173,7 @@ class Endpoint:
 def golden_rows(
     path: Path, columns: Mapping[str, str] | None = None
 ) -> Iterator[Mapping[str, Any] | BadRow]:
-    """The questions of a labelled set; a row without a question is a `BadRow`.
+    """The questions of a labelled set; a row without one, or with a label of no use, is a `BadRow`.
 
     Raises:
         ConfigurationError: The file is missing or of an unknown kind.
@@ -183,7 +184,18 @@ def golden_rows(
         elif not isinstance(row.fields.get("question"), str) or not row.fields["question"].strip():
             yield BadRow(row.number, "no question")
         else:
-            yield row.fields
+            try:
+                check_kinds(row.fields)
+            except MalformedPayload as error:
+                yield BadRow(row.number, str(error))
+            else:
+                yield row.fields
+
+
+def name_of(row: Mapping[str, Any]) -> str:
+    """What a question's traces are called after: its id, else its words."""
+    given = row.get("id")
+    return str(row["question"] if given is None or not str(given).strip() else given)
 
 
 def as_trace(
@@ -200,7 +212,7 @@ def as_trace(
     timings = {"first_byte_ms": answer.first_byte_ms, "end_to_end_ms": answer.end_to_end_ms}
     trace: dict[str, Any] = {
         # A new run is a new trace: yesterday's answer to the same question stays.
-        "id": f"{TAG}:{row.get('id') or row['question']}:{moment.isoformat()}",
+        "id": f"{TAG}:{name_of(row)}:{moment.isoformat()}",
         "app": app,
         "question": row["question"],
         "answer": answer.text,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -9,12 +10,15 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
+from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.trace import Trace
-from rag_monitor.errors import IngestError
+from rag_monitor.errors import IngestError, MalformedPayload
 from rag_monitor.evaluation.dataset import DatasetRow
 from rag_monitor.evaluation.rows import BadRow, read_rows
-from rag_monitor.ingest.trace_json import decode_trace
+from rag_monitor.ingest.text import clean_name
+from rag_monitor.ingest.trace_json import decode_trace, unknown_kinds
 from rag_monitor.language.script import detect_script
+from rag_monitor.spelling import did_you_mean
 
 _GROUP_KEYS: Final = ("source_id", "group", "cluster")
 _FACETS: Final = ("app", "dataset", "lang", "task", "model", "release", "knowledge_base")
@@ -47,30 +51,62 @@ def read_labelled(path: Path, columns: Mapping[str, str] | None = None) -> Itera
         ConfigurationError: The file is missing, of an unknown kind, or cannot be unpacked.
     """
     for row in read_rows(path, columns):
-        name = str(row.number + 1)
+        number = row.number + 1
         if isinstance(row, BadRow):
-            yield _broken(name, f"row {name}: {row.reason}")
+            # The sign keeps it apart from the ids that other rows bring.
+            yield _broken(f"#{number}", f"row {number}: {row.reason}", _fingerprint(row.reason))
         else:
-            yield _read(name, row.fields)
+            yield _read(number, row.fields)
 
 
-def _read(place: str, content: Mapping[str, Any]) -> LabelledRow:
-    name = _name(content) or place
+def _read(number: int, content: Mapping[str, Any]) -> LabelledRow:
+    name = _name(content) or f"#{number}"
+    taken = None
     try:
+        taken = _fingerprint(content)
         trace = decode_trace(_plain(content), received_at=datetime.now(UTC))
+        check_kinds(content)
+    except RecursionError:
+        return _broken(name, f"row {number}: the JSON is nested too deeply; flatten it", taken)
     except (ValueError, IngestError) as error:
-        return _broken(name, f"row {place}: {error}")
+        return _broken(name, f"row {number}: {error}", taken)
     return LabelledRow(
-        row=DatasetRow(id=name, trace=trace, facets=_facets(content, trace)),
+        row=DatasetRow(id=name, trace=trace, fingerprint=taken, facets=_facets(content, trace)),
         faithful=_label(content),
         group=_group(content, trace.question or name),
     )
 
 
+def check_kinds(content: Mapping[str, Any]) -> None:
+    """Refuse a label that nothing could ever be held against.
+
+    Live traces keep what is known of theirs; in a labelled row the figures would be wrong silently.
+
+    Raises:
+        MalformedPayload: `expected` names what is no kind of hit.
+    """
+    for name in unknown_kinds(content):
+        kinds = [kind.value for kind in HitKind]
+        raise MalformedPayload(
+            f"`expected.{clean_name(name, 40)}` is no kind of hit{did_you_mean(name, kinds)};"
+            f" there are {', '.join(kinds)}"
+        )
+
+
 def _name(content: Mapping[str, Any]) -> str | None:
     """The row's own id, which may be the number 0; else that of the trace it was exported from."""
     given = (content.get(field) for field in ("id", "trace_id"))
-    return next((str(name) for name in given if name is not None and name != ""), None)
+    return next((str(name) for name in given if name is not None and str(name).strip()), None)
+
+
+def _fingerprint(content: object) -> str:
+    """The same for the same content, whatever the order of its fields; short, and never a number.
+
+    Raises:
+        RecursionError: It is nested too deeply.
+    """
+    text = json.dumps(content, sort_keys=True, ensure_ascii=True, default=str)
+    return "h" + hashlib.blake2b(text.encode(), digest_size=10).hexdigest()
 
 
 def _label(content: Mapping[str, Any]) -> bool | None:
@@ -122,8 +158,9 @@ def _listed(text: str) -> list[str] | str:
     return value if known else text
 
 
-def _broken(name: str, reason: str) -> LabelledRow:
-    return LabelledRow(row=DatasetRow(id=name, error=reason), faithful=None, group=name)
+def _broken(name: str, reason: str, fingerprint: str | None) -> LabelledRow:
+    row = DatasetRow(id=name, error=reason, fingerprint=fingerprint)
+    return LabelledRow(row=row, faithful=None, group=name)
 
 
 def _facets(content: Mapping[str, Any], trace: Trace) -> dict[str, str]:

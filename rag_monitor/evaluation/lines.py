@@ -85,12 +85,13 @@ class _Csv:
         self._metrics = tuple(metrics)
         self._rows = csv.writer(stream, lineterminator="\n")
         if header:
-            self._rows.writerow(["id", *self._metrics, *_OTHER])
+            self._rows.writerow(["id", *self._metrics, *_OTHER, "input"])
 
     def write(self, line: Line) -> None:
         cells = [line["id"], *(line["scores"][name] for name in self._metrics), line["flagged"]]
         reasons = [json.dumps(line[name], ensure_ascii=False) for name in _REASONS]
-        written = [guarded(cell).encode("utf-8", "replace").decode() for cell in cells + reasons]
+        cells += [*reasons, line["input"]]
+        written = [guarded(cell).encode("utf-8", "replace").decode() for cell in cells]
         self._rows.writerow(written)
         self._stream.flush()
 
@@ -113,13 +114,13 @@ class _Parquet:
             [("id", pyarrow.string())]
             + [(name, pyarrow.float64()) for name in self._metrics]
             + [("flagged", pyarrow.bool_())]
-            + [(name, pyarrow.string()) for name in _REASONS]
+            + [(name, pyarrow.string()) for name in (*_REASONS, "input")]
         )
         self._writer = pyarrow.parquet.ParquetWriter(path, self._schema)
         self._rows: list[dict[str, Any]] = []
 
     def write(self, line: Line) -> None:
-        row = {"id": line["id"], "flagged": line["flagged"], **line["scores"]}
+        row = {name: line[name] for name in ("id", "input", "flagged")} | line["scores"]
         row |= {name: json.dumps(line[name], ensure_ascii=False) for name in _REASONS}
         self._rows.append(row)
         if len(self._rows) >= _ROW_GROUP:
@@ -155,7 +156,7 @@ def _raw(path: Path) -> Iterator[Line]:
             fields = _unfolded(fields)
         if not isinstance(fields.get("scores"), Mapping):
             raise _foreign(path)
-        yield {**{name: {} for name in _REASONS}, "flagged": None, **fields}
+        yield {**{name: {} for name in _REASONS}, "flagged": None, "input": None, **fields}
 
 
 def _raw_csv(path: Path) -> Iterator[Line]:
@@ -172,7 +173,7 @@ def _raw_csv(path: Path) -> Iterator[Line]:
 
 
 def _cell_number(name: str, cell: str | None) -> Any:
-    if cell is None or name in _REASONS:
+    if cell is None or name in (*_REASONS, "input"):
         return cell
     if name == "flagged":
         return cell == "True"
@@ -183,9 +184,10 @@ def _cell_number(name: str, cell: str | None) -> Any:
 
 
 def _unfolded(fields: Mapping[str, Any]) -> dict[str, Any]:
-    known = {"id", "flagged", *_REASONS}
+    known = {"id", "input", "flagged", *_REASONS}
     return {
         "id": fields.get("id"),
+        "input": fields.get("input"),
         "scores": {name: value for name, value in fields.items() if name not in known},
         "flagged": fields.get("flagged"),
         **{name: json.loads(fields.get(name) or "{}") for name in _REASONS},

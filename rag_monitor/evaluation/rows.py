@@ -13,14 +13,16 @@ import json
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any, cast
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.encodings import LOOKED_AT, UTF8_MARK, as_utf8, check_utf8
 from rag_monitor.evaluation.exported import restored
+from rag_monitor.evaluation.literals import looks_written_by_python, read_literal
 
 COLUMN_NAMES: Mapping[str, str] = {
     # Ragas 0.2 and later
@@ -39,7 +41,6 @@ _LISTS = ("contexts", "key_points", "context_labels", "relevant_ids", "tags")
 _TEXTS = frozenset({"id", "question", "answer", "query", "label", "predicted"})
 """Text, whatever it looks like: an answer may be JSON."""
 _JSON_LISTS = ("[", "{")
-_BOM = b"\xef\xbb\xbf"
 _GZIP_MAGIC = b"\x1f\x8b"
 _LINES = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".parquet")
@@ -119,7 +120,7 @@ def looks_like_lines(path: Path) -> bool:
     """
     with readable(path), open_bytes(path) as stream:
         lines = islice((line for line in stream if line.strip()), _LINES_LOOKED_AT)
-        first = next(lines, b"").removeprefix(_BOM).strip()
+        first = next(lines, b"").removeprefix(UTF8_MARK).strip()
         if _is_object(first):
             return True
         if first in (b"[", b"{"):  # a document that is written over many lines, whole or broken
@@ -147,10 +148,22 @@ def readable(path: Path) -> Iterator[None]:
 
 
 def open_bytes(path: Path) -> IO[bytes]:
-    """What is in a file, unpacked where it is gzipped: that is told by content, not by name."""
+    """The text in a file as UTF-8, unpacked where it is gzipped, by content and not by name.
+
+    Raises:
+        ConfigurationError: The file is in an encoding that is neither UTF-8 nor marked Unicode.
+    """
     with path.open("rb") as probe:
         packed = probe.read(len(_GZIP_MAGIC)) == _GZIP_MAGIC
-    return cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb")
+    # Where a packed file breaks off, reading it tells.
+    with suppress(EOFError, zlib.error), _unpacked(path, packed=packed) as beginning:
+        head = beginning.read(LOOKED_AT)
+        check_utf8(path.name, head, whole=len(head) < LOOKED_AT)
+    return _unpacked(path, packed=packed)
+
+
+def _unpacked(path: Path, *, packed: bool) -> IO[bytes]:
+    return as_utf8(cast("IO[bytes]", gzip.open(path, "rb")) if packed else path.open("rb"))
 
 
 def rename(raw: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
@@ -208,6 +221,8 @@ def _jsonl(path: Path) -> Iterator[Mapping[str, Any] | str]:
 def _object(line: bytes) -> Mapping[str, Any] | str:
     try:
         value = json.loads(line.decode("utf-8-sig"))
+    except UnicodeDecodeError as error:
+        return f"not UTF-8 (byte {error.start})"
     except (ValueError, RecursionError) as error:
         return f"not valid JSON: {error}"
     return value if isinstance(value, dict) else "not a JSON object"
@@ -227,19 +242,45 @@ def _json(path: Path) -> Iterator[Mapping[str, Any] | str]:
 def _csv(path: Path, names: Mapping[str, str]) -> Iterator[Mapping[str, Any] | str]:
     csv.field_size_limit(sys.maxsize)
     with _text(path) as stream:
-        for row in csv.DictReader(stream):
+        lines, delimiter = _delimited(stream)
+        for row in csv.DictReader(lines, delimiter=delimiter):
             if None in row:
                 yield "more cells than the header has columns"
                 continue
-            yield {
-                name: _cell(names.get(name, name), value)
-                for name, value in row.items()
-                if value not in ("", None)
-            }
+            try:
+                fields = {
+                    name: _cell(names.get(name, name), value)
+                    for name, value in row.items()
+                    if value not in ("", None)
+                }
+            except _BadCell as error:
+                yield str(error)
+            else:
+                yield fields
+
+
+def _delimited(stream: IO[str]) -> tuple[Iterator[str], str]:
+    """The lines of a table and what parts its cells.
+
+    Where the comma is the decimal sign, a spreadsheet writes semicolons; other exports have tabs.
+    """
+    header = stream.readline()
+    parted = max((",", ";", "\t"), key=header.count)
+    return chain((header,), stream), "," if "," in header else parted
+
+
+class _BadCell(Exception):  # noqa: N818 - becomes a `BadRow`
+    """A cell that can only be a list and cannot be read as one."""
 
 
 def _cell(target: str, value: str) -> Any:
-    """A cell as Trace JSON wants its field `target`: lists are written as JSON in CSV files."""
+    """A cell as Trace JSON wants its field `target`.
+
+    Lists and objects are JSON in CSV files, or what Python writes for them, see `literals`.
+
+    Raises:
+        _BadCell: It begins as a list of texts does, is needed as one, and cannot be read.
+    """
     if target.startswith("label_"):
         return int(value) if value in ("0", "1") else value
     if target in _TEXTS:
@@ -247,9 +288,24 @@ def _cell(target: str, value: str) -> Any:
     if value.lstrip()[:1] in _JSON_LISTS:
         try:
             return json.loads(value)
-        except ValueError:
-            return value
+        except (ValueError, RecursionError):
+            return _written_by_python(target, value)
     return [value] if target in _LISTS else value
+
+
+def _written_by_python(target: str, value: str) -> Any:
+    if looks_written_by_python(value):
+        try:
+            return read_literal(value)
+        except ValueError as error:
+            if target not in _LISTS:
+                return value
+            raise _BadCell(
+                f"`{target}` looks like a list of Python or NumPy that cannot be read ({error});"
+                " write the column as JSON"
+            ) from None
+    # "[1] Opening hours" is a passage.
+    return [value] if target in _LISTS and value.lstrip().startswith("[") else value
 
 
 def _parquet(path: Path) -> Iterator[Mapping[str, Any] | str]:
@@ -301,7 +357,8 @@ def count_rows(path: Path) -> int | None:
         if kind == ".csv":
             csv.field_size_limit(sys.maxsize)
             with _text(path) as stream:
-                return max(0, sum(1 for row in csv.reader(stream) if row) - 1)
+                rows, delimiter = _delimited(stream)
+                return max(0, sum(1 for row in csv.reader(rows, delimiter=delimiter) if row) - 1)
         if kind == ".parquet" and path.is_file():
             return _parquet_rows(path)
     return None

@@ -70,7 +70,8 @@ class Tally:
         if result.error is not None:
             self._failed += 1
             if len(self._errors) < _ERRORS_KEPT:
-                self._errors.append(f"{result.id}: {result.error}")
+                told = result.error.startswith(f"row {str(result.id)[1:]}: ")
+                self._errors.append(result.error if told else f"{result.id}: {result.error}")
         for score in result.scores:
             self._metrics[score.metric].add(score)
         row = result.row

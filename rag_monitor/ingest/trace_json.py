@@ -26,7 +26,15 @@ from rag_monitor.ingest.strict_json import parse, parse_text
 from rag_monitor.ingest.text import clean_name, clean_text
 from rag_monitor.ingest.trace_encoding import TIMINGS, encode_trace
 
-__all__ = ["FIELDS", "decode_trace", "encode_trace", "parse_row", "row_trace_id", "unknown_fields"]
+__all__ = [
+    "FIELDS",
+    "decode_trace",
+    "encode_trace",
+    "parse_row",
+    "row_trace_id",
+    "unknown_fields",
+    "unknown_kinds",
+]
 
 FIELDS: Final = frozenset(
     {
@@ -133,8 +141,17 @@ def row_trace_id(row: Mapping[str, Any], project: str, app: str) -> str:
 
 
 def unknown_fields(row: Mapping[str, Any]) -> set[str]:
-    """Fields Trace JSON does not know."""
-    return {str(name) for name in row} - FIELDS
+    """Fields Trace JSON does not know, those of `expected` as `expected.name`."""
+    names = {str(name) for name in row} - FIELDS
+    return names | {f"expected.{clean_name(name, _NAME_SHOWN)}" for name in unknown_kinds(row)}
+
+
+def unknown_kinds(row: Mapping[str, Any]) -> list[str]:
+    """What `expected` names that is no kind of hit: nothing is ever held against it."""
+    routes = row.get("expected")
+    given = routes if isinstance(routes, Mapping) else {}
+    # Tables give every row the fields that any row has, with nothing in them.
+    return [str(n) for n, names in given.items() if names is not None and n not in set(HitKind)]
 
 
 def _names_of(row: Mapping[str, Any]) -> str:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from rag_monitor import telemetry
-from rag_monitor.errors import ConfigurationError, JudgeTimeout, JudgeUnavailable
+from rag_monitor.errors import ConfigurationError, JudgeRefused, JudgeTimeout, JudgeUnavailable
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -33,10 +33,6 @@ class Overloaded(JudgeUnavailable):
         """What the server said, in seconds; None when it said nothing."""
         self.broke = broke
         """It did not ask for anything: it broke over the request."""
-
-
-class NotNow(JudgeUnavailable):
-    """The judge refuses us until somebody mends something (key, model name, credit)."""
 
 
 class OnlyThisRequest(JudgeUnavailable):
@@ -109,6 +105,8 @@ class Limits:
         self._breaker = _Breaker(options, now)
         self._answers = 0
         self._said: str | None = None
+        self._refusal: str | None = None
+        """In what words the last call that failed was refused."""
         self.attempts = 0
         """Tries so far, for figures."""
 
@@ -123,6 +121,7 @@ class Limits:
 
         Raises:
             JudgeUnavailable: Every try failed, or the breaker stays open beyond the deadline.
+            JudgeRefused: The server refuses us; not tried again.
             OnlyThisRequest: Of a divisible one, see `LimitOptions.lonely_attempts`.
             JudgeTimeout: The deadline passed, or the last try took too long.
         """
@@ -133,14 +132,15 @@ class Limits:
                 result = await self._once(attempt, deadline)
             except (JudgeUnavailable, JudgeTimeout) as error:
                 self._breaker.failed()
-                if isinstance(error, NotNow):
-                    self._say(str(error))
+                self._refusal = str(error) if isinstance(error, JudgeRefused) else None
+                if self._refusal is not None:
+                    self._say(self._refusal)
                 alone = self._answers > answers and _over_the_request(error)
                 lonely = lonely + 1 if alone else 0
                 if deadline.divisible and lonely >= self.options.lonely_attempts:
                     raise OnlyThisRequest(f"{error}; other requests are answered") from error
                 pause = self._pause(number, error)
-                last = number == self.options.attempts or isinstance(error, NotNow)
+                last = number == self.options.attempts or isinstance(error, JudgeRefused)
                 if last or self._now() + pause >= deadline.at:
                     raise
                 telemetry.dropped("judges", error.reason)
@@ -186,6 +186,8 @@ class Limits:
     async def _wait_for_breaker(self, deadline: Deadline) -> None:
         while (pause := self._breaker.closed_in()) > 0:
             if self._now() + pause >= deadline.at:
+                if self._refusal is not None:
+                    raise JudgeRefused(self._refusal)
                 raise JudgeUnavailable(
                     f"the judge failed {self.options.breaker_failures} times in a row; "
                     f"nothing is sent for another {pause:.1f} s"
@@ -203,7 +205,7 @@ class Limits:
 
 def _over_the_request(error: Exception) -> bool:
     """Whether the failure may lie in what was asked, not in how much is asked of the judge."""
-    return error.broke if isinstance(error, Overloaded) else not isinstance(error, NotNow)
+    return error.broke if isinstance(error, Overloaded) else not isinstance(error, JudgeRefused)
 
 
 class _Breaker:

@@ -30,7 +30,13 @@ def cache_key(request: JudgeRequest, identity: JudgeIdentity, parameters: Mappin
 
 def worth_keeping(judgement: Judgement) -> bool:
     """A judgement with gaps is asked for again instead."""
-    passing = {"verdict_missing", "low_label_mass", "judge_unavailable", "judge_timeout"}
+    passing = {
+        "verdict_missing",
+        "low_label_mass",
+        "judge_unavailable",
+        "judge_refused",
+        "judge_timeout",
+    }
     return not passing & set(judgement.missing.values()) and judgement.suspect is None
 
 

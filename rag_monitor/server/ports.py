@@ -228,6 +228,10 @@ class RuleStore(Protocol):
         """Insert, or replace the rule of that name."""
         ...
 
+    def rename(self, name: str, rule: AlertRule, /) -> object:
+        """Put a rule in another's place, with its silences; raises `NotFound`, `RuleError`."""
+        ...
+
     def delete(self, project: str, name: str, /) -> object:
         """Remove a rule."""
         ...

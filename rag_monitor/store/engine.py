@@ -255,6 +255,8 @@ def _postgresql_engine(url: URL, options: StoreOptions) -> Engine:
     return create_engine(
         url,
         connect_args=arguments,
+        # Of an INSERT, too: whether a row was added is told by nothing else.
+        execution_options={"preserve_rowcount": True},
         hide_parameters=True,
         pool_size=options.pool_size,
         max_overflow=0,

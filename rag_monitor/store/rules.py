@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Final
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, update
 
 from rag_monitor.domain.alert import AlertRule
 from rag_monitor.domain.clock import Clock
-from rag_monitor.errors import NotFound
+from rag_monitor.errors import NotFound, RuleError
 from rag_monitor.store.alert_rows import dump_rule, load_rule
 from rag_monitor.store.engine import Database
-from rag_monitor.store.tables import rules, secrets
+from rag_monitor.store.tables import rules, secrets, silences
 
 _SHIPPED: Final = "default rules shipped"
 """A mark beside the secrets, which hold the other facts that an installation makes up once."""
@@ -47,6 +47,33 @@ class Rules:
             set_={name: statement.excluded[name] for name in ("body", "updated_at")},
         )
         self._database.transact(lambda connection: connection.execute(statement, [row]))
+
+    def rename(self, name: str, rule: AlertRule) -> None:
+        """Put `rule` in the place of the one called `name`, with the silences of that one.
+
+        Of two who rename at once one is refused, whatever either had seen before.
+
+        Raises:
+            NotFound: There is no rule of the old name any more.
+            RuleError: Another one has the new name.
+        """
+
+        def work(connection: Connection) -> None:
+            row = {"project": rule.project, "name": rule.name, "body": dump_rule(rule)}
+            added = self._database.insert(rules).on_conflict_do_nothing()
+            if not connection.execute(added.values(row | {"updated_at": now})).rowcount:
+                raise RuleError(
+                    f"name: another rule is called {rule.name!r}; choose another name, or edit that"
+                    " one"
+                )
+            old = delete(rules).where(rules.c.project == rule.project, rules.c.name == name)
+            if not connection.execute(old).rowcount:
+                raise NotFound(f"project {rule.project!r} has no rule {name!r}")
+            muted = silences.c.project == rule.project, silences.c.rule == name
+            connection.execute(update(silences).where(*muted).values(rule=rule.name))
+
+        now = self._clock.now()
+        self._database.transact(work)
 
     def ship(self, project: str, defaults: Sequence[AlertRule]) -> bool:
         """Save `defaults` unless this project was given defaults before; True when it was now.

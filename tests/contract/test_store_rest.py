@@ -22,7 +22,7 @@ from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
 from rag_monitor.domain.stored import BudgetLimits, KeyScope, RetentionPolicy, TraceQuery
 from rag_monitor.domain.window import Window
-from rag_monitor.errors import LeaseLost, NotFound
+from rag_monitor.errors import LeaseLost, NotFound, RuleError
 from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
@@ -52,6 +52,43 @@ ALERT = Alert(
 NOTE = Notification(
     dedup_key="k", project="default", channel="c", alert=ALERT, event="firing", created_at=EPOCH
 )
+
+
+def test_a_renamed_rule_takes_its_silences_along(store: Store) -> None:
+    now = EPOCH
+    store.rules.save(RULE)
+    muted = (("a", "default", RULE.name), ("b", "default", "*"), ("c", "p", RULE.name))
+    for id_, project, rule in muted:
+        store.silences.add(
+            Silence(id=id_, project=project, rule=rule, app="*", starts_at=now, ends_at=now)
+        )
+
+    store.rules.rename(RULE.name, replace(RULE, name="new", min_judged=9))
+
+    assert store.rules.all("default") == [replace(RULE, name="new", min_judged=9)]
+    assert {s.id: s.rule for s in store.silences.all()} == {"a": "new", "b": "*", "c": RULE.name}
+
+
+def test_of_two_who_rename_only_one_does(store: Store) -> None:
+    store.rules.save(RULE)
+    store.rules.save(replace(RULE, name="other"))
+    store.rules.rename(RULE.name, replace(RULE, name="new"))
+
+    with pytest.raises(NotFound):  # the same rule to another name
+        store.rules.rename(RULE.name, replace(RULE, name="newer"))
+    with pytest.raises(RuleError, match="another rule is called 'new'"):  # another to that name
+        store.rules.rename("other", replace(RULE, name="new", min_judged=77))
+
+    assert [rule.name for rule in store.rules.all("default")] == ["new", "other"]
+    assert store.rules.all("default")[0].min_judged == RULE.min_judged
+
+
+def test_default_rules_that_were_deleted_are_not_shipped_again(store: Store) -> None:
+    assert store.rules.ship("default", [RULE])
+    store.rules.delete("default", RULE.name)
+
+    assert not store.rules.ship("default", [RULE])
+    assert store.rules.all("default") == []
 
 
 def test_rules_are_saved_replaced_and_deleted_per_project(store: Store) -> None:

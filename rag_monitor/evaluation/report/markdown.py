@@ -79,7 +79,7 @@ def _lines(report: Report, t: Words) -> Iterator[str]:
             yield from _worst(row, t)
     if report.errors:
         yield f"## {t('errors')}\n"
-        yield from (f"- {_safe(error)}" for error in report.errors)
+        yield from (f"- {_safe(t.error(error))}" for error in report.errors)
         yield ""
     yield f"## {t('notes')}\n"
     yield f"- {t('note_mean')}\n- {t('note_interval')}"

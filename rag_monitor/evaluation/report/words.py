@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Final
 
+from rag_monitor.evaluation.problems import problem
 from rag_monitor.metrics.names import METRIC_NAMES
 
 LANGUAGES: Final = ("en", "zh")
@@ -269,6 +270,7 @@ _REASONS: Final[Mapping[str, tuple[str, str]]] = {
     "no_embedder": ("no embedder", "没有向量模型"),
     "judge_timeout": ("judge timed out", "评审模型超时"),
     "judge_unavailable": ("judge not available", "评审模型不可用"),
+    "judge_refused": ("judge's server refuses us", "评审模型的服务器拒绝访问"),
     "judge_output_invalid": ("judge's output unusable", "评审模型输出无法使用"),
     "judge_error": ("judge failed", "评审模型出错"),
     "verdict_missing": ("a verdict is missing", "缺少判定"),
@@ -302,6 +304,17 @@ class Words:
     def reason(self, word: str) -> str:
         """Why a row has no value."""
         return self._find(_REASONS, word)
+
+    def error(self, text: str) -> str:
+        """Why a row failed, as a report lists it: `id: reason`, or `row 3: reason`."""
+        whole = problem(text, self.language)
+        if whole != text or self.language == "en":
+            return whole
+        name, colon, reason = text.partition(": ")
+        said = problem(reason, self.language)
+        if said == reason:  # words of judges and metrics, several perhaps
+            said = "；".join(map(self.reason, reason.split("; ")))
+        return f"{name}：{said}" if colon else text
 
     def note(self, note: str) -> str:
         """A note of an evaluation: `key=value`."""

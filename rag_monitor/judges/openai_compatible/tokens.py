@@ -7,11 +7,11 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from rag_monitor.errors import JudgeOutputInvalid
+from rag_monitor.errors import JudgeOutputInvalid, JudgeRefused
 from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, MIN_LABEL_MASS, LabelVerdict, verdict_of
-from rag_monitor.judges.limits import Deadline, Limits, NotNow
+from rag_monitor.judges.limits import Deadline, Limits
 from rag_monitor.judges.openai_compatible.capabilities import (
     AdaptiveChat,
     TooLong,
@@ -88,7 +88,7 @@ class TokenAsker:
                 return await self._ask(plan, questions, prompts, sight, deadline, meter, way)
             except TooLong:
                 sight.narrow()
-            except (NotNow, JudgeOutputInvalid):
+            except (JudgeRefused, JudgeOutputInvalid):
                 if way.scoring is Scoring.TOP_LOGPROBS:
                     raise
                 self._ways.distrust(prompts)

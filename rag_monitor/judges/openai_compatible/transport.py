@@ -17,10 +17,11 @@ from rag_monitor.domain.clock import SystemClock
 from rag_monitor.errors import (
     ConfigurationError,
     JudgeOutputInvalid,
+    JudgeRefused,
     JudgeTimeout,
     JudgeUnavailable,
 )
-from rag_monitor.judges.limits import NotNow, Overloaded
+from rag_monitor.judges.limits import Overloaded
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 
 if TYPE_CHECKING:
@@ -88,7 +89,8 @@ class ChatTransport:
         """Send one chat request.
 
         Raises:
-            JudgeUnavailable: Connection, overload or server error, or access refused (`NotNow`).
+            JudgeUnavailable: Connection, overload or server error.
+            JudgeRefused: No access: key, model name, address or credit.
             JudgeTimeout: The client's own timeout ran out.
             RequestRefused: The server does not accept the request.
             JudgeOutputInvalid: The response is not a chat completion.
@@ -174,7 +176,7 @@ def _status_error(error: openai.APIStatusError, key: str | None) -> Exception:
         message = message.replace(key, "…")
     said = f"the judge's server answered {status}: {message[:200]}"
     if status in _REFUSED:
-        return NotNow(said)
+        return JudgeRefused(said)
     if status in _BAD_REQUEST:
         return RequestRefused(said)
     return Overloaded(said, _retry_after(error.response.headers), broke=status == _BROKE)

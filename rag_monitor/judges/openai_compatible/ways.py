@@ -15,8 +15,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from rag_monitor.errors import JudgeError, JudgeOutputInvalid
-from rag_monitor.judges.limits import NotNow
+from rag_monitor.errors import JudgeError, JudgeOutputInvalid, JudgeRefused
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message, Meter
 from rag_monitor.judges.prompts import PromptSet
@@ -146,7 +145,7 @@ class WayFinder:
     async def _find(self, prompts: PromptSet, meter: Meter) -> Way:
         try:
             yes, no = await self._single(prompts.yes), await self._single(prompts.no)
-        except (NotNow, JudgeOutputInvalid):
+        except (JudgeRefused, JudgeOutputInvalid):
             return Way()
         if not yes or not no or set(yes) & set(no):
             return Way()
@@ -154,7 +153,7 @@ class WayFinder:
             way = Way(scoring=scoring, yes=yes, no=no)
             try:
                 await self._try(way, meter)
-            except (NotNow, JudgeOutputInvalid):
+            except (JudgeRefused, JudgeOutputInvalid):
                 continue
             return way
         return Way()

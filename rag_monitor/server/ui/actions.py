@@ -27,6 +27,8 @@ from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
 from rag_monitor.server.ui import new_key
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
+from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
+from rag_monitor.server.ui.confirming import confirm_page
 from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import FILTERS, settings_page
 from rag_monitor.server.ui.rule_form import RULE_FIELDS, fields_of
@@ -250,22 +252,26 @@ def save_rule(sent: Form) -> Response:
     rule, problem = _written_rule(sent)
     if rule is None:
         return _refused_rule(sent, problem)
-    me, old = sent.me, _opened_as(sent)
-    renamed = old != rule.name and old in _rule_names(me)
-
-    def save() -> None:
-        me.services.rules.save(rule)
-        if renamed:
-            me.services.rules.delete(rule.project, old)
-
-    details: dict[str, audit.Detail] = {"renamed_from": old} if renamed else {}
-    sent.change(save, "rule.save", rule.name, **details)
+    rules, old = sent.me.services.rules, _opened_as(sent)
+    try:
+        if old in ("", rule.name):
+            sent.change(lambda: rules.save(rule), "rule.save", rule.name)
+        else:
+            details: dict[str, audit.Detail] = {"renamed_from": old}
+            sent.change(lambda: rules.rename(old, rule), "rule.save", rule.name, **details)
+    except RuleError as error:  # somebody took the name in this moment
+        return _refused_rule(sent, rule_problem(str(error), sent.me.language))
+    except NotFound:
+        # Whoever renamed it may want it as it is now; saved from here, it is a second rule.
+        gone = f"name: the rule {old!r} is gone: somebody renamed or deleted it; save again to add"
+        return _refused_rule(sent, rule_problem(f"{gone} this one", sent.me.language), original="")
     return _back("/settings#rules")
 
 
-def _refused_rule(sent: Sent, problem: str) -> Response:
-    """The form again, as it was filled in, of the rule it was opened with."""
-    form = {name: sent.get(name) for name in RULE_FIELDS} | {"original": _opened_as(sent)}
+def _refused_rule(sent: Sent, problem: str, original: str | None = None) -> Response:
+    """The form again, as it was filled in, of the rule it was opened with, or of `original`."""
+    kept = _opened_as(sent) if original is None else original
+    form = {name: sent.get(name) for name in RULE_FIELDS} | {"original": kept}
     return settings_page(sent.me, problem=problem, form=form, status=422)
 
 
@@ -321,9 +327,12 @@ def try_rule(sent: Form) -> Response:
 
 @router.post("/ui/rules/delete")
 def delete_rule(sent: Form) -> Response:
-    """Delete a rule."""
+    """Delete a rule, once it was asked whether to."""
     sent.need(KeyScope.WRITE)
     name, rules, project = sent.get("name")[:200], sent.me.services.rules, sent.me.principal.project
+    if not sent.get(CONFIRMED):
+        asked = ("Delete this rule?", "Delete this rule", {"name": name})
+        return confirm_page(sent.me, *asked, what=name, back="/settings#rules")
     sent.change(lambda: rules.delete(project, name), "rule.delete", name)
     return _back("/settings#rules")
 
@@ -370,9 +379,13 @@ def _key_problem(me: Visitor, error: ValidationError) -> str:
 
 @router.post("/ui/keys/revoke")
 def revoke_key(sent: Form) -> Response:
-    """Revoke a key."""
+    """Revoke a key, once it was asked whether to."""
     sent.need(KeyScope.ADMIN)
     id, keys, project = sent.get("id")[:64], sent.me.services.keys, sent.me.principal.project
+    if not sent.get(CONFIRMED):
+        called = next((key.name for key in keys.list(project) if key.id == id), id)
+        asked = ("Revoke this key?", "Revoke", {"id": id})
+        return confirm_page(sent.me, *asked, what=called, back="/settings#keys")
     sent.change(lambda: keys.revoke(project, id), "key.revoke", id)
     return _back("/settings#keys")
 

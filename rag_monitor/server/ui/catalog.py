@@ -63,6 +63,7 @@ REASONS: Final = {
     "input_too_long": "longer than the judge can read",
     "judge_error": "the judge failed",
     "judge_output_invalid": "the judge's reply cannot be read",
+    "judge_refused": "the judge's server refuses us: key, model name, address or credit",
     "judge_timeout": "the judge took too long",
     "judge_unavailable": "the judge cannot be reached",
     "languages_differ": "it is in another language than what it is compared with",

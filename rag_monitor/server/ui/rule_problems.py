@@ -21,6 +21,11 @@ _FORMS: Final = tuple(
             r"name: another rule is called ('.*'|\".*\"); choose another name, or edit that one",
             r"name：已有名为 \1 的规则，请换一个名称，或直接编辑那条规则",
         ),
+        (
+            r"name: the rule ('.*'|\".*\") is gone: somebody renamed or deleted it; save again to "
+            r"add this one",
+            r"name：规则 \1 已不存在，可能已被他人改名或删除；再次保存会新建这一条",
+        ),
         (r"min_judged: must be at least 1, not (.+)", r"min_judged：至少为 1，不能是 \1"),
         (
             r"app: the judging budget is one for all apps; leave it `\*`",

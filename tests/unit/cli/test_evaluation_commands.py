@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -55,7 +57,9 @@ def test_evaluate_prints_figures_and_writes_lines_and_reports(rows: Path, tmp_pa
     lines = [json.loads(line) for line in output.read_text("utf-8").splitlines()]
     assert [line["id"] for line in lines] == [row["id"] for row in ROWS]
     assert lines[1]["scores"]["exact_match"] == 1.0
-    assert set(lines[0]) == {"id", "scores", "flagged", "not_applicable", "failed", "suspect"}
+    assert set(lines[0]) == {
+        "id", "input", "scores", "flagged", "not_applicable", "failed", "suspect"
+    }  # fmt: skip
 
 
 def test_evaluate_speaks_json(rows: Path) -> None:
@@ -81,15 +85,23 @@ def test_a_missed_target_fails_the_command_only_when_asked(
     assert _evaluate(rows, *given, "--fail-under").exit_code == code
 
 
-@pytest.mark.parametrize("content", ['{"label_faithful": "x"}\n{broken\n', ""])
-def test_a_file_of_which_no_row_can_be_evaluated_fails(tmp_path: Path, content: str) -> None:
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ('{"label_faithful": "x"}\n{broken\n', "none of the 2 rows could be evaluated"),
+        ("", "rows.jsonl has no rows"),
+    ],
+)
+def test_a_file_of_which_no_row_can_be_evaluated_fails(
+    tmp_path: Path, content: str, said: str
+) -> None:
     rows = tmp_path / "rows.jsonl"
     rows.write_text(content)
 
     done = _run("evaluate", rows, "--judge", "none", "--metrics", "exact_match", "--json")
 
     assert done.exit_code == 1
-    assert "rows could be evaluated" in done.stderr
+    assert said in done.stderr
     assert json.loads(done.stdout)["rows"] == len(content.splitlines())
 
 
@@ -115,6 +127,66 @@ def test_a_judge_that_fails_on_every_row_fails_the_command(tmp_path: Path) -> No
 
     assert done.exit_code == 1, done.output
     assert "none of the 2 rows could be evaluated" in done.stderr
+
+
+class _Refusing(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.send_response(404)
+        self.send_header("content-length", "0")
+        self.end_headers()
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def refusing(tmp_path: Path) -> Iterator[Path]:
+    """A configuration whose judge `mine` asks a server that knows no model."""
+    pytest.importorskip("openai")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Refusing)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    config = tmp_path / "rag_monitor.toml"
+    config.write_text(
+        '[judges.mine]\nkind = "openai_compatible"\nmodel = "m"\n'
+        f'base_url = "http://127.0.0.1:{server.server_port}/v1"\n'
+    )
+    yield config
+    server.shutdown()
+    server.server_close()
+
+
+@pytest.mark.parametrize(
+    ("command", "advice"),
+    [
+        ("evaluate", "--resume 继续"),
+        ("agreement", "更正 [judges.mine]"),
+        ("calibrate", "更正 [judges.mine]"),
+        ("distil", "更正 [judges.mine]"),
+    ],
+)
+def test_a_judge_whose_server_refuses_everything_has_its_own_exit_code_and_says_what_to_mend(
+    refusing: Path, tmp_path: Path, command: str, advice: str
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    row = {"question": "q", "answer": "It is 3.", "contexts": ["It is 3."]}
+    with rows.open("w") as file:
+        file.writelines(json.dumps(row | {"label_faithful": n % 2}) + "\n" for n in range(4))
+    given = [command, str(rows), "--judge", "mine", "--config", str(refusing), "--language", "zh"]
+    given += ["--output", str(tmp_path / "out.jsonl")] if command != "agreement" else []
+
+    done = subprocess.run(
+        [sys.executable, "-m", "rag_monitor", *given],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+    assert done.returncode == 3, done.stderr
+    assert "404" in done.stderr
+    assert advice in done.stderr
 
 
 def test_a_gate_with_nothing_measured_does_not_pass(rows: Path) -> None:
@@ -281,6 +353,34 @@ def test_a_question_that_fails_is_stored_as_failed_and_does_not_stop_the_others(
     assert done.exit_code == 1
     assert [trace["status"] for trace in servers.traces] == ["error", "ok"]
     assert "HTTP 500" in servers.traces[0]["error"]
+
+
+def test_repeated_ids_are_asked_counted_and_named(servers: Servers, tmp_path: Path) -> None:
+    rows = [{"id": 0, "question": "zero"}, {"id": "", "question": "b"}, {"question": "b"}]
+    rows += [{"id": "a", "question": "x"}, {"id": "0", "question": "y"}, {"id": 7, "question": "b"}]
+    path = tmp_path / "golden.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+
+    done = _golden(servers, path, "--language", "zh")
+
+    assert json.loads(done.stdout)["repeated_ids"] == 2
+    assert len(servers.asked) == 6
+    assert "2 行的编号在文件前面出现过" in done.stderr
+    assert "第 3, 5 行数据" in done.stderr
+    assert servers.traces[0]["id"].startswith("golden:0:")
+
+
+def test_a_question_with_a_label_of_no_kind_is_told_and_not_asked(
+    servers: Servers, tmp_path: Path
+) -> None:
+    path = tmp_path / "golden.jsonl"
+    path.write_text('{"question": "a", "expected": {"plugins": ["search"]}}\n{"question": "b"}\n')
+
+    done = _golden(servers, path)
+
+    assert done.exit_code == 1
+    assert servers.asked == ["b"]
+    assert "row 1: `expected.plugins` is no kind of hit (did you mean 'plugin'?)" in done.stderr
 
 
 def test_a_schedule_asks_again(servers: Servers, tmp_path: Path) -> None:

@@ -62,9 +62,10 @@ def test_a_label_in_the_row_wins_over_marks(tmp_path: Path) -> None:
     [
         ({"id": "q-1"}, "q-1"),
         ({"id": 0}, "0"),
-        ({"id": ""}, "1"),
+        ({"id": ""}, "#1"),
+        ({"id": " "}, "#1"),
         ({"id": None, "trace_id": "f" * 32}, "f" * 32),
-        ({}, "1"),
+        ({}, "#1"),
     ],
 )
 def test_a_row_is_called_by_its_own_id(tmp_path: Path, fields: dict[str, Any], name: str) -> None:
@@ -136,3 +137,21 @@ def test_rows_nobody_marked_are_refused_with_what_is_missing(tmp_path: Path) -> 
 
     assert isinstance(done.exception, RagMonitorError)
     assert "marks on faithfulness" in str(done.exception)
+
+
+def test_a_misspelled_kind_among_the_expected_hits_is_told(tmp_path: Path) -> None:
+    path = tmp_path / "rows.jsonl"
+    rows = [{"plugin": ["a"], "workflow": []}, {"plugins": ["a"]}, {"plugins": None}]
+    path.write_text(
+        "".join(json.dumps({"question": "q", "answer": "a", "expected": e}) + "\n" for e in rows)
+    )
+
+    fine, misspelled, empty = read_labelled(path)
+
+    assert fine.row.error is None
+    assert empty.row.error is None
+    assert misspelled.row.trace is None
+    assert misspelled.row.error == (
+        "row 2: `expected.plugins` is no kind of hit (did you mean 'plugin'?);"
+        " there are plugin, knowledge_base, workflow"
+    )

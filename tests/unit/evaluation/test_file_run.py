@@ -91,7 +91,7 @@ async def test_rows_that_fail_are_reported_and_their_neighbours_are_scored(tmp_p
     report, _ = await _evaluate(path, judge, metrics=("faithfulness", "token_f1"), output=output)
 
     lines = list(read_lines(output))
-    assert [line["id"] for line in lines] == ["r1", "2", "r3", "4", "r5"]
+    assert [line["id"] for line in lines] == ["r1", "#2", "r3", "#4", "r5"]
     assert report.failed_rows == 3
     assert lines[2]["failed"] == {"faithfulness": "judge_timeout"}
     assert lines[2]["scores"]["token_f1"] is not None
@@ -152,6 +152,47 @@ async def test_going_on_with_another_input_or_other_metrics_is_refused(tmp_path:
         await _evaluate(path, metrics=("bleu_1",), output=output, resume=True)
 
 
+@pytest.mark.parametrize("kind", [".jsonl", ".csv"])
+async def test_going_on_after_a_row_was_changed_is_refused(tmp_path: Path, kind: str) -> None:
+    rows = [_row(n) for n in range(3)]
+    path, output = _file(tmp_path, list(rows)), tmp_path / f"scores{kind}"
+    await _evaluate(path, metrics=TEXT, output=output)
+    written = output.read_bytes()
+    shuffled = [dict(reversed(row.items())) for row in rows]
+    await _evaluate(_file(tmp_path, list(shuffled)), metrics=TEXT, output=output, resume=True)
+    rows[1]["answer"] = "It lasts twelve months."
+
+    with pytest.raises(ConfigurationError, match="line 2: row r1 of the input is not what was"):
+        await _evaluate(_file(tmp_path, list(rows)), metrics=TEXT, output=output, resume=True)
+
+    assert output.read_bytes() == written
+
+
+async def test_going_on_after_a_broken_row_was_mended_is_refused(tmp_path: Path) -> None:
+    output = tmp_path / "scores.jsonl"
+    await _evaluate(_file(tmp_path, [_row(0), "{oops"]), metrics=TEXT, output=output)
+
+    mended = _file(tmp_path, [_row(0), _row(1)])
+    with pytest.raises(ConfigurationError, match="line 2"):
+        await _evaluate(mended, metrics=TEXT, output=output, resume=True)
+
+
+@pytest.mark.parametrize("kind", [".csv", ".jsonl"])
+async def test_rows_without_an_id_never_take_that_of_another(tmp_path: Path, kind: str) -> None:
+    path, output = tmp_path / f"rows{kind}", tmp_path / "scores.jsonl"
+    ids = ["2", "", "3", "  ", "5"]
+    if kind == ".csv":
+        lines = "".join(f"{name},q,a,a\n" for name in ids)
+        path.write_text("id,question,answer,reference\n" + lines)
+    else:
+        row = {"question": "q", "answer": "a", "reference": "a"}
+        path.write_text("".join(json.dumps({"id": name, **row}) + "\n" for name in ids))
+
+    await _evaluate(path, metrics=TEXT, output=output)
+
+    assert [line["id"] for line in read_lines(output)] == ["2", "#2", "3", "#4", "5"]
+
+
 @pytest.mark.parametrize("kind", [".jsonl", ".csv", ".parquet"])
 def test_every_kind_of_output_gives_the_lines_back(tmp_path: Path, kind: str) -> None:
     pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")
@@ -164,6 +205,7 @@ def test_every_kind_of_output_gives_the_lines_back(tmp_path: Path, kind: str) ->
             "not_applicable": {"bleu_4": "no_reference"},
             "failed": {},
             "suspect": {},
+            "input": "h12345678901234567890",
         },
         {
             "id": "-1",
@@ -172,6 +214,7 @@ def test_every_kind_of_output_gives_the_lines_back(tmp_path: Path, kind: str) ->
             "not_applicable": {},
             "failed": {"faithfulness": "judge_timeout"},
             "suspect": {},
+            "input": "h12345678901234567890",
         },
     ]
     writer = open_lines(path, ["faithfulness", "bleu_4"])
@@ -187,7 +230,12 @@ def test_csv_cells_cannot_become_formulas(tmp_path: Path) -> None:
     path = tmp_path / "scores.csv"
     writer = open_lines(path, [])
     for id_ in ("=1+1", "@SUM(A1)", "+1", "\t=1", "'=1"):
-        empty: dict[str, Any] = {"not_applicable": {}, "failed": {}, "suspect": {}}
+        empty: dict[str, Any] = {
+            "not_applicable": {},
+            "failed": {},
+            "suspect": {},
+            "input": None,
+        }
         writer.write({"id": id_, "scores": {}, "flagged": None, **empty})
     writer.close()
 
@@ -316,3 +364,12 @@ def test_without_its_library_a_metric_is_left_out_or_names_what_to_install() -> 
     assert chosen.text == tuple(n for n in DEFAULT_TEXT if n != "meteor" and "bleu" not in n)
     with pytest.raises(ConfigurationError, match=r"rag-monitor\[metrics\]"):
         choose(("bleu_4",), features, (), installed=lambda _: False)
+
+
+async def test_where_no_row_can_be_read_the_reason_is_that_and_not_a_missing_label(
+    tmp_path: Path,
+) -> None:
+    path = _file(tmp_path, [{"frage": "q", "antwort": "a"}])
+
+    with pytest.raises(ConfigurationError, match="this one has `frage`, `antwort`"):
+        await _evaluate(path)

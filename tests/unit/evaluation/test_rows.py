@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.encodings import looks_like
+from rag_monitor.evaluation.problems import problem
 from rag_monitor.evaluation.rows import BadRow, Row, count_rows, read_rows
 
 ROWS: list[dict[str, Any]] = [
@@ -107,7 +109,71 @@ def test_a_line_in_another_encoding_keeps_its_place(tmp_path: Path, packed: bool
 
     assert isinstance(first, Row)
     assert isinstance(second, BadRow)
-    assert "utf-8" in second.reason
+    assert second.reason.startswith("not UTF-8")
+
+
+CHINESE = "\n".join(f'{{"question": "贷款期限{n}年", "answer": "是"}}' for n in range(40))
+
+
+@pytest.mark.parametrize(
+    ("encoding", "said"),
+    [
+        ("gbk", "iconv -f GB18030"),
+        ("big5", "iconv -f BIG5"),
+        ("utf-16-le", "iconv -f UTF-16LE"),
+        ("utf-16-be", "iconv -f UTF-16BE"),
+    ],
+)
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.csv", "a.jsonl.gz"])
+def test_a_file_in_another_encoding_is_refused_once_with_its_name(
+    tmp_path: Path, name: str, encoding: str, said: str
+) -> None:
+    text = "question,answer\n贷款期限,是\n保修期限,否\n" if name == "a.csv" else CHINESE
+    content = (text.replace("贷", "貸") if encoding == "big5" else text).encode(encoding)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+    with pytest.raises(ConfigurationError, match=said):
+        list(read_rows(path))
+    if name != "a.json":
+        with pytest.raises(ConfigurationError, match=said):
+            count_rows(path)
+
+
+@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
+@pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz"])
+def test_marked_unicode_is_read(tmp_path: Path, name: str, encoding: str) -> None:
+    content = (CHINESE + "\n").encode(encoding)
+    path = tmp_path / name
+    path.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+
+    rows = list(read_rows(path))
+
+    assert len(rows) == 40
+    assert all(isinstance(row, Row) for row in rows)
+    assert rows[39] == Row(39, {"question": "贷款期限39年", "answer": "是"})
+
+
+def test_a_long_file_whose_beginning_is_cut_inside_a_character_is_utf_8(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    path.write_text(f'{{"question": "{"贷" * 50_000}"}}\n', "utf-8")
+
+    [row] = read_rows(path)
+
+    assert isinstance(row, Row)
+
+
+@pytest.mark.parametrize(
+    ("encoding", "text", "guess"),
+    [
+        ("gbk", "问题：how long, 24个月", "GB18030"),
+        ("big5", "貸款期限是多少年？二十四個月", "BIG5"),
+        ("cp1252", "Où est le café déjà prêt?", "WINDOWS-1252"),
+        ("shift_jis", "これはペンですか", "SHIFT_JIS"),
+    ],
+)
+def test_what_an_encoding_looks_like(encoding: str, text: str, guess: str) -> None:
+    assert looks_like(text.encode(encoding)) == guess
 
 
 def test_a_table_in_another_encoding_says_so(tmp_path: Path) -> None:
@@ -276,3 +342,91 @@ def test_what_is_no_parquet_says_so(tmp_path: Path) -> None:
 def test_a_missing_file_says_so(tmp_path: Path) -> None:
     with pytest.raises(ConfigurationError, match="there is no file"):
         list(read_rows(tmp_path / "nothing.jsonl"))
+
+
+def _cells(folder: Path, **cells: str) -> Row | BadRow:
+    path = folder / "a.csv"
+    with path.open("w", newline="", encoding="utf-8") as stream:
+        table = csv.writer(stream)
+        table.writerow(cells)
+        table.writerow(cells.values())
+    [row] = read_rows(path)
+    return row
+
+
+@pytest.mark.parametrize(
+    ("cell", "passages"),
+    [
+        ("['a', \"it's\\n b\"]", ["a", "it's\n b"]),
+        ("['a' 'b']", ["a", "b"]),
+        ("['保修 24 个月。'\n 'it is' \"o'clock\"]", ["保修 24 个月。", "it is", "o'clock"]),
+        ("['only one']", ["only one"]),
+        ("[]", []),
+        (
+            "[{'id': 'x', 'content': 'a', 'score': 0.5}]",
+            [{"id": "x", "content": "a", "score": 0.5}],
+        ),
+        ('["a", "b"]', ["a", "b"]),
+        ("[1] Opening hours: 9 to 5", ["[1] Opening hours: 9 to 5"]),
+        ("plain", ["plain"]),
+    ],
+)
+def test_lists_that_pandas_and_numpy_wrote_are_read(
+    tmp_path: Path, cell: str, passages: list[object]
+) -> None:
+    row = _cells(tmp_path, question="q", retrieved_contexts=cell)
+
+    assert isinstance(row, Row), row
+    assert row.fields["contexts"] == passages
+
+
+def test_numbers_of_an_array_are_labels(tmp_path: Path) -> None:
+    row = _cells(tmp_path, question="q", context_labels="[1 0\n 1]")
+
+    assert isinstance(row, Row)
+    assert row.fields["context_labels"] == [1, 0, 1]
+
+
+@pytest.mark.parametrize(
+    "cell",
+    [
+        "['a' 'b' ... 'z']",
+        "[array(['a', 'b'], dtype=object)]",
+        "['a', __import__('os').getcwd()]",
+        "['a', 'cut",
+        "['a', nan]",
+        "['a', " + "[" * 80 + "]" * 80 + "]",
+        "['\\d']",
+    ],
+)
+def test_what_only_looks_like_a_list_of_python_is_told(tmp_path: Path, cell: str) -> None:
+    row = _cells(tmp_path, question="q", contexts=cell)
+
+    assert isinstance(row, BadRow)
+    assert "`contexts` looks like a list of Python or NumPy" in row.reason
+    assert "请把该列写成 JSON" in problem(row.reason, "zh")
+
+
+def test_a_reference_in_brackets_stays_a_text_where_it_is_none(tmp_path: Path) -> None:
+    row = _cells(tmp_path, question="q", reference="['a' is a letter")
+
+    assert isinstance(row, Row)
+    assert row.fields["reference"] == "['a' is a letter"
+
+
+@pytest.mark.parametrize("delimiter", [";", "\t", ","])
+def test_semicolons_and_tabs_part_cells_where_the_header_has_no_comma(
+    tmp_path: Path, delimiter: str
+) -> None:
+    path = tmp_path / "a.csv"
+    with path.open("w", newline="", encoding="utf-8-sig") as stream:
+        table = csv.writer(stream, delimiter=delimiter)
+        table.writerow(["user_input", "response", "contexts"])
+        table.writerow(["q, or not; that\tis it", "a\nb", "['x', 'y']"])
+
+    [row] = read_rows(path)
+
+    assert row == Row(
+        0, {"question": "q, or not; that\tis it", "answer": "a\nb", "contexts": ["x", "y"]}
+    )
+    assert count_rows(path) == 1

@@ -284,3 +284,12 @@ def test_a_number_that_is_too_large_is_told_how_large_it_may_be() -> None:
         decode_trace({"question": "q", "answer": "a", "timings": {"first_byte_ms": 1e308}})
 
     assert "a number of at least 0 and below 1e308, not 1e+308" in str(caught.value)
+
+
+def test_a_misspelled_kind_among_the_expected_hits_is_an_unknown_field() -> None:
+    row = {"question": "q", "answer": "a", "expected": {"plugins": ["a"], "workflow": ["b"]}}
+
+    assert unknown_fields(row) == {"expected.plugins"}
+    expected = decode_trace(row).expected
+    assert expected is not None
+    assert expected.workflow == ("b",)

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 import pytest
 
-from rag_monitor.errors import JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
+from rag_monitor.errors import JudgeOutputInvalid, JudgeRefused, JudgeTimeout, JudgeUnavailable
 from rag_monitor.judges.limits import (
     LimitOptions,
     Limits,
-    NotNow,
     OnlyThisRequest,
     Overloaded,
 )
@@ -118,7 +117,7 @@ async def test_a_server_that_asks_for_a_pause_gets_no_more_requests_instead() ->
     assert await limits.call(attempt, replace(limits.deadline(), divisible=True)) == "answer"
 
 
-@pytest.mark.parametrize("error", [JudgeOutputInvalid(), NotNow("key refused")])
+@pytest.mark.parametrize("error", [JudgeOutputInvalid(), JudgeRefused("key refused")])
 async def test_what_will_not_get_better_is_not_tried_again(error: Exception) -> None:
     time = Time()
     limits = make(time)

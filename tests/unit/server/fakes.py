@@ -254,6 +254,14 @@ class FakeRules:
     def save(self, rule: AlertRule) -> None:
         self.rules[rule.name] = rule
 
+    def rename(self, name: str, rule: AlertRule) -> None:
+        if rule.name in self.rules:
+            raise RuleError(
+                f"name: another rule is called {rule.name!r}; choose another name, or edit that one"
+            )
+        self.delete(rule.project, name)
+        self.save(rule)
+
     def delete(self, project: str, name: str) -> None:
         if name not in self.rules:
             raise NotFound(f"there is no rule {name}")

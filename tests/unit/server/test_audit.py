@@ -99,7 +99,7 @@ async def test_signing_in_and_out_and_forms_are_written_down(locked: Services) -
         wrong = await send("/login", key="wrong")
         right = await send("/login", key="master-key")
         await send("/ui/keys", name="app", scopes="ingest")
-        await send("/ui/rules/delete", name="end-to-end latency")
+        await send("/ui/rules/delete", name="end-to-end latency", confirmed="yes")
         await send("/ui/silences", hours="4")
         await send("/ui/alerts/acknowledge", id="al-1")
         await send("/logout")

@@ -85,17 +85,60 @@ async def test_a_name_that_is_taken_is_refused_in_chinese(browser: httpx.AsyncCl
     assert "名称：已有名为 &#39;low&#39; 的规则，请换一个名称" in text
 
 
-async def test_a_rule_that_somebody_deleted_meanwhile_is_saved_anew(
+async def test_a_rule_that_somebody_renamed_or_deleted_meanwhile_is_told_and_may_be_added(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    token = await _saved(browser, "low")
+    renamed = RULE | {"token": token, "original": "low", "name": "lower"}
+    await browser.post("/ui/rules", data=renamed)
+    late = RULE | {"token": token, "original": "low", "name": "lowest"}
+
+    refused = await browser.post("/ui/rules", data=late)
+    chinese = await browser.post("/ui/rules?lang=zh", data=late)
+
+    assert (refused.status_code, _original(refused.text)) == (422, "")
+    assert "Name: the rule &#39;low&#39; is gone: somebody renamed or deleted it" in refused.text
+    assert "名称：规则 &#39;low&#39; 已不存在" in chinese.text
+    assert "lowest" not in services.rules.rules  # type: ignore[attr-defined]
+
+    again = await browser.post("/ui/rules", data=late | {"original": ""})
+
+    assert again.status_code == 303
+    assert {"lower", "lowest"} <= set(services.rules.rules)  # type: ignore[attr-defined]
+
+
+async def test_without_a_script_the_server_asks_before_a_rule_is_deleted(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    token = await _saved(browser, "low")
+    form = {"token": token, "name": "low"}
+
+    asked = await browser.post("/ui/rules/delete", data=form)
+
+    assert asked.status_code == 200
+    assert "low" in services.rules.rules  # type: ignore[attr-defined]
+    assert "<h1>Delete this rule?</h1>" in asked.text
+    hidden = dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', asked.text))
+    assert 'href="/settings' in asked.text
+
+    done = await browser.post("/ui/rules/delete", data=hidden)
+
+    assert (done.status_code, done.headers["location"]) == (303, "/settings#rules")
+    assert "low" not in services.rules.rules  # type: ignore[attr-defined]
+
+
+async def test_without_a_script_the_server_asks_before_a_key_is_revoked(
     browser: httpx.AsyncClient, services: Services
 ) -> None:
     token = await _saved(browser)
-    form = RULE | {"token": token, "original": "gone", "name": "low"}
+    await browser.post("/ui/keys", data={"token": token, "name": "app <1>", "scopes": "read"})
+    (key,) = services.keys.keys.values()  # type: ignore[attr-defined]
 
-    answer = await browser.post("/ui/rules", data=form)
+    asked = await browser.post("/ui/keys/revoke?lang=zh", data={"token": token, "id": key.id})
 
-    assert answer.status_code == 303
-    assert "low" in services.rules.rules  # type: ignore[attr-defined]
-    assert services.audit.events[-1].details == {}  # type: ignore[attr-defined]
+    assert "<h1>吊销此密钥？</h1>" in asked.text
+    assert "app &lt;1&gt;" in asked.text
+    assert next(iter(services.keys.keys.values())).revoked_at is None  # type: ignore[attr-defined]
 
 
 async def test_a_refused_edit_stays_an_edit(browser: httpx.AsyncClient) -> None:

@@ -28,7 +28,11 @@ document.addEventListener("click", async (event) => {
     setTimeout(() => copy.classList.remove("done"), 1500);
   }
   const asked = event.target.closest("[data-confirm]");
-  if (asked && !window.confirm(asked.dataset.confirm)) event.preventDefault();
+  if (!asked) return;
+  if (window.confirm(asked.dataset.confirm)) { // the server need not ask again
+    asked.name = "confirmed";
+    asked.value = "yes";
+  } else event.preventDefault();
 });
 
 // What a form stores is stored once: until its answer comes, a second press is an accident.

@@ -1,0 +1,272 @@
+"""What is wrong with a row, a file of rows or what was asked of them, in the reader's language.
+
+Readers, checks and the monitor's interface say it in English. The Chinese goes by the form of the
+English sentence, part by part: a row's place, a reason, a reason inside it. A sentence of another
+form stays English; a test holds every sentence of the readers against these forms.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+_FORMS: Final = tuple(
+    (re.compile(english, re.DOTALL), chinese)
+    for english, chinese in (
+        # Places. What is in angle brackets is said again.
+        (r"row (\d+): (.+)", r"第 \1 行数据：<\2>"),
+        (r"line (\d+): (.+)", r"第 \1 行：<\2>"),
+        (r"row (\d+) and after: (.+)", r"第 \1 行数据及之后：<\2>"),
+        (r"line (\d+) and after: (.+)", r"第 \1 行及之后：<\2>"),
+        (r"not stored: (.+)", r"未存入：<\1>"),
+        (r"the monitor answered (\d+): (.+)", r"监控服务答复 \1：<\2>"),
+        # A field.
+        (
+            r"`(\S+)` must be a number above -1e308 and below 1e308, not (.+)",
+            r"`\1` 须为数字（绝对值小于 1e308），不能是 \2",
+        ),
+        (
+            r"`(\S+)` must be a number of at least (\S+) and below 1e308, not (.+)",
+            r"`\1` 须为不小于 \2 的数字，不能是 \3",
+        ),
+        (
+            r"`(\S+)` must be a whole number of at least (\d+), not (.+)",
+            r"`\1` 须为不小于 \2 的整数，不能是 \3",
+        ),
+        (r"`(\S+)` must be true or false, not (.+)", r"`\1` 须为 true 或 false，不能是 \2"),
+        (r"`(\S+)` must be an object, not (.+)", r"`\1` 须为对象，不能是 \2"),
+        (r"`(\S+)` must be a list, not (.+)", r"`\1` 须为列表，不能是 \2"),
+        (r"`(\S+)` must be a list of strings, not (.+)", r"`\1` 须为字符串列表，不能是 \2"),
+        (r"`(\S+)` must be a string, not (.+)", r"`\1` 须为字符串，不能是 \2"),
+        (r"`(\S+)` must be a name, not (.+)", r"`\1` 须为名称，不能是 \2"),
+        (
+            r"`(\S+)` must be a list of ids or an object of id and grade, not (.+)",
+            r"`\1` 须为编号列表，或由编号和等级组成的对象，不能是 \2",
+        ),
+        (
+            r"`(\S+)` must be an ISO 8601 time, e\.g\. (\S+), not (.+)",
+            r"`\1` 须为 ISO 8601 时间，例如 \2，不能是 \3",
+        ),
+        (r"`(\S+)` must be one of (.+), not (.+)", r"`\1` 须为以下之一：\2；不能是 \3"),
+        (
+            r"`(\S+)` must be a string or an object with `content`",
+            r"`\1` 须为字符串，或带有 `content` 的对象",
+        ),
+        (
+            r"`(\S+)` must be an object with `kind` and `name`",
+            r"`\1` 须为带有 `kind` 和 `name` 的对象",
+        ),
+        (r"`(\S+)` must be an object", r"`\1` 须为对象"),
+        (r"`(\S+)` must be a list of 0 and 1", r"`\1` 须为由 0 和 1 组成的列表"),
+        (
+            r"`(\S+)` is no kind of hit \(did you mean ('.*?')\?\); there are (.+)",
+            r"`\1` 不是命中的类型（是否想用 \2？）；可用：\3",
+        ),
+        (r"`(\S+)` is no kind of hit; there are (.+)", r"`\1` 不是命中的类型；可用：\2"),
+        # A row.
+        (r"a trace is a JSON object, e\.g\. (.+)", r"一条请求是一个 JSON 对象，例如 \1"),
+        (
+            r"a trace is a JSON object with `question` and `answer`",
+            r"一条请求是一个带有 `question` 和 `answer` 的 JSON 对象",
+        ),
+        (
+            r"a trace needs a `question` and an `answer` \(null where they are withheld\); "
+            r"this one has (.+)",
+            r"一条请求须有 `question` 和 `answer`（不便提供时为 null）；这一条有 <\1>",
+        ),
+        (r"(`.+`) and (\d+) more", r"\1 及另外 \2 个"),
+        (r"no field", "没有任何字段"),
+        (r"not a JSON object", "不是 JSON 对象"),
+        (r"not (?:valid )?JSON: (.+)", r"不是有效的 JSON：\1"),
+        (r"cannot be sent as JSON: (.+)", r"无法作为 JSON 发送：\1"),
+        (r"not UTF-8 \(byte (\d+)\)", r"不是 UTF-8（第 \1 字节）"),
+        (r"more cells than the header has columns", "单元格多于表头的列数"),
+        (r"no question", "没有问题"),
+        (
+            r"`(\S+)` looks like a list of Python or NumPy that cannot be read \((.+)\); write the "
+            r"column as JSON",
+            r"`\1` 看起来是 Python 或 NumPy 写出的列表，但无法读取（<\2>）；请把该列写成 JSON",
+        ),
+        (r"not a list or an object(?: of texts and numbers)?", "不是列表或对象"),
+        (r"longer than (\S+) characters", r"超过 \1 个字符"),
+        (r"nested too deeply", "嵌套过深"),
+        (r"not a trace", "不是一条请求"),
+        # A body, as the interface refuses it.
+        (
+            r"the JSON is not UTF-8 \(byte (\d+)\); encode the body as UTF-8",
+            r"JSON 不是 UTF-8（第 \1 字节）；请以 UTF-8 编码",
+        ),
+        (
+            r"a JSON object names the same key twice; name each key once",
+            "一个 JSON 对象中同一个键出现了两次；每个键只写一次",
+        ),
+        (
+            r"an integer does not fit 64 bits; send large numbers as strings",
+            "整数超出 64 位；大数请写成字符串",
+        ),
+        (
+            r"a number is too large for a double; send a smaller one",
+            "数字超出双精度范围；请给一个较小的",
+        ),
+        (
+            r"(\S+) is not JSON; send null or leave the field out",
+            r"\1 不是 JSON；请写 null，或省去该字段",
+        ),
+        (r"the JSON is nested too deeply; flatten it", "JSON 嵌套过深；请减少层次"),
+        (
+            r"the JSON is nested deeper than (\d+) levels; flatten it",
+            r"JSON 嵌套超过 \1 层；请减少层次",
+        ),
+        (
+            r"the JSON has more than (\d+) object keys; send fewer items per request",
+            r"JSON 的键多于 \1 个；请减少每次发送的数量",
+        ),
+        (
+            r"the body is larger than (\d+) bytes; send fewer rows",
+            r"请求体大于 \1 字节；请减少每次发送的行数",
+        ),
+        (
+            r"the body holds no trace; send an object, a list or JSON lines",
+            "请求体中没有请求；请发送一个对象、一个列表或 JSON 行",
+        ),
+        (r"(\d+) rows in one request; send at most (\d+)", r"一次发送了 \1 行；最多 \2 行"),
+        # A file.
+        (r"there is no file (.+)", r"没有文件 \1"),
+        (r"cannot read (.+) as Parquet: (.+)", r"\1 无法作为 Parquet 读取：\2"),
+        (r"cannot read (.+?): (.+)", r"无法读取 \1：\2"),
+        (
+            r"(.+): unknown kind of file; known are (.+) \(also \.gz\), (\S+) and a saved data set "
+            r"folder",
+            r"\1：无法识别的文件类型；支持 \2（也可为 .gz）、\3 和保存数据集的文件夹",
+        ),
+        (r"(.+) holds no \.arrow file: not a saved data set", r"\1 中没有 .arrow 文件，不是数据集"),
+        (r"(.+) is not UTF-8 \((.+)\); save it in that encoding", r"\1 不是 UTF-8；请以该编码保存"),
+        (
+            r"(.+) is not UTF-8; it looks like (\S+): save it as UTF-8 \(Excel: \"CSV UTF-8\"\), "
+            r"or convert it with (.+)",
+            r"\1 不是 UTF-8，看起来是 \2：请另存为 UTF-8（Excel 中选“CSV UTF-8”），或用 \3 转换",
+        ),
+        (
+            r"(.+) is not UTF-8: save it as UTF-8 \(Excel: \"CSV UTF-8\"\)",
+            r"\1 不是 UTF-8：请另存为 UTF-8（Excel 中选“CSV UTF-8”）",
+        ),
+        (r"(.+) is not valid JSON: (.+)", r"\1 不是有效的 JSON：\2"),
+        (r"(Parquet files|saved data sets) need (\S+): (pip .+)", r"读取该文件需要 \2：\3"),
+        (r"(.+) is the input; write to another file", r"\1 是输入文件；请写到另一个文件"),
+        (
+            r"none of the (\d+) rows of (.+) could be read",
+            r"\2 的 \1 行数据都无法读取",
+        ),
+        (r"(.+) has no rows", r"\1 中没有数据行"),
+        (r"no row can be evaluated; (.+)", r"没有一行可以评测；<\1>"),
+        (r"none of the (\d+) rows could be evaluated", r"\1 行数据都无法评测"),
+        (
+            r"left out because they cannot be read: (\d+) of (\d+) rows",
+            r"因无法读取而略去：\2 行中的 \1 行",
+        ),
+        (
+            r"(.+) needs rows with label_faithful 0 and rows with label_faithful 1, or with "
+            r"people's marks on faithfulness of both kinds; --columns says what a file calls them",
+            r"\1 须同时有 label_faithful 为 0 和为 1 的行，或两类都有的忠实度人工标记；"
+            r"列名不同时用 --columns 指定",
+        ),
+        (r"(.+) judged none of the rows of (.+)", r"\1 没能评审 \2 中的任何一行"),
+        (r"(.+) holds no questions", r"\1 中没有问题"),
+        # What was asked.
+        (
+            r"a calibration needs (\d+) labelled rows that can be judged; there are (\d+)",
+            r"校准需要 \1 条可评审的带标注的行；现有 \2 条",
+        ),
+        (
+            r"a calibration needs (\d+) faithful and (\d+) unfaithful rows; there are (\d+) and "
+            r"(\d+)",
+            r"校准需要 \1 条忠实和 \2 条不忠实的行；现有 \3 条和 \4 条",
+        ),
+        (
+            r"there is nothing to compute: the rows carry no reference and no labels, and there is "
+            r"no judge; name one with --judge",
+            "没有可计算的指标：各行既没有参考答案也没有标注，又没有评审模型；请用 --judge 指定一个",
+        ),
+        (
+            r"(.+), line (\d+) is row (.+), but the input has .+ there: "
+            r"--resume goes on with the same input only",
+            r"\1 第 \2 行是 \3，与输入中该处的行不一致：--resume 只能接着同一份输入继续",
+        ),
+        (
+            r"(.+), line (\d+): row (.+) of the input is not what was scored; --resume goes on "
+            r"with the same input only: write another file",
+            r"\1 第 \2 行：输入中的行 \3 与评分时不同；--resume 只能接着同一份输入继续，"
+            r"请写到另一个文件",
+        ),
+        (
+            r"(.+) was written with other metrics; name the same ones with --metrics, or write "
+            r"another file",
+            r"\1 是用其他指标写成的；请用 --metrics 指定相同的指标，或写到另一个文件",
+        ),
+        (r"(\S+) needs a judge: name one with --judge", r"\1 需要评审模型：请用 --judge 指定一个"),
+        (
+            r"(\S+) blends in semantic similarity: add --bertscore-model, or --similarity-weight 0 "
+            r"to judge statements alone",
+            r"\1 会计入语义相似度：请加上 --bertscore-model，或用 --similarity-weight 0 只评审陈述",
+        ),
+        (
+            r"(\S+) needs an encoder: add --bertscore-model (\S+)",
+            r"\1 需要编码器：请加上 --bertscore-model \2",
+        ),
+        (
+            r"(\S+) needs a language model: add --perplexity-model (\S+)",
+            r"\1 需要语言模型：请加上 --perplexity-model \2",
+        ),
+        (r"(\S+) needs (\S+): (pip .+)", r"\1 需要 \2：\3"),
+        (
+            r"there is no metric ('.*?') \(did you mean ('.*?')\?\); there are (.+)",
+            r"没有指标 \1（是否想用 \2？）；可用：\3",
+        ),
+        (r"there is no metric ('.*?'); there are (.+)", r"没有指标 \1；可用：\2"),
+        (
+            r"target profile (.+): there is no metric ('.*?') \(did you mean ('.*?')\?\)",
+            r"目标 \1：没有指标 \2（是否想用 \3？）",
+        ),
+        (r"target profile (.+): there is no metric ('.*?')", r"目标 \1：没有指标 \2"),
+        (r"--(output|report) writes (.+) files, not (.+)", r"--\1 可写 \2 文件，不能是 \3"),
+        (r"--language is (.+), not (.+)", r"--language 须为 \1，不能是 \2"),
+        (r"--report: there is no folder (.+)", r"--report：没有文件夹 \1"),
+        (r"--resume can go on with (.+) files only", r"--resume 只能接着 \1 文件继续"),
+        (
+            r"--resume needs --output: the file to go on with",
+            "--resume 需要 --output：接着哪个文件继续？",
+        ),
+        (
+            r"--fail-under needs --targets: what should not be missed\?",
+            "--fail-under 需要 --targets：以什么为目标？",
+        ),
+        (
+            r"(.+) is not a file that `evaluate --output` wrote",
+            r"\1 不是 `evaluate --output` 写出的文件",
+        ),
+        (r"(.+) and (.+) have no row id in common", r"\1 与 \2 没有相同的行编号"),
+        (r"(.+) and (.+) have no scored metric in common", r"\1 与 \2 没有都已评分的指标"),
+        (r"(.+), line (\d+): (.+)", r"\1 第 \2 行：<\3>"),
+        (r"target missed: (\S+) (\S+), wanted (.+)", r"未达标：\1 为 \2，目标 \3"),
+        (r"targets not measured: (.+)", r"未能测量的目标：\1"),
+    )
+)
+_INNER: Final = re.compile(r"<(.+)>", re.DOTALL)
+_MARKS: Final = str.maketrans({"<": "\ue000", ">": "\ue001"})
+_BACK: Final = str.maketrans({"\ue000": "<", "\ue001": ">"})
+
+
+def problem(text: str, language: str) -> str:
+    """The sentence in the language; what has no form there stays English."""
+    if language != "zh":
+        return text
+    # Brackets of the text itself must not be taken for ours.
+    return _chinese(text.translate(_MARKS)).translate(_BACK)
+
+
+def _chinese(text: str) -> str:
+    for english, chinese in _FORMS:
+        if found := english.fullmatch(text):
+            said = found.expand(chinese)
+            return _INNER.sub(lambda inner: _chinese(inner.group(1)), said)
+    return text

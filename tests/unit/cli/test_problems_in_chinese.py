@@ -1,0 +1,90 @@
+"""What commands say of rows and files follows `--language`, the monitor's own words included."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+
+def _run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "rag_monitor", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        encoding="utf-8",
+        timeout=120,
+        check=False,
+    )
+
+
+class _Monitor(BaseHTTPRequestHandler):
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        error = {"row": 0, "id": None, "message": "`answer` must be a string, not 5.5"}
+        body = json.dumps({"accepted": 0, "trace_ids": [], "errors": [error]}).encode()
+        self.send_response(200)
+        self.send_header("content-type", "application/json")
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, *_: Any) -> None:
+        pass
+
+
+@pytest.fixture
+def monitor() -> Iterator[str]:
+    server = ThreadingHTTPServer(("127.0.0.1", 0), _Monitor)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}"
+    server.shutdown()
+    server.server_close()
+
+
+def test_import_tells_in_chinese_what_the_monitor_refused(monitor: str, tmp_path: Path) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"question": "q", "answer": 5.5}\n[1]\n')
+
+    done = _run("import", rows, "--url", monitor, "--language", "zh")
+
+    assert done.returncode == 1
+    assert "第 1 行：`answer` 须为字符串，不能是 5.5" in done.stderr
+    assert "第 2 行：不是 JSON 对象" in done.stderr
+    assert "must be" not in done.stdout
+
+
+def test_evaluate_and_its_report_tell_in_chinese_why_rows_failed(tmp_path: Path) -> None:
+    rows, page = tmp_path / "rows.jsonl", tmp_path / "report.md"
+    row = '{"question": "q", "answer": "a", "reference": "a"}'
+    rows.write_text(f'{row}\n{{"id": "x", "question": "q", "answer": ["a"]}}\n')
+    given = ("--judge", "none", "--metrics", "exact_match", "--language", "zh", "--report", page)
+
+    done = _run("evaluate", rows, *given)
+
+    assert done.returncode == 0, done.stderr
+    said = "x：第 2 行数据：`answer` 须为字符串，不能是 ['a']"
+    assert said in done.stderr
+    assert "须为字符串" in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize("command", ["evaluate", "agreement"])
+def test_a_file_in_another_encoding_is_told_once_and_in_chinese(
+    tmp_path: Path, command: str
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"question": "问题", "answer": "回答"}\n' * 30, "gbk")
+
+    done = _run(command, rows, "--language", "zh")
+
+    assert done.returncode == 2
+    [line] = done.stderr.strip().splitlines()
+    assert "看起来是 GB18030" in line
+    assert "iconv -f GB18030 -t UTF-8" in line
