@@ -19,7 +19,7 @@ _DIGITAL: Final = re.compile(
     rf"(?P<after>\s?{_MERIDIEM})?"
 )
 _HAN_TIME: Final = re.compile(
-    rf"(?P<half>{_HALF})?\s?(?P<h>{_NUMERAL})[点时]"
+    rf"(?P<half>{_HALF})?\s?(?P<h>{_NUMERAL})(?P<sign>[点时])"
     rf"(?P<rest>钟|整|半|[一三]刻|(?P<m>{_NUMERAL})分)?(?=(?P<to>\s?[至到~-])?)"
 )
 _ENGLISH: Final = re.compile(rf"(?<![\d:.])(?P<h>1[0-2]|0?[1-9])(?P<after>\s?{_MERIDIEM})")
@@ -66,7 +66,9 @@ def _digital(folded: str) -> Iterator[ClockTime]:
 
 
 def _han(folded: str) -> Iterator[ClockTime]:
-    for match in _HAN_TIME.finditer(folded):
+    matches = list(_HAN_TIME.finditer(folded))
+    by_24 = any(_number(match["h"]) > 12 for match in matches if match["sign"] == "时")
+    for match in matches:
         ends_range = folded[: match.start()].rstrip().endswith(_BETWEEN)
         told = match["half"] or match["rest"] or match["to"] or ends_range
         if not (told or _BOUNDED.match(folded, match.end())):
@@ -75,7 +77,7 @@ def _han(folded: str) -> Iterator[ClockTime]:
         if match["m"]:
             minute = _number(match["m"])
         if hour <= 24 and minute < 60:
-            yield _time(match, hour, minute, match["half"])
+            yield _time(match, hour, minute, match["half"] or ("24" if by_24 else None))
 
 
 def _time(match: re.Match[str], hour: int, minute: int, half: str | None) -> ClockTime:

@@ -39,13 +39,12 @@ class Reckoning:
         if any(_alike(quantity, q) for q in self._explained):
             return True
         found = any(converts(quantity, known) for known, _ in self._evidence.quantities)
-        found = found or derives(
-            quantity,
-            self._operands(quantity, claim),
-            claim.folded,
-            best.folded if best else "",
-            self._counts(quantity, claim),
-        )
+        operands, near = self._operands(quantity, claim), best.folded if best else ""
+        found = found or derives(quantity, operands, claim.folded, near)
+        if not found:
+            counts = self._counts(quantity, claim)
+            found = bool(counts) and derives(quantity, operands, claim.folded, near, counts)
+            self._explained += counts if found else ()
         if found:
             self._explained.append(quantity)
         return found

@@ -20,13 +20,15 @@ _SEGMENT: Final = re.compile(r"[。；！？;!?\n\0]|\.(?!\d)")
 _CLAUSE: Final = re.compile(r"[，：]|[,:](?!\d)")
 _NEXT: Final = re.compile(r"[，、：和及与而]|[,:](?!\d)|\b(?:and|or|but|while|whereas)\b")
 """Where the words about the next number of a sentence begin."""
-_BESIDE: Final = 0.5
+_BESIDE: Final = 0.75
 """What words of a neighbouring clause count."""
 _FITS: Final = 0.4
 """Share of a statement's words that the place of another number must hold."""
 _BETTER: Final = 0.15
 """By which share it must hold more of them than every place of the stated number."""
-_LEAST: Final = 2.0
+_DEGREE: Final = "degree"
+"""Whether of Celsius is often left out."""
+_LEAST: Final = 1.0
 """Weight of the words around a number below which nothing is told."""
 
 
@@ -99,7 +101,7 @@ def _sentence(
         if _EITHER.match(folded, start):
             near |= before
         yield from [Stated(value, near, (beside | before) - near) for value in group]
-        before |= near
+        before |= near | beside
         start = end
 
 
@@ -147,7 +149,8 @@ def sort(value: Value) -> Sort | None:
         return ("date", "day") if value.day is not None else None
     if value.kind == TIME:
         return (TIME, "")
-    return (value.kind, value.unit) if value.unit or value.kind != "number" else None
+    unit = _DEGREE if value.unit.startswith(_DEGREE) else value.unit
+    return (value.kind, unit) if unit or value.kind != "number" else None
 
 
 def agree(a: Value, b: Value) -> bool:

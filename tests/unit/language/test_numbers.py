@@ -15,6 +15,9 @@ def values(text: str) -> list[float]:
     ("text", "value"),
     [
         ("27,700", 27_700),
+        ("4个半小时", 4.5),
+        ("两年半", 2.5),
+        ("半年", 0.5),
         ("27.7k", 27_700),
         ("27.7 thousand", 27_700),
         ("2.77万", 27_700),
@@ -130,3 +133,55 @@ def test_a_number_that_names_something_is_never_a_rounded_one() -> None:
 @pytest.mark.parametrize("text", ["1300 g", "1500 ml", "1200 mb", "2000毫升", "1500 hours"])
 def test_an_amount_with_a_unit_is_no_year(text: str) -> None:
     assert not find_dates(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "unit"),
+    [
+        ("年满18周岁", "age"),
+        ("超时30毫秒", "ms"),
+        ("功率250瓦", "watt"),
+        ("住3晚", "night"),
+        ("不超过两学年", "year"),
+        ("a timeout of 30 ms", "ms"),
+    ],
+)
+def test_units_of_everyday_rules(text: str, unit: str) -> None:
+    assert [quantity.unit for quantity in find_quantities(fold(text))] == [unit]
+
+
+def test_another_unit_of_the_sort_is_another_number() -> None:
+    [seconds, ms] = find_quantities(fold("30秒，30毫秒"))
+    [times, hours] = find_quantities(fold("2次，2小时"))
+    [pieces, people] = find_quantities(fold("20件，20人"))
+
+    assert not seconds.equals(ms)
+    assert not times.equals(hours)
+    assert pieces.equals(people)
+
+
+def test_a_grade_is_no_number_of_years() -> None:
+    assert [quantity.unit for quantity in find_quantities(fold("小学3年级，3年"))] == ["", "year"]
+
+
+def test_a_numeral_that_may_be_part_of_a_word_is_read_where_asked() -> None:
+    assert find_quantities(fold("最多兼报两项")) == []
+    assert [q.value for q in find_quantities(fold("最多兼报两项"), idioms=True)] == [2.0]
+
+
+@pytest.mark.parametrize("text", ["下半年", "大半天", "上半个月"])
+def test_a_half_of_the_calendar_is_no_duration(text: str) -> None:
+    assert values(text) == []
+
+
+@pytest.mark.parametrize("text", ["3月8日至15日", "3月8日-15日", "March 8-15"])
+def test_the_end_of_a_range_of_days_has_the_month_of_its_beginning(text: str) -> None:
+    found = [(date.month, date.day) for date in find_dates(fold(text))]
+
+    assert found == [(3, 8), (3, 15)]
+
+
+def test_a_number_after_a_day_is_no_day_by_itself() -> None:
+    found = [(date.month, date.day) for date in find_dates(fold("May 3 - 2 people; March 8-15%"))]
+
+    assert found == [(5, 3), (3, 8)]

@@ -67,3 +67,8 @@ def passes(found: Judgement) -> bool:
     """Whether the answer as a whole is held supported."""
     [whole] = found.of(Aspect.ANSWER_SUPPORTED)
     return whole.probability >= (found.threshold or 0.5)
+
+
+def reasons(found: Judgement) -> list[str]:
+    """Why each statement is supported or not, in order."""
+    return [verdict.reason or "" for verdict in found.of(Aspect.SUPPORT)]
