@@ -7,6 +7,7 @@ LangChain's serialisation; or a literal that stands for "withheld".
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
@@ -14,14 +15,18 @@ from rag_monitor import semconv
 
 _DEPTH: Final = 6
 _QUESTION_KEYS: Final = (
-    "question", "query", "user_query", "user_input", "input", "inputs", "query_str",
-    "str_or_query_bundle", "query_bundle", "messages", "message",
+    "question", "query", "user_query", "user_question", "user_input", "input", "inputs",
+    "query_str", "str_or_query_bundle", "query_bundle", "messages", "message", "user_message",
+    "user_prompt", "prompt", "text",
 )  # fmt: skip
 _ANSWER_KEYS: Final = (
     "answer", "final_answer", "output", "outputs", "output_text", "response", "response_txt",
     "result", "completion", "reply", "text", "content", "messages", "message", "generations",
     "choices",
 )  # fmt: skip
+_CALL: Final = frozenset({"args", "kwargs"})
+"""Members of what Langfuse's and OpenLLMetry's decorators write of a function's arguments."""
+_CLASS_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9_]*")
 _USER_ROLES: Final = frozenset({"user", "human", "humanmessage", "humanmessagechunk"})
 _ASSISTANT_ROLES: Final = frozenset(
     {"assistant", "ai", "aimessage", "aimessagechunk", "model", "unknown"}
@@ -72,7 +77,7 @@ def question_in(value: object, *, lone: bool = False) -> str | None:
 
     Args:
         value: The attribute.
-        lone: Take the only string of an object whose key says nothing.
+        lone: Take the only text of an object whose keys say nothing.
     """
     return _search(value, _QUESTION_KEYS, _USER_ROLES, lone=lone, depth=0)
 
@@ -113,15 +118,34 @@ def _search_object(
     role = role_of(value)
     if role is not None:
         return message_text(value) if role in roles else None
+    if value and value.keys() <= _CALL:
+        return _search_call(value, keys, roles, depth)
     for key in keys:
         if key in value:
             found = _search(value[key], keys, roles, lone=lone, depth=depth + 1)
             if found is not None:
                 return found
-    if lone and len(value) == 1:
-        (only,) = value.values()
-        return present(only)
-    return None
+    return _only_text(value.values()) if lone else None
+
+
+def _search_call(
+    call: Mapping[str, Any], keys: tuple[str, ...], roles: frozenset[str], depth: int
+) -> str | None:
+    """The arguments of a traced function: by name, else the first that says anything."""
+    named = _search(call.get("kwargs"), keys, roles, lone=True, depth=depth + 1)
+    if named is not None:
+        return named
+    given = structured(call.get("args"))
+    given = list(given) if isinstance(given, list) else []
+    if len(given) > 1 and isinstance(given[0], str) and _CLASS_NAME.fullmatch(given[0]):
+        del given[0]  # OpenLLMetry writes `self` as the name of its class
+    found = (_search(item, keys, roles, lone=True, depth=depth + 1) for item in given)
+    return next((text for text in found if text is not None), None)
+
+
+def _only_text(values: Iterable[object]) -> str | None:
+    texts = [value for value in values if isinstance(value, str)]
+    return present(texts[0]) if len(texts) == 1 else None
 
 
 def _search_list(
