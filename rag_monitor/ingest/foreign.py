@@ -46,7 +46,8 @@ from rag_monitor.ingest.text import clean_name
 from rag_monitor.ingest.timing import Times, times_of
 
 UNKNOWN: Final = "unknown"
-_CANCELLED: Final = frozenset({"CancelledError", "asyncio.CancelledError", "ClientDisconnect"})
+_CANCELLED: Final = frozenset({"CancelledError", "ClientDisconnect"})
+"""Names of exceptions without their modules, which only some instrumentations write."""
 _NEVER_A_REQUEST: Final = frozenset({Role.CREATE_AGENT, Role.EVALUATOR})
 _ALONE_NOT_A_REQUEST: Final = frozenset({Role.TOOL, Role.EMBEDDING})
 _MAY_FAIL_SILENTLY: Final = frozenset({Role.WORKFLOW, Role.AGENT, Role.CHAIN})
@@ -166,7 +167,8 @@ def _app(identity: Identity, root: Span) -> str:
 def _status(error_type: str | None, *, failed: bool) -> TraceStatus:
     if not failed:
         return TraceStatus.OK
-    return TraceStatus.CANCELLED if error_type in _CANCELLED else TraceStatus.ERROR
+    name = (error_type or "").rpartition(".")[2]
+    return TraceStatus.CANCELLED if name in _CANCELLED else TraceStatus.ERROR
 
 
 def _context_block(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None) -> str | None:
