@@ -60,8 +60,29 @@ async def test_a_bad_row_is_reported_and_its_neighbours_are_stored(
     assert reply.accepted == 2
     assert [(error.row, error.id) for error in reply.errors] == [(1, "2"), (2, None), (3, None)]
     assert "`answer`" in reply.errors[0].message
+    assert [error.field for error in reply.errors] == ["answer", "", ""]
     assert "not valid JSON" in reply.errors[1].message
     assert len(sink.batches[0].blobs) == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "field"),
+    [
+        ({"timings": {"end_to_end_ms": -1}}, "timings.end_to_end_ms"),
+        ({"contexts": ["a", 5]}, "contexts[1]"),
+        ({"hits": [{"kind": "plugin"}]}, "hits[0].name"),
+        ({"retrievals": [[]]}, "retrievals[0]"),
+        ({"context_labels": [2]}, "context_labels"),
+        ({"usage": {"input_tokens": 2**63}}, "usage.input_tokens"),
+    ],
+)
+async def test_a_refused_row_names_the_field_at_fault(
+    receiver: Receiver, row: dict[str, object], field: str
+) -> None:
+    body = json.dumps({"question": "q", "answer": "a", **row}).encode()
+    reply = await receiver.receive_json(body, "p")
+    assert [error.field for error in reply.errors] == [field]
+    assert reply.errors[0].message.startswith(f"`{field}` must be ")
 
 
 @pytest.mark.parametrize("body", [b"", b"nope", b"[]", b'{"question": NaN}', b"\xff", b"{\n}x\n"])
