@@ -50,7 +50,8 @@ class Problem:
 
     def body(self, instance: str) -> dict[str, Any]:
         """The members of RFC 9457, with `errors` where fields are at fault."""
-        kind = self.kind or self.title.lower().replace(" ", "-")
+        invalid = "invalid-input" if self.status == HTTPStatus.UNPROCESSABLE_ENTITY else ""
+        kind = self.kind or invalid or self.title.lower().replace(" ", "-")
         members: dict[str, Any] = {
             "type": f"urn:rag-monitor:problem:{kind}",
             "title": self.title,
