@@ -36,7 +36,10 @@ def decode_rows(
         PayloadTooLarge: Too many bytes, rows or keys.
     """
     if len(body) > options.max_bytes:
-        raise PayloadTooLarge(f"the body is larger than {options.max_bytes} bytes; send fewer rows")
+        raise PayloadTooLarge(
+            f"the body is larger than {options.max_bytes} bytes; send fewer rows, or raise "
+            "`http.max_body_bytes` of the server"
+        )
     blobs: list[SpanBlob] = []
     errors: list[RowError] = []
     unknown: set[str] = set()
