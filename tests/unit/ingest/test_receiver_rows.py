@@ -121,7 +121,12 @@ async def test_evaluation_results_are_handed_on_and_other_logs_counted(sink: Sin
     receiver = Receiver(sink, evaluations=keep)
     legacy = {"eventName": "gen_ai.user.message", "body": {"stringValue": "hi"}}
     reply = await receiver.receive_logs(log_request(EVALUATION, legacy), JSON, None, "p")
-    assert (reply.status, reply.body) == (200, b"{}")
+    assert reply.status == 200
+    said = json.loads(reply.body)["partialSuccess"]
+    assert said == {
+        "errorMessage": "log records not kept: 1 "
+        "(questions, answers and passages are read from spans)"
+    }
     ((project, records),) = got
     assert project == "p"
     assert records == [
@@ -135,6 +140,15 @@ async def test_evaluation_results_are_handed_on_and_other_logs_counted(sink: Sin
     ]
 
 
+async def test_nothing_is_said_where_every_log_record_is_kept(sink: Sink) -> None:
+    async def keep(project: str, records: Any) -> None:
+        del project, records
+
+    receiver = Receiver(sink, evaluations=keep)
+    reply = await receiver.receive_logs(log_request(EVALUATION), JSON, None, "p")
+    assert (reply.status, reply.body) == (200, b"{}")
+
+
 async def test_bad_log_records_are_rejected_alone_and_bad_bodies_refused(
     receiver: Receiver,
 ) -> None:
@@ -144,10 +158,9 @@ async def test_bad_log_records_are_rejected_alone_and_bad_bodies_refused(
     assert json.loads(reply.body)["partialSuccess"]["rejectedLogRecords"] == "1"
     reply = await receiver.receive_logs(log_request(EVALUATION, 7, None), JSON, None, "p")
     assert reply.status == 200
-    assert json.loads(reply.body)["partialSuccess"] == {
-        "rejectedLogRecords": "2",
-        "errorMessage": "log record is not an object",
-    }
+    said = json.loads(reply.body)["partialSuccess"]
+    assert said["rejectedLogRecords"] == "2"
+    assert said["errorMessage"].startswith("log record is not an object; log records not kept: 1")
     whole = b'{"resourceLogs": [{"scopeLogs": [{"logRecords": 7}]}]}'
     assert (await receiver.receive_logs(whole, JSON, None, "p")).status == 400
     assert (await receiver.receive_logs(b"\xff", PROTOBUF, None, "p")).status == 400
