@@ -26,6 +26,7 @@ from rag_monitor.ingest.conventions.reading import (
     speakers,
 )
 from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.cut_json import is_cut
 from rag_monitor.ingest.facts import (
     Found,
     Search,
@@ -119,6 +120,7 @@ def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace
             output_tokens=total(call.output_tokens for _, call in facts.calls),
         ),
         streamed=facts.last[1].streamed if facts.last else None,
+        truncated=any(is_cut(v) for span in assembly.spans for v in span.attributes.values()),
         convention=_convention(assembly),
         attributes=_attributes(facts, contexts),
     )

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rag_monitor import semconv
+from rag_monitor.ingest.cut_json import mended
 
 _DEPTH: Final = 6
 _QUESTION_KEYS: Final = (
@@ -66,6 +67,13 @@ def structured(value: object) -> Any:
     return value
 
 
+def _as_far_as_sent(value: object) -> Any:
+    """As `structured`; of JSON that was cut off what is left."""
+    found = structured(value)
+    left = mended(found.strip()) if isinstance(found, str) else None
+    return found if left is None else left
+
+
 def members(value: object) -> Mapping[str, Any]:
     """`value` as an object; empty when it is not one."""
     found = structured(value)
@@ -84,7 +92,7 @@ def question_in(value: object, *, lone: bool = False) -> str | None:
 
 def answer_in(value: object) -> str | None:
     """The answer inside an output value; an object that means nothing else is the answer itself."""
-    parsed = structured(value)
+    parsed = _as_far_as_sent(value)
     found = _search(parsed, _ANSWER_KEYS, _ASSISTANT_ROLES, lone=False, depth=0)
     if found is not None or not isinstance(value, str) or not isinstance(parsed, Mapping):
         return found
@@ -97,7 +105,7 @@ def _search(
 ) -> str | None:
     if depth > _DEPTH:
         return None
-    value = structured(value)
+    value = _as_far_as_sent(value)
     if isinstance(value, str):
         return present(value)
     if isinstance(value, Mapping):
@@ -203,7 +211,7 @@ def _part_texts(parts: Iterable[object]) -> Iterator[str]:
 
 def messages_in(value: object) -> list[Mapping[str, Any]]:
     """The chat messages of an attribute, in order."""
-    parsed = structured(value)
+    parsed = _as_far_as_sent(value)
     if isinstance(parsed, Mapping):
         parsed = parsed.get("messages", [parsed])
     if not isinstance(parsed, list):
