@@ -39,6 +39,7 @@ EXCEPTION_TYPE: Final = "exception.type"
 EXCEPTION_MESSAGE: Final = "exception.message"
 SESSION_ID: Final = "session.id"
 USER_ID: Final = "user.id"
+END_USER_ID: Final = "enduser.id"
 
 # --- OpenTelemetry GenAI ----------------------------------------------------------------------
 GEN_AI_OPERATION: Final = "gen_ai.operation.name"

@@ -21,6 +21,7 @@ _LIST_KEYS: Final = (
 _TEXT_KEYS: Final = (
     "content", "page_content", "text", "document", "chunk", "passage", "body", "slice",
 )  # fmt: skip
+_METADATA_TEXT_KEYS: Final = ("text", "page_content", "chunk_text", "content", "chunk", "passage")
 _PASSAGE_ID_KEYS: Final = ("chunk_id", "segment_id", "node_id", "doc_id", "document_id")
 """What names a passage before what names the document that it is a part of."""
 _ID_KEYS: Final = ("id", "id_", *_PASSAGE_ID_KEYS)
@@ -79,7 +80,9 @@ def _document(item: object) -> RetrievedDocument | None:
 
 def document_of(item: Mapping[str, Any], metadata: Mapping[str, Any]) -> RetrievedDocument:
     """One passage from its fields; an id or score the fields lack is looked for in the metadata."""
-    content = next((item[k] for k in _TEXT_KEYS if isinstance(item.get(k), str)), None)
+    content = _text_in(item, _TEXT_KEYS)
+    if content is None:  # vector databases keep the text beside the other metadata
+        content = _text_in(metadata, _METADATA_TEXT_KEYS)
     distance = real(item.get(DISTANCE))
     metadata = {k: v for k, v in metadata.items() if k not in _INTERNAL}
     return RetrievedDocument(
@@ -89,6 +92,10 @@ def document_of(item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Retriev
         knowledge_base=base_in(item) or base_in(metadata),
         metadata={**metadata, DISTANCE: distance} if distance is not None else dict(metadata),
     )
+
+
+def _text_in(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    return next((fields[key] for key in keys if isinstance(fields.get(key), str)), None)
 
 
 def base_in(fields: Mapping[str, Any]) -> str | None:

@@ -120,7 +120,7 @@ class GenAI(Convention):
         attributes = span.attributes
         return Identity(
             session_id=text_of(attributes, semconv.GEN_AI_CONVERSATION_ID, semconv.SESSION_ID),
-            user_id=text_of(attributes, semconv.USER_ID, semconv.GEN_AI_USER),
+            user_id=text_of(attributes, semconv.USER_ID, semconv.GEN_AI_USER, semconv.END_USER_ID),
         )
 
     def failure(self, span: Span) -> Failure | None:

@@ -50,3 +50,15 @@ def test_the_first_token_has_more_names(
         span(2, "chat", call, parent=1, ms=(10, 90)),
     )
     assert trace.timings.first_byte_ms == first_byte_ms
+
+
+@pytest.mark.parametrize(
+    ("attributes", "user"),
+    [
+        ({"enduser.id": "u-7"}, "u-7"),
+        ({"enduser.id": "u-7", "user.id": "u-8"}, "u-8"),
+        ({"enduser.pseudo.id": "x"}, None),
+    ],
+)
+def test_the_user_may_be_an_end_user(attributes: dict[str, object], user: str | None) -> None:
+    assert trace_of(span(1, "chat", CHAT | attributes)).user_id == user

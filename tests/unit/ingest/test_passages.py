@@ -100,3 +100,22 @@ def test_a_reranked_id_that_names_several_pieces_gets_them_all_or_none(
         span(3, "rr", _reranked(*ids), parent=1, ms=(6, 9)),
     )
     assert [d.content for d in trace.contexts or ()] == texts
+
+
+def test_the_text_of_a_vector_database_stands_among_its_metadata() -> None:
+    matches = [
+        {"id": "v-1", "score": 0.9, "metadata": {"text": "one", "source": "a.md"}},
+        {"id": "v-2", "metadata": {"source": "b.md", "page": 2}},
+        {"id": "v-3", "content": "own", "metadata": {"text": "other"}},
+    ]
+    search = {
+        "gen_ai.operation.name": "retrieval",
+        "gen_ai.retrieval.query.text": "q?",
+        "gen_ai.retrieval.documents": json.dumps(matches),
+    }
+    trace = trace_of(span(1, "search", search))
+    assert [(d.id, d.content) for d in trace.contexts or ()] == [
+        ("v-1", "one"),
+        ("v-2", None),
+        ("v-3", "own"),
+    ]
