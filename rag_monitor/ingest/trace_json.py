@@ -178,6 +178,8 @@ def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> R
 
 def _retrievals(reader: Reader) -> tuple[Retrieval, ...]:
     items = reader.items("retrievals")
+    # Read before they are needed: of the wrong type they are refused, used or not.
+    query, base = reader.text("query"), reader.text("knowledge_base")
     if items is not None:
         return tuple(_retrieval(item, place) for place, item in enumerate(items))
     documents = _contexts(reader)
@@ -185,9 +187,9 @@ def _retrievals(reader: Reader) -> tuple[Retrieval, ...]:
         return ()
     return (
         Retrieval(
-            query=reader.text("query"),
+            query=query,
             documents=documents,
-            knowledge_base=reader.text("knowledge_base"),
+            knowledge_base=base,
             latency_ms=_timings(reader).retrieval_ms,
         ),
     )

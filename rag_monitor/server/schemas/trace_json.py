@@ -109,9 +109,13 @@ TRACE_JSON: Final[dict[str, Any]] = {
             _DOCUMENT,
         ),
         "context_block": _text("The undivided text, where only that is known."),
-        "query": _text("The rewritten question that was searched for."),
+        "query": _text(
+            "The rewritten question that was searched for; `retrievals` have their own."
+        ),
         "retrievals": _list("Every search, where there were several.", _RETRIEVAL),
-        "knowledge_base": _text("Where the passages are from."),
+        "knowledge_base": _text(
+            "Where the passages are from, unless `retrievals` or they themselves say so."
+        ),
         "timings": _object("Milliseconds.", **{name: _number(_MEANINGS[name]) for name in TIMINGS}),
         "hits": _list("Plugins, knowledge bases and workflows that were called, in order.", _HIT),
         "expected": _object(

@@ -144,6 +144,8 @@ def test_the_description_of_trace_json_is_not_narrower_than_what_is_taken(
         {"question": "q", "hits": [{"name": "p"}]},
         {"question": "q", "status": "fine"},
         {"question": "q", "contexts": "p"},
+        {"question": "q", "retrievals": [], "query": {}},
+        {"question": "q", "knowledge_base": []},
         {"question": "q", "usage": {"input_tokens": -1}},
     ],
 )
