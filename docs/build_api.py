@@ -38,6 +38,15 @@ curl -s "http://127.0.0.1:8700/api/v1/summary?window=24h"
 ```
 """
 
+_TRACE_JSON: Final = """\
+## Trace JSON
+
+A trace needs a `question` or an `answer`; everything else may be left out. Names it does not know are ignored and listed in
+`unknown_fields` of the answer.
+
+| field | meaning |
+|---|---|"""
+
 
 def page(document: Mapping[str, Any]) -> str:
     """The page for an OpenAPI document, deterministic."""
@@ -50,7 +59,22 @@ def page(document: Mapping[str, Any]) -> str:
     for tag, rows in groups.items():
         head = f"## {tag}\n\n| | | parameters |\n|---|---|---|\n"
         parts.append(head + "\n".join(rows) + "\n")
+    parts.append(_trace_json(document["components"]["schemas"]["TraceJson"]))
     return "\n".join(parts)
+
+
+def _trace_json(schema: Mapping[str, Any]) -> str:
+    """Every field that `POST /api/v1/traces` and `rag-monitor import` read."""
+    rows = [f"| `{name}` | {_told(part)} |" for name, part in schema["properties"].items()]
+    return "\n".join([_TRACE_JSON, *rows, ""])
+
+
+def _told(part: Mapping[str, Any]) -> str:
+    """What a field means, and the members of what it holds."""
+    items = part.get("items", {}).get("anyOf", [{}])[-1]
+    members = part.get("properties") or items.get("properties", {})
+    named = ", ".join(f"`{name}`" for name in members)
+    return f"{part['description']} Members: {named}." if named else str(part["description"])
 
 
 def _row(method: str, path: str, operation: Mapping[str, Any]) -> str:

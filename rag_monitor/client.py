@@ -12,12 +12,13 @@ from __future__ import annotations
 
 import importlib
 import json
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
-from http.client import HTTPException
+from http.client import HTTPException, HTTPResponse, IncompleteRead
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
@@ -26,6 +27,9 @@ from rag_monitor.errors import RagMonitorError
 
 FrameKind = Literal["pandas", "polars"]
 PAGE: Final = 500
+_PIECE: Final = 64 * 1024
+_LISTS: Final = frozenset({"items", "apps", "points"})
+_ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
 
 
 class ClientError(RagMonitorError):
@@ -43,16 +47,19 @@ class Client:
     Args:
         url: Where the server is, e.g. `http://127.0.0.1:8700`.
         api_key: A key with the scope `read` (and `write` for feedback), where the server needs one.
-        timeout_s: Longest wait for one answer.
+        timeout_s: Longest wait for one answer, and for the rest of one that has begun.
+
+    Raises:
+        ClientError: The address or the key cannot be one.
     """
 
     def __init__(self, url: str, api_key: str | None = None, *, timeout_s: float = 30.0) -> None:
-        if urlsplit(url).scheme not in {"http", "https"}:
+        if not _is_address(url):
             raise ClientError(f"{url!r} is not an http:// or https:// address")
         self._url = url.rstrip("/")
         self._headers = {"Accept": "application/json", "User-Agent": "rag-monitor-client"}
         if api_key is not None:
-            self._headers["X-API-Key"] = api_key
+            self._headers["X-API-Key"] = _header(api_key)
         self._timeout_s = timeout_s
         self._opener = urllib.request.build_opener(_NoRedirect())
 
@@ -130,11 +137,14 @@ class Client:
         left = limit
         while left is None or left > 0:
             size = PAGE if left is None else min(PAGE, left)
-            page = self._get("/api/v1/traces", {**where, "limit": size, "cursor": cursor})
+            given = {**where, "limit": size, "cursor": cursor}
+            page = self._get("/api/v1/traces", given, "items")
             yield from page["items"]
-            cursor = page["next_cursor"]
+            cursor = page.get("next_cursor")
             if cursor is None:
                 return
+            if not page["items"]:
+                raise self._strange("an empty page that is not the last")
             if left is not None:
                 left -= len(page["items"])
 
@@ -144,8 +154,7 @@ class Client:
         Raises:
             ClientError: `status` 404 when there is no such trace.
         """
-        found: dict[str, Any] = self._get(f"/api/v1/traces/{quote(trace_id, safe='')}", {})
-        return found
+        return self._get(f"/api/v1/traces/{quote(trace_id, safe='')}", {}, "trace_id")
 
     def summary(
         self,
@@ -159,7 +168,7 @@ class Client:
     ) -> Any:
         """Every app over a window (`24h`, `7d` …). A frame has one row per app and metric."""
         where = {"app": app, "window": window, "from": since, "to": until, "release": release}
-        found = self._get("/api/v1/summary", where)
+        found = self._get("/api/v1/summary", where, "apps")
         if as_frame is None:
             return found
         rows = [{"app": app["app"], **metric} for app in found["apps"] for metric in app["metrics"]]
@@ -176,6 +185,7 @@ class Client:
         step: str | None = None,
         release: str | None = None,
         judge: str | None = None,
+        knowledge_base: str | None = None,
         as_frame: FrameKind | None = None,
     ) -> Any:
         """One metric over time. A frame has one row per step."""
@@ -188,8 +198,9 @@ class Client:
             "step": step,
             "release": release,
             "judge": judge,
+            "knowledge_base": knowledge_base,
         }
-        found = self._get("/api/v1/series", where)
+        found = self._get("/api/v1/series", where, "points")
         return found if as_frame is None else _frame(found["points"], as_frame)
 
     def feedback(
@@ -211,14 +222,16 @@ class Client:
             "comment": comment,
             "author": author,
         }
-        stored: dict[str, Any] = self._send("POST", "/api/v1/feedback", body)
-        return stored
+        return self._send("POST", "/api/v1/feedback", body, "trace_id")
 
-    def _get(self, path: str, where: Mapping[str, Any]) -> Any:
+    def _get(self, path: str, where: Mapping[str, Any], member: str) -> dict[str, Any]:
         given = {k: _text(v) for k, v in where.items() if v is not None}
-        return self._send("GET", f"{path}?{urlencode(given)}" if given else path, None)
+        return self._send("GET", f"{path}?{urlencode(given)}" if given else path, None, member)
 
-    def _send(self, method: str, path: str, body: Mapping[str, Any] | None) -> Any:
+    def _send(
+        self, method: str, path: str, body: Mapping[str, Any] | None, member: str
+    ) -> dict[str, Any]:
+        """The answer, an object with at least this member."""
         data = None if body is None else json.dumps(body).encode()
         headers = self._headers | ({"Content-Type": "application/json"} if body else {})
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
@@ -226,7 +239,7 @@ class Client:
         )
         try:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
-                return json.loads(answer.read())
+                found = json.loads(_read(answer, self._timeout_s))
         except urllib.error.HTTPError as error:
             with error:
                 raise ClientError(_reason(error), error.code) from None
@@ -236,9 +249,14 @@ class Client:
                 f"{self._url} does not answer ({reason}); is `rag-monitor serve` running there?"
             ) from error
         except ValueError as error:
-            raise ClientError(
-                f"{self._url} answered with something that is not JSON; is it rag-monitor?"
-            ) from error
+            raise self._strange("something that is not JSON") from error
+        if not _holds(found, member):
+            raise self._strange("JSON of another shape")
+        answered: dict[str, Any] = found
+        return answered
+
+    def _strange(self, what: str) -> ClientError:
+        return ClientError(f"{self._url} answered with {what}; is it rag-monitor?")
 
 
 class _NoRedirect(urllib.request.HTTPRedirectHandler):
@@ -248,7 +266,50 @@ class _NoRedirect(urllib.request.HTTPRedirectHandler):
         """Never follow."""
 
 
+def _is_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname)
+    except ValueError:
+        return False
+
+
+def _header(key: str) -> str:
+    """The key without the blanks and newlines of the file it was read from."""
+    key = key.strip()
+    if not key.isascii() or not key.isprintable():
+        raise ClientError("the api_key holds characters that no key has; copy it again")
+    return key
+
+
+def _read(answer: HTTPResponse, timeout_s: float) -> bytes:
+    """The body. Timeouts of sockets are per piece, and pieces can go on coming for ever."""
+    ends_at = time.monotonic() + timeout_s
+    pieces = []
+    while piece := answer.read1(_PIECE):
+        pieces.append(piece)
+        if time.monotonic() > ends_at:
+            raise TimeoutError(f"no whole answer within {timeout_s:g} s")
+    body = b"".join(pieces)
+    if answer.length:
+        raise IncompleteRead(body, answer.length)
+    return body
+
+
+def _holds(found: object, member: str) -> bool:
+    """Whether an answer is an object with the member; one that names many is a list of objects."""
+    if not isinstance(found, dict) or member not in found:
+        return False
+    if member not in _LISTS:
+        return True
+    items = found[member]
+    return isinstance(items, list) and all(isinstance(item, dict) for item in items)
+
+
 def _reason(error: urllib.error.HTTPError) -> str:
+    if error.code in _ELSEWHERE:
+        target = str(error.headers.get("location") or "elsewhere")[:300]
+        return f"it sends on to {target}; give the address it ends at (HTTP {error.code})"
     try:
         detail = json.loads(error.read(1_000_000)).get("detail")
     except (ValueError, AttributeError, OSError):

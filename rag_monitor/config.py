@@ -40,6 +40,8 @@ FOREIGN_VARIABLES = frozenset(
 )  # fmt: skip
 """Variables of the same prefix that the SDK or the command line reads; not settings."""
 
+_INGEST_DEFAULT: Final = IngestOptions().max_bytes
+
 Role = Literal["all", "ingest", "api", "worker"]
 Language = Literal["en", "zh"]
 
@@ -177,6 +179,13 @@ class Settings:
     def store_options(self) -> StoreOptions:
         """The store's options with the database of these settings."""
         return replace(self.store, url=self.database_url)
+
+    @property
+    def ingest_options(self) -> IngestOptions:
+        """What the ingest stage admits: bodies as HTTP does, unless it has a limit of its own."""
+        if self.ingest.max_bytes != _INGEST_DEFAULT:
+            return self.ingest
+        return replace(self.ingest, max_bytes=self.http.max_body_bytes)
 
 
 _HINTS = get_type_hints(Settings)

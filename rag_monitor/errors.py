@@ -58,6 +58,9 @@ class IngestError(RagMonitorError):
 class MalformedPayload(IngestError):  # noqa: N818 - named after the field's word
     """The payload cannot be parsed; resending it unchanged will fail again."""
 
+    field: str = ""
+    """The field at fault, where one is; in lists as `contexts[0].id`."""
+
 
 class PayloadTooLarge(IngestError):  # noqa: N818
     """The payload is larger than the limit; send it in smaller parts."""

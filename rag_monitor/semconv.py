@@ -39,6 +39,7 @@ EXCEPTION_TYPE: Final = "exception.type"
 EXCEPTION_MESSAGE: Final = "exception.message"
 SESSION_ID: Final = "session.id"
 USER_ID: Final = "user.id"
+END_USER_ID: Final = "enduser.id"
 
 # --- OpenTelemetry GenAI ----------------------------------------------------------------------
 GEN_AI_OPERATION: Final = "gen_ai.operation.name"
@@ -54,6 +55,10 @@ GEN_AI_REQUEST_STREAM: Final = "gen_ai.request.stream"
 GEN_AI_RESPONSE_MODEL: Final = "gen_ai.response.model"
 GEN_AI_RESPONSE_ID: Final = "gen_ai.response.id"
 GEN_AI_TIME_TO_FIRST_CHUNK: Final = "gen_ai.response.time_to_first_chunk"
+GEN_AI_SERVER_WAIT: Final = "gen_ai.server.time_to_first_token"
+"""Seconds; a metric's name, which Dify also writes on spans."""
+GEN_AI_RESPONSE_WAIT: Final = "gen_ai.response.time_to_first_token"
+"""Nanoseconds, of Dify and LoongSuite."""
 GEN_AI_INPUT_TOKENS: Final = "gen_ai.usage.input_tokens"
 GEN_AI_OUTPUT_TOKENS: Final = "gen_ai.usage.output_tokens"
 GEN_AI_PROMPT_TOKENS_OLD: Final = "gen_ai.usage.prompt_tokens"
@@ -113,6 +118,8 @@ GEN_AI_CHUNK_EVENTS: Final = frozenset(
     {"gen_ai.content.completion.chunk", "llm.content.completion.chunk"}
 )
 GEN_AI_USER_EVENT: Final = "gen_ai.user.message"
+GEN_AI_EVENT_CONTENT: Final = "gen_ai.event.content"
+"""JSON of a whole message, where an event has no attributes for its parts (Azure AI)."""
 GEN_AI_CHOICE_EVENT: Final = "gen_ai.choice"
 GEN_AI_IS_STREAMING: Final = "gen_ai.is_streaming"
 GEN_AI_USER: Final = "gen_ai.user"

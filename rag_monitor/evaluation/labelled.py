@@ -15,8 +15,9 @@ from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import IngestError, MalformedPayload
 from rag_monitor.evaluation.dataset import DatasetRow
 from rag_monitor.evaluation.rows import BadRow, read_rows
+from rag_monitor.ingest.known_names import unknown_kinds
 from rag_monitor.ingest.text import clean_name
-from rag_monitor.ingest.trace_json import decode_trace, unknown_kinds
+from rag_monitor.ingest.trace_json import decode_trace
 from rag_monitor.language.script import detect_script
 from rag_monitor.spelling import did_you_mean
 

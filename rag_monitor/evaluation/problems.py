@@ -30,8 +30,8 @@ _FORMS: Final = tuple(
             r"`\1` 须为不小于 \2 的数字，不能是 \3",
         ),
         (
-            r"`(\S+)` must be a whole number of at least (\d+), not (.+)",
-            r"`\1` 须为不小于 \2 的整数，不能是 \3",
+            r"`(\S+)` must be a whole number of at least (\d+) and below 2\^63, not (.+)",
+            r"`\1` 须为不小于 \2 且小于 2^63 的整数，不能是 \3",
         ),
         (r"`(\S+)` must be true or false, not (.+)", r"`\1` 须为 true 或 false，不能是 \2"),
         (r"`(\S+)` must be an object, not (.+)", r"`\1` 须为对象，不能是 \2"),
@@ -57,6 +57,7 @@ _FORMS: Final = tuple(
             r"`\1` 须为带有 `kind` 和 `name` 的对象",
         ),
         (r"`(\S+)` must be an object", r"`\1` 须为对象"),
+        (r"`(\S+)` must be a string", r"`\1` 须为字符串"),
         (r"`(\S+)` must be a list of 0 and 1", r"`\1` 须为由 0 和 1 组成的列表"),
         (
             r"`(\S+)` is no kind of hit \(did you mean ('.*?')\?\); there are (.+)",
@@ -122,8 +123,8 @@ _FORMS: Final = tuple(
             r"JSON 的键多于 \1 个；请减少每次发送的数量",
         ),
         (
-            r"the body is larger than (\d+) bytes; send fewer rows",
-            r"请求体大于 \1 字节；请减少每次发送的行数",
+            r"the body is larger than (\d+) bytes; send fewer rows, or raise (\S+) of the server",
+            r"请求体大于 \1 字节；请减少每次发送的行数，或调大服务器的 \2",
         ),
         (
             r"the body holds no trace; send an object, a list or JSON lines",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import repeat
 from typing import Any, Final
 
 from rag_monitor.domain.trace import RetrievedDocument
@@ -19,8 +21,11 @@ _LIST_KEYS: Final = (
 _TEXT_KEYS: Final = (
     "content", "page_content", "text", "document", "chunk", "passage", "body", "slice",
 )  # fmt: skip
-_ID_KEYS: Final = ("id", "id_", "doc_id", "document_id", "chunk_id", "segment_id", "node_id")
-_METADATA_ID_KEYS: Final = ("doc_id", "document_id", "chunk_id", "segment_id", "node_id", "_id")
+_METADATA_TEXT_KEYS: Final = ("text", "page_content", "chunk_text", "content", "chunk", "passage")
+_PASSAGE_ID_KEYS: Final = ("chunk_id", "segment_id", "node_id", "doc_id", "document_id")
+"""What names a passage before what names the document that it is a part of."""
+_ID_KEYS: Final = ("id", "id_", *_PASSAGE_ID_KEYS)
+_METADATA_ID_KEYS: Final = (*_PASSAGE_ID_KEYS, "_id")
 _SCORE_KEYS: Final = ("score", "relevance_score", "similarity", "similarity_score")
 _INTERNAL: Final = frozenset({"embedding"})
 _BASE_KEYS: Final = (
@@ -75,7 +80,9 @@ def _document(item: object) -> RetrievedDocument | None:
 
 def document_of(item: Mapping[str, Any], metadata: Mapping[str, Any]) -> RetrievedDocument:
     """One passage from its fields; an id or score the fields lack is looked for in the metadata."""
-    content = next((item[k] for k in _TEXT_KEYS if isinstance(item.get(k), str)), None)
+    content = _text_in(item, _TEXT_KEYS)
+    if content is None:  # vector databases keep the text beside the other metadata
+        content = _text_in(metadata, _METADATA_TEXT_KEYS)
     distance = real(item.get(DISTANCE))
     metadata = {k: v for k, v in metadata.items() if k not in _INTERNAL}
     return RetrievedDocument(
@@ -85,6 +92,10 @@ def document_of(item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Retriev
         knowledge_base=base_in(item) or base_in(metadata),
         metadata={**metadata, DISTANCE: distance} if distance is not None else dict(metadata),
     )
+
+
+def _text_in(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    return next((fields[key] for key in keys if isinstance(fields.get(key), str)), None)
 
 
 def base_in(fields: Mapping[str, Any]) -> str | None:
@@ -116,26 +127,66 @@ def ranked(documents: Iterable[RetrievedDocument]) -> tuple[RetrievedDocument, .
 
 
 def without_repeats(documents: Iterable[RetrievedDocument]) -> tuple[RetrievedDocument, ...]:
-    """Each passage once, by id, else by text; ranked anew."""
-    seen: set[str] = set()
+    """Each passage once; ranked anew.
+
+    An id alone does not tell passages apart: pieces of one document may carry its id, and two
+    knowledge bases may both count from 1. With another text it is another passage.
+    """
+    listed = list(documents)
+    texts: set[tuple[str | None, str]] = set()
+    bases: dict[str, set[str | None]] = defaultdict(set)
     kept: list[RetrievedDocument] = []
-    for document in documents:
-        key = document.id or document.content
-        if key is None or key not in seen:
+    for document in with_text_from(listed, listed):
+        if document.content is not None:
+            repeated = (document.id, document.content) in texts
+            texts.add((document.id, document.content))
+        else:
+            repeated = document.id is not None and _among(
+                document.knowledge_base, bases[document.id]
+            )
+        if document.id is not None:
+            bases[document.id].add(document.knowledge_base)
+        if not repeated:
             kept.append(document)
-            seen.add(key or "")
     return ranked(kept)
+
+
+def _among(base: str | None, bases: set[str | None]) -> bool:
+    """Whether a knowledge base may be one of those; nobody says that an unknown one is another."""
+    return bool(bases) and (base is None or None in bases or base in bases)
 
 
 def with_text_from(
     documents: Iterable[RetrievedDocument], sources: Iterable[RetrievedDocument]
 ) -> tuple[RetrievedDocument, ...]:
-    """The documents, with text that is missing taken from a source with the same id."""
-    texts = {d.id: d.content for d in sources if d.id is not None and d.content is not None}
+    """The documents, with text that is missing taken from a source with the same id.
+
+    Where the id names several texts, they are given out in order if there are as many documents to
+    give them to; else nobody knows which is meant, and the text stays missing.
+    """
+    listed = tuple(documents)
+    named: dict[str, list[RetrievedDocument]] = defaultdict(list)
+    for source in sources:
+        if source.id is not None and source.content is not None:
+            named[source.id].append(source)
+    missing = Counter((d.id, d.knowledge_base) for d in listed if d.content is None)
+    texts = {
+        (name, base): _given_out(named.get(name or "", ()), base, count)
+        for (name, base), count in missing.items()
+    }
     return tuple(
-        replace(d, content=texts.get(d.id)) if d.content is None and d.id is not None else d
-        for d in documents
+        replace(d, content=next(texts[d.id, d.knowledge_base])) if d.content is None else d
+        for d in listed
     )
+
+
+def _given_out(
+    sources: Iterable[RetrievedDocument], base: str | None, count: int
+) -> Iterator[str | None]:
+    texts = dict.fromkeys(s.content for s in sources if _among(base, {s.knowledge_base}))
+    if len(texts) == 1:
+        return repeat(next(iter(texts)))
+    return iter(texts) if len(texts) == count else repeat(None)
 
 
 def indexed(attributes: Mapping[str, object], prefix: str) -> list[dict[str, object]]:

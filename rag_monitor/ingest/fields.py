@@ -13,6 +13,13 @@ _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": Tru
 """How tables and programs write it where every cell is a text."""
 
 
+def at_fault(field: str, wanted: str) -> MalformedPayload:
+    """The error for a field that is not `wanted`; carries the field's name besides."""
+    error = MalformedPayload(f"`{field}` must be {wanted}")
+    error.field = field
+    return error
+
+
 @dataclass(slots=True)
 class Reader:
     """Reads fields of one object.
@@ -28,7 +35,7 @@ class Reader:
         """The error for a field that is not `wanted`; shows a little of what came."""
         shown = repr(self.values.get(name))
         shown = clean_text(shown if len(shown) <= 40 else shown[:37] + "...")
-        return MalformedPayload(f"`{self.where}{name}` must be {wanted}, not {shown}")
+        return at_fault(f"{self.where}{name}", f"{wanted}, not {shown}")
 
     def text(self, name: str) -> str | None:
         """A string; numbers are spelled out."""
@@ -67,7 +74,7 @@ class Reader:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
-            raise self.fail(name, f"a whole number of at least {low}")
+            raise self.fail(name, f"a whole number of at least {low} and below 2^63")
         return value
 
     def flag(self, name: str) -> bool | None:

@@ -26,6 +26,7 @@ from rag_monitor.ingest.conventions.reading import (
     speakers,
 )
 from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.cut_json import is_cut
 from rag_monitor.ingest.facts import (
     Found,
     Search,
@@ -46,7 +47,8 @@ from rag_monitor.ingest.text import clean_name
 from rag_monitor.ingest.timing import Times, times_of
 
 UNKNOWN: Final = "unknown"
-_CANCELLED: Final = frozenset({"CancelledError", "asyncio.CancelledError", "ClientDisconnect"})
+_CANCELLED: Final = frozenset({"CancelledError", "ClientDisconnect"})
+"""Names of exceptions without their modules, which only some instrumentations write."""
 _NEVER_A_REQUEST: Final = frozenset({Role.CREATE_AGENT, Role.EVALUATOR})
 _ALONE_NOT_A_REQUEST: Final = frozenset({Role.TOOL, Role.EMBEDDING})
 _MAY_FAIL_SILENTLY: Final = frozenset({Role.WORKFLOW, Role.AGENT, Role.CHAIN})
@@ -118,6 +120,7 @@ def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace
             output_tokens=total(call.output_tokens for _, call in facts.calls),
         ),
         streamed=facts.last[1].streamed if facts.last else None,
+        truncated=any(is_cut(v) for span in assembly.spans for v in span.attributes.values()),
         convention=_convention(assembly),
         attributes=_attributes(facts, contexts),
     )
@@ -166,7 +169,8 @@ def _app(identity: Identity, root: Span) -> str:
 def _status(error_type: str | None, *, failed: bool) -> TraceStatus:
     if not failed:
         return TraceStatus.OK
-    return TraceStatus.CANCELLED if error_type in _CANCELLED else TraceStatus.ERROR
+    name = (error_type or "").rpartition(".")[2]
+    return TraceStatus.CANCELLED if name in _CANCELLED else TraceStatus.ERROR
 
 
 def _context_block(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None) -> str | None:

@@ -84,5 +84,5 @@ def _next_member(members: int, bits: int) -> int:
 def _too_large(limit: int) -> str:
     return (
         f"the body is larger than {limit} bytes (after decompression); "
-        "send smaller batches or raise the server's limit"
+        "send smaller batches, or raise `http.max_body_bytes` of the server"
     )

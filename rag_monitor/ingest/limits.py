@@ -14,7 +14,7 @@ class IngestOptions:
 
     max_bytes: int = 16 * 2**20
     """Largest body, before and after decompression. OTLP recommends 64 MiB; ours is lower because
-    a body is held in memory, and can be raised."""
+    a body is held in memory, and can be raised: by `http.max_body_bytes`, which it follows."""
     max_spans: int = 50_000
     """Most spans (or rows, or log records) in one request; counted before any is decoded."""
     max_depth: int = 64

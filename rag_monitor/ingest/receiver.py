@@ -47,6 +47,8 @@ from rag_monitor.own_traces import INGEST, OwnTraces
 
 _log: Final = logging.getLogger(__name__)
 
+_SPANS: Final = "questions, answers and passages are read from spans"
+
 T = TypeVar("T")
 
 EvaluationSink = Callable[[str, Sequence[EvaluationRecord]], Awaitable[None]]
@@ -121,12 +123,17 @@ class Receiver:
         except Exception as error:  # noqa: BLE001 - counted and logged by _refuse; never a 500
             return self._refuse(error, encoding)
         kept = len(decoded.evaluations) if self._evaluations is not None else 0
-        if decoded.records > kept:
-            telemetry.dropped("ingest", "log_record", decoded.records - kept)
+        lost = decoded.records - kept
+        message = decoded.message
+        if lost:
+            telemetry.dropped("ingest", "log_record", lost)
+        if lost > decoded.rejected:
+            unread = f"log records not kept: {lost - decoded.rejected} ({_SPANS})"
+            message = "; ".join(filter(None, (message, unread)))
         return success(
             encoding or JSON,
             rejected=decoded.rejected,
-            message=decoded.message,
+            message=message,
             noun="rejectedLogRecords",
         )
 

@@ -50,6 +50,8 @@ class RowError:
     """0-based place in the body."""
     id: str | None
     message: str
+    field: str = ""
+    """The field at fault, where it is one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,10 +10,11 @@ from typing import Any
 
 from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.errors import IngestError, MalformedPayload, PayloadTooLarge
+from rag_monitor.ingest.known_names import unknown_fields
 from rag_monitor.ingest.limits import IngestOptions
 from rag_monitor.ingest.replies import RowError
 from rag_monitor.ingest.strict_json import parse
-from rag_monitor.ingest.trace_json import decode_trace, unknown_fields
+from rag_monitor.ingest.trace_json import decode_trace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +36,10 @@ def decode_rows(
         PayloadTooLarge: Too many bytes, rows or keys.
     """
     if len(body) > options.max_bytes:
-        raise PayloadTooLarge(f"the body is larger than {options.max_bytes} bytes; send fewer rows")
+        raise PayloadTooLarge(
+            f"the body is larger than {options.max_bytes} bytes; send fewer rows, or raise "
+            "`http.max_body_bytes` of the server"
+        )
     blobs: list[SpanBlob] = []
     errors: list[RowError] = []
     unknown: set[str] = set()
@@ -48,7 +52,8 @@ def decode_rows(
                 raise MalformedPayload('a trace is a JSON object, e.g. {"question": …}')
             trace = decode_trace(row, project=project, received_at=received_at)
         except IngestError as error:
-            errors.append(RowError(row=place, id=_id_of(row), message=str(error)))
+            field = error.field if isinstance(error, MalformedPayload) else ""
+            errors.append(RowError(row=place, id=_id_of(row), message=str(error), field=field))
             continue
         unknown |= unknown_fields(row)
         blobs.append(_blob(trace.trace_id, row))

@@ -78,6 +78,8 @@ def _generation(
     if whole is None:
         return None
     begun = retrieved_ns or (last[0].start_ns if last else root.start_ns)
+    if begun < root.start_ns:  # another machine's clock: generation did not outlast the answer
+        return None
     return _since(begun, root.end_ns)
 
 

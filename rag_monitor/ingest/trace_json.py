@@ -21,33 +21,12 @@ from rag_monitor.domain.trace import (
     derive_trace_id,
 )
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.ingest.fields import Reader
+from rag_monitor.ingest.fields import Reader, at_fault
 from rag_monitor.ingest.strict_json import parse, parse_text
 from rag_monitor.ingest.text import clean_name, clean_text
 from rag_monitor.ingest.trace_encoding import TIMINGS, encode_trace
 
-__all__ = [
-    "FIELDS",
-    "decode_trace",
-    "encode_trace",
-    "parse_row",
-    "row_trace_id",
-    "unknown_fields",
-    "unknown_kinds",
-]
-
-FIELDS: Final = frozenset(
-    {
-        "id", "trace_id", "app", "question", "contexts", "context_block", "answer", "query",
-        "reference", "key_points", "relevant_ids", "timings", "hits", "expected",
-        "knowledge_base", "model", "release", "session_id", "user_id", "tags", "started_at",
-        "label_faithful", "context_labels", "label", "predicted", "retrievals", "status", "error",
-        "environment", "streamed", "usage", "truncated", "meta", "metadata", "attributes",
-        "convention", "revision", "project", "received_at", "scores", "feedback", "decisions",
-    }
-)  # fmt: skip
-"""Everything Trace JSON knows; `meta` and what the API adds are accepted and left alone."""
-
+__all__ = ["decode_trace", "encode_trace", "parse_row", "row_trace_id"]
 
 _NAMES_SHOWN: Final = 20
 _NAME_SHOWN: Final = 40
@@ -73,7 +52,7 @@ def decode_trace(
     received_at: datetime | None = None,
     app: str | None = None,
 ) -> Trace:
-    """A `Trace` from Trace JSON. Fields it does not know are ignored (see `unknown_fields`).
+    """A `Trace` from Trace JSON. Fields it does not know are ignored (see `known_names`).
 
     Args:
         row: The object.
@@ -140,20 +119,6 @@ def row_trace_id(row: Mapping[str, Any], project: str, app: str) -> str:
     return derive_trace_id(project, app, uuid.uuid5(uuid.NAMESPACE_OID, content).urn)
 
 
-def unknown_fields(row: Mapping[str, Any]) -> set[str]:
-    """Fields Trace JSON does not know, those of `expected` as `expected.name`."""
-    names = {str(name) for name in row} - FIELDS
-    return names | {f"expected.{clean_name(name, _NAME_SHOWN)}" for name in unknown_kinds(row)}
-
-
-def unknown_kinds(row: Mapping[str, Any]) -> list[str]:
-    """What `expected` names that is no kind of hit: nothing is ever held against it."""
-    routes = row.get("expected")
-    given = routes if isinstance(routes, Mapping) else {}
-    # Tables give every row the fields that any row has, with nothing in them.
-    return [str(n) for n, names in given.items() if names is not None and n not in set(HitKind)]
-
-
 def _names_of(row: Mapping[str, Any]) -> str:
     """What a row calls its fields, for whoever has to map them: short, on one line."""
     names = [f"`{clean_name(str(name), _NAME_SHOWN)}`" for name in row]
@@ -197,7 +162,7 @@ def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> R
     if isinstance(item, str):
         return RetrievedDocument(content=clean_text(item), rank=rank, knowledge_base=knowledge_base)
     if not isinstance(item, Mapping):
-        raise MalformedPayload(f"`{where}` must be a string or an object with `content`")
+        raise at_fault(where, "a string or an object with `content`")
     reader = Reader(item, f"{where}.")
     return RetrievedDocument(
         id=reader.text("id"),
@@ -213,6 +178,8 @@ def _document(item: Any, rank: int, where: str, knowledge_base: str | None) -> R
 
 def _retrievals(reader: Reader) -> tuple[Retrieval, ...]:
     items = reader.items("retrievals")
+    # Read before they are needed: of the wrong type they are refused, used or not.
+    query, base = reader.text("query"), reader.text("knowledge_base")
     if items is not None:
         return tuple(_retrieval(item, place) for place, item in enumerate(items))
     documents = _contexts(reader)
@@ -220,9 +187,9 @@ def _retrievals(reader: Reader) -> tuple[Retrieval, ...]:
         return ()
     return (
         Retrieval(
-            query=reader.text("query"),
+            query=query,
             documents=documents,
-            knowledge_base=reader.text("knowledge_base"),
+            knowledge_base=base,
             latency_ms=_timings(reader).retrieval_ms,
         ),
     )
@@ -231,7 +198,7 @@ def _retrievals(reader: Reader) -> tuple[Retrieval, ...]:
 def _retrieval(item: Any, place: int) -> Retrieval:
     where = f"retrievals[{place}]"
     if not isinstance(item, Mapping):
-        raise MalformedPayload(f"`{where}` must be an object")
+        raise at_fault(where, "an object")
     reader = Reader(item, f"{where}.")
     base = reader.text("knowledge_base")
     return Retrieval(
@@ -277,7 +244,7 @@ def _hits(reader: Reader, retrievals: Sequence[Retrieval]) -> tuple[Hit, ...]:
 def _hit(item: Any, place: int) -> Hit:
     where = f"hits[{place}]"
     if not isinstance(item, Mapping):
-        raise MalformedPayload(f"`{where}` must be an object with `kind` and `name`")
+        raise at_fault(where, "an object with `kind` and `name`")
     reader = Reader(item, f"{where}.")
     name, kind = reader.text("name"), reader.text("kind")
     try:
@@ -323,7 +290,7 @@ def _references(reader: Reader) -> tuple[str, ...] | None:
 
 def _binary(label: Any) -> int:
     if not isinstance(label, bool | int | float) or label not in (0, 1):
-        raise MalformedPayload("`context_labels` must be a list of 0 and 1")
+        raise at_fault("context_labels", "a list of 0 and 1")
     return int(label)
 
 

@@ -7,21 +7,27 @@ LangChain's serialisation; or a literal that stands for "withheld".
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from rag_monitor import semconv
+from rag_monitor.ingest.cut_json import mended
 
 _DEPTH: Final = 6
 _QUESTION_KEYS: Final = (
-    "question", "query", "user_query", "user_input", "input", "inputs", "query_str",
-    "str_or_query_bundle", "query_bundle", "messages", "message",
+    "question", "query", "user_query", "user_question", "user_input", "input", "inputs",
+    "query_str", "str_or_query_bundle", "query_bundle", "messages", "message", "user_message",
+    "user_prompt", "prompt", "text",
 )  # fmt: skip
 _ANSWER_KEYS: Final = (
     "answer", "final_answer", "output", "outputs", "output_text", "response", "response_txt",
     "result", "completion", "reply", "text", "content", "messages", "message", "generations",
     "choices",
 )  # fmt: skip
+_CALL: Final = frozenset({"args", "kwargs"})
+"""Members of what Langfuse's and OpenLLMetry's decorators write of a function's arguments."""
+_CLASS_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9_]*")
 _USER_ROLES: Final = frozenset({"user", "human", "humanmessage", "humanmessagechunk"})
 _ASSISTANT_ROLES: Final = frozenset(
     {"assistant", "ai", "aimessage", "aimessagechunk", "model", "unknown"}
@@ -61,6 +67,13 @@ def structured(value: object) -> Any:
     return value
 
 
+def _as_far_as_sent(value: object) -> Any:
+    """As `structured`; of JSON that was cut off what is left."""
+    found = structured(value)
+    left = mended(found.strip()) if isinstance(found, str) else None
+    return found if left is None else left
+
+
 def members(value: object) -> Mapping[str, Any]:
     """`value` as an object; empty when it is not one."""
     found = structured(value)
@@ -72,14 +85,14 @@ def question_in(value: object, *, lone: bool = False) -> str | None:
 
     Args:
         value: The attribute.
-        lone: Take the only string of an object whose key says nothing.
+        lone: Take the only text of an object whose keys say nothing.
     """
     return _search(value, _QUESTION_KEYS, _USER_ROLES, lone=lone, depth=0)
 
 
 def answer_in(value: object) -> str | None:
     """The answer inside an output value; an object that means nothing else is the answer itself."""
-    parsed = structured(value)
+    parsed = _as_far_as_sent(value)
     found = _search(parsed, _ANSWER_KEYS, _ASSISTANT_ROLES, lone=False, depth=0)
     if found is not None or not isinstance(value, str) or not isinstance(parsed, Mapping):
         return found
@@ -92,7 +105,7 @@ def _search(
 ) -> str | None:
     if depth > _DEPTH:
         return None
-    value = structured(value)
+    value = _as_far_as_sent(value)
     if isinstance(value, str):
         return present(value)
     if isinstance(value, Mapping):
@@ -113,15 +126,34 @@ def _search_object(
     role = role_of(value)
     if role is not None:
         return message_text(value) if role in roles else None
+    if value and value.keys() <= _CALL:
+        return _search_call(value, keys, roles, depth)
     for key in keys:
         if key in value:
             found = _search(value[key], keys, roles, lone=lone, depth=depth + 1)
             if found is not None:
                 return found
-    if lone and len(value) == 1:
-        (only,) = value.values()
-        return present(only)
-    return None
+    return _only_text(value.values()) if lone else None
+
+
+def _search_call(
+    call: Mapping[str, Any], keys: tuple[str, ...], roles: frozenset[str], depth: int
+) -> str | None:
+    """The arguments of a traced function: by name, else the first that says anything."""
+    named = _search(call.get("kwargs"), keys, roles, lone=True, depth=depth + 1)
+    if named is not None:
+        return named
+    given = structured(call.get("args"))
+    given = list(given) if isinstance(given, list) else []
+    if len(given) > 1 and isinstance(given[0], str) and _CLASS_NAME.fullmatch(given[0]):
+        del given[0]  # OpenLLMetry writes `self` as the name of its class
+    found = (_search(item, keys, roles, lone=True, depth=depth + 1) for item in given)
+    return next((text for text in found if text is not None), None)
+
+
+def _only_text(values: Iterable[object]) -> str | None:
+    texts = [value for value in values if isinstance(value, str)]
+    return present(texts[0]) if len(texts) == 1 else None
 
 
 def _search_list(
@@ -179,7 +211,7 @@ def _part_texts(parts: Iterable[object]) -> Iterator[str]:
 
 def messages_in(value: object) -> list[Mapping[str, Any]]:
     """The chat messages of an attribute, in order."""
-    parsed = structured(value)
+    parsed = _as_far_as_sent(value)
     if isinstance(parsed, Mapping):
         parsed = parsed.get("messages", [parsed])
     if not isinstance(parsed, list):

@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.server.auth import SCOPES
 from rag_monitor.server.problems import OTLP_PREFIXES, PROBLEM_TYPE
+from rag_monitor.server.schemas import trace_json
 
 _STATUS: Final = {
     "application/x-protobuf": {
@@ -48,6 +49,7 @@ def document_of(app: FastAPI) -> dict[str, Any]:
         schemas = document["components"]["schemas"]
         for unused in ("HTTPValidationError", "ValidationError"):
             schemas.pop(unused, None)
+        schemas[trace_json.NAME] = trace_json.TRACE_JSON
         document["components"]["securitySchemes"] = _SCHEMES
         app.openapi_schema = document
     return app.openapi_schema

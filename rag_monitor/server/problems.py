@@ -50,7 +50,8 @@ class Problem:
 
     def body(self, instance: str) -> dict[str, Any]:
         """The members of RFC 9457, with `errors` where fields are at fault."""
-        kind = self.kind or self.title.lower().replace(" ", "-")
+        invalid = "invalid-input" if self.status == HTTPStatus.UNPROCESSABLE_ENTITY else ""
+        kind = self.kind or invalid or self.title.lower().replace(" ", "-")
         members: dict[str, Any] = {
             "type": f"urn:rag-monitor:problem:{kind}",
             "title": self.title,
@@ -218,4 +219,32 @@ def _varint(value: int) -> bytes:
 
 def answer(request: Request, error: Exception) -> Response:
     """The response to an error raised while answering `request`."""
-    return respond(problem_of(error), request.url.path, request.headers.get("content-type", ""))
+    problem = _unreadable(request, error) or problem_of(error)
+    return respond(problem, request.url.path, request.headers.get("content-type", ""))
+
+
+def _unreadable(request: Request, error: Exception) -> Problem | None:
+    """Why a body could not be read at all, where its headers say so; None where they do not.
+
+    Whoever forgets the content type would be told that an object is no object.
+    """
+    if not request.url.path.startswith("/api/v1/") or not _of_whole_body(error):
+        return None
+    if request.headers.get("content-encoding", "identity").lower() != "identity":
+        return Problem(status=415, detail="Send the JSON uncompressed; only /v1 takes gzip.")
+    kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
+    if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
+        return None
+    said = f"not {kind[:100]!r}" if kind else "it says nothing"
+    return Problem(status=415, detail=f"Send `Content-Type: application/json`; {said}.")
+
+
+def _of_whole_body(error: Exception) -> bool:
+    if isinstance(error, RequestValidationError):
+        return any(
+            tuple(item["loc"])[:1] == ("body",)
+            and (len(item["loc"]) == 1 or item["type"] == "json_invalid")
+            and item["type"] != "missing"
+            for item in error.errors()
+        )
+    return isinstance(error, StarletteHTTPException) and error.status_code == 400

@@ -57,7 +57,7 @@ def wire_services(
         return render(MonitorCollector(lambda: snapshots.latest().of(project)), open_metrics)
 
     return Services(
-        receiver=Receiver(store.writer, settings.ingest, clock, own=own),
+        receiver=Receiver(store.writer, settings.ingest_options, clock, own=own),
         traces=store.traces,
         feedback=store.feedback,
         label_queue=store.label_queue,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from rag_monitor import semconv
-from rag_monitor.domain.span import Span
+from rag_monitor.domain.span import Span, SpanEvent
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.conventions.base import Call, Convention, Failure, Identity, Tool, text_of
 from rag_monitor.ingest.documents import documents_in, indexed
@@ -14,6 +14,7 @@ from rag_monitor.ingest.values import (
     assistant_text,
     first,
     known,
+    members,
     present,
     real,
     structured,
@@ -25,6 +26,9 @@ from rag_monitor.ingest.values import (
 
 _PREFIX: Final = "gen_ai."
 _TRACELOOP_STREAMING: Final = "gen_ai.is_streaming"
+_DAY_S: Final = 86_400
+_LEAST_NS: Final = 100_000
+"""No model answers within a tenth of a millisecond: a smaller number has another unit."""
 _SILENT_SCOPE: Final = "opentelemetry.util.genai.handler"
 
 
@@ -116,7 +120,7 @@ class GenAI(Convention):
         attributes = span.attributes
         return Identity(
             session_id=text_of(attributes, semconv.GEN_AI_CONVERSATION_ID, semconv.SESSION_ID),
-            user_id=text_of(attributes, semconv.USER_ID, semconv.GEN_AI_USER),
+            user_id=text_of(attributes, semconv.USER_ID, semconv.GEN_AI_USER, semconv.END_USER_ID),
         )
 
     def failure(self, span: Span) -> Failure | None:
@@ -134,16 +138,27 @@ def tokens(attributes: Mapping[str, object], *names: str) -> int | None:
 def first_token_ns(span: Span) -> int | None:
     """When the first token came, Unix nanoseconds.
 
-    From `gen_ai.response.time_to_first_chunk` (seconds), else from the earliest chunk event. Chunk
-    events count only when the span lost nothing: SDKs evict the oldest events first.
+    From `gen_ai.response.time_to_first_chunk` and what others call it, else from the earliest chunk
+    event. Chunk events count only when the span lost nothing: SDKs evict the oldest events first.
     """
-    seconds = real(span.attributes.get(semconv.GEN_AI_TIME_TO_FIRST_CHUNK))
-    if seconds is not None and 0 <= seconds < 86_400:
-        return span.start_ns + round(seconds * 1e9)
+    waited_ns = _waited_ns(span.attributes)
+    if waited_ns is not None:
+        return span.start_ns + waited_ns
     if span.dropped:
         return None
     times = [e.time_ns for e in span.events if e.name in semconv.GEN_AI_CHUNK_EVENTS]
     return min(times, default=None)
+
+
+def _waited_ns(attributes: Mapping[str, object]) -> int | None:
+    for name in (semconv.GEN_AI_TIME_TO_FIRST_CHUNK, semconv.GEN_AI_SERVER_WAIT):
+        seconds = real(attributes.get(name))
+        if seconds is not None and 0 <= seconds < _DAY_S:
+            return round(seconds * 1e9)
+    nanoseconds = real(attributes.get(semconv.GEN_AI_RESPONSE_WAIT))
+    if nanoseconds is not None and _LEAST_NS <= nanoseconds < _DAY_S * 1e9:
+        return round(nanoseconds)
+    return None
 
 
 def prompt_context(attributes: Mapping[str, object], question: str | None) -> str | None:
@@ -162,11 +177,16 @@ def legacy_question(span: Span) -> str | None:
     """Generation A: indexed attributes, message events, or a prompt event."""
     for event in reversed(span.events):
         if event.name == semconv.GEN_AI_USER_EVENT:
-            return present(event.attributes.get("content"))
+            said = present(event.attributes.get("content"))
+            return said or user_text([{"role": "user", **_whole_message(event)}])
         if event.name == semconv.GEN_AI_LEGACY_PROMPT_EVENT:
             return user_text(event.attributes.get(semconv.GEN_AI_LEGACY_PROMPT))
     prompts = indexed(span.attributes, semconv.GEN_AI_LEGACY_PROMPT_PREFIX)
     return user_text([dict(prompt) for prompt in prompts])
+
+
+def _whole_message(event: SpanEvent) -> Mapping[str, object]:
+    return members(event.attributes.get(semconv.GEN_AI_EVENT_CONTENT))
 
 
 def legacy_answer(span: Span) -> str | None:
@@ -175,7 +195,9 @@ def legacy_answer(span: Span) -> str | None:
         if event.name == semconv.GEN_AI_CHOICE_EVENT:
             message = structured(event.attributes.get("message"))
             found = message.get("content") if isinstance(message, Mapping) else message
-            return present(found) or present(event.attributes.get("content"))
+            said = present(found) or present(event.attributes.get("content"))
+            message = members(_whole_message(event).get("message"))
+            return said or assistant_text([{"role": "assistant", **message}])
         if event.name == semconv.GEN_AI_LEGACY_COMPLETION_EVENT:
             return assistant_text(event.attributes.get(semconv.GEN_AI_LEGACY_COMPLETION))
     completions = indexed(span.attributes, semconv.GEN_AI_LEGACY_COMPLETION_PREFIX)

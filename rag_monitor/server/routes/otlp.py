@@ -57,7 +57,7 @@ async def receive_traces(request: Request, services: ServicesOf, caller: Ingeste
 
 
 async def receive_logs(request: Request, services: ServicesOf, caller: Ingester) -> Response:
-    """Take log records in."""
+    """Accept log records and count them. None is kept: content and scores are read from spans."""
     headers = request.headers
     reply = await services.receiver.receive_logs(
         await request.body(),

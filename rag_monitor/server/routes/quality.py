@@ -93,8 +93,12 @@ def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summ
             )
         )
     if where.app is not None and not apps:
-        raise ProblemError(404, f"No app named {where.app!r} has sent traces.", kind="not-found")
+        raise _no_app(where.app)
     return Summary(start=window.start, end=window.end, apps=apps)
+
+
+def _no_app(name: str) -> ProblemError:
+    return ProblemError(404, f"No app named {name!r} has sent traces.", kind="not-found")
 
 
 class ReleasesQuery(Given):
@@ -177,6 +181,11 @@ def series(
     if where.from_ is None:
         window = on_grid(window, step)
     points = services.estimates.series(wanted, window, step)
+    # Rollups outlive traces: only an app that has neither is a slip of the pen.
+    if not any(point.traces for point in points) and where.app not in {
+        known.app for known in services.traces.apps(caller.project)
+    }:
+        raise _no_app(where.app)
     return SeriesOut(
         app=where.app,
         metric=where.metric,

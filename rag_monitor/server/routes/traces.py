@@ -14,6 +14,7 @@ from rag_monitor.errors import MalformedPayload
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.schemas import trace_json
 from rag_monitor.server.schemas.traces import (
     DecisionOut,
     Decisions,
@@ -36,11 +37,15 @@ router = APIRouter(prefix="/api/v1", tags=["Traces"])
 
 _JSON_TYPES: Final = frozenset({"application/json", "application/x-ndjson", "application/jsonl"})
 _EXAMPLE: Final = {
+    "id": "q-1",
     "app": "bank-faq",
+    "release": "v42",
     "question": "How long is the warranty?",
-    "contexts": ["The standard warranty lasts 24 months."],
+    "contexts": [{"id": "doc-7", "content": "The standard warranty lasts 24 months."}],
     "answer": "The warranty lasts 24 months.",
-    "timings": {"first_byte_ms": 120, "end_to_end_ms": 640},
+    "knowledge_base": "manuals",
+    "timings": {"first_byte_ms": 120, "generation_ms": 480, "end_to_end_ms": 640},
+    "user_id": "u-7",
 }
 
 
@@ -51,7 +56,7 @@ _EXAMPLE: Final = {
             "required": True,
             "content": {
                 "application/json": {
-                    "schema": {"anyOf": [{"type": "object"}, {"type": "array"}]},
+                    "schema": {"anyOf": [trace_json.REFERENCE, {"type": "array"}]},
                     "example": _EXAMPLE,
                 }
             },
@@ -59,7 +64,10 @@ _EXAMPLE: Final = {
     },
 )
 async def post_traces(request: Request, services: ServicesOf, caller: Ingester) -> TraceAccepted:
-    """Take one trace or a list of them as Trace JSON; answers once they are committed."""
+    """Take one trace or a list of them as Trace JSON; answers once they are committed.
+
+    JSON lines are taken too, as `application/x-ndjson`. Of several, bad ones are told in `errors`.
+    """
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type not in _JSON_TYPES:
         raise ProblemError(

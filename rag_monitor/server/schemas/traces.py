@@ -33,7 +33,9 @@ class TraceAccepted(Wire):
 
     accepted: int = Field(description="Traces that are now stored.", examples=[1])
     trace_ids: list[str]
-    unknown_fields: list[str] = Field(description="Fields that were ignored.")
+    unknown_fields: list[str] = Field(
+        description="Fields that were ignored; those inside others as `contexts[].text`."
+    )
     errors: list[Any] = Field(description="Objects that were not taken, with the reason.")
 
 

@@ -32,6 +32,7 @@ _ROUNDED = (
 MAX_SPAN: Final = timedelta(days=400)
 """Longest window; as long as rollups are kept."""
 _WINDOW = re.compile(r"(\d{1,6})(m|h|d|w)")
+_LENGTH: Final = "must be a length such as 90m, 24h or 7d, from 1m up to 400d"
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
 _UNITS: Final = {"m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
@@ -62,6 +63,13 @@ def _trace_id(value: str) -> str:
     return value.lower()
 
 
+def _length(text: str) -> str:
+    """The text, if it is a length of time."""
+    if not _WINDOW.fullmatch(text):
+        raise ValueError(_LENGTH)
+    return text
+
+
 TraceId = Annotated[
     str,
     AfterValidator(_trace_id),
@@ -73,7 +81,8 @@ Text = Annotated[str, StringConstraints(max_length=4000)]
 Ratio = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 WindowText = Annotated[
     str,
-    StringConstraints(pattern=r"^\d{1,6}(m|h|d|w)$"),
+    AfterValidator(_length),
+    WithJsonSchema({"type": "string", "pattern": f"^{_WINDOW.pattern}$"}),
     Field(description="Length of the window that ends now.", examples=["1h", "24h", "7d"]),
 ]
 
@@ -137,8 +146,11 @@ def window_of(
     hour, at a round time (UTC): most of it is then made of hours that are added up already.
 
     Raises:
-        ProblemError: 422 when it is reversed or longer than rollups are kept.
+        ProblemError: 422 when it is reversed or longer than rollups are kept, or when both a
+            length and `from` say where it begins.
     """
+    if length is not None and since is not None:
+        raise _window_problem("window", "send either `window` or `from`, not both")
     end = until or now
     start = since or _rounded(end, parse_length(length or default))
     if start >= end:
@@ -161,9 +173,7 @@ def parse_length(text: str) -> timedelta:
     match = _WINDOW.fullmatch(text)
     seconds = int(match[1]) * _UNITS[match[2]] if match else 0
     if not 60 <= seconds <= MAX_SPAN.total_seconds():
-        raise _window_problem(
-            "window", "must be a length such as 90m, 24h or 7d, from 1m up to 400d"
-        )
+        raise _window_problem("window", _LENGTH)
     return timedelta(seconds=seconds)
 
 
@@ -177,10 +187,13 @@ def _window_problem(field: str, message: str) -> ProblemError:
 
 
 def _written(value: object) -> object:
-    """Times are written out: seconds since 1970 would be guessed at."""
-    if not isinstance(value, datetime) and not (
-        isinstance(value, str) and _DATE.match(value.strip())
-    ):
+    """Times are written out: seconds since 1970 would be guessed at.
+
+    The `+` of a zone is a space once it has been pasted into an address.
+    """
+    if isinstance(value, str):
+        value = _ZONE.sub(r"\1+\2", value.strip())
+    if not isinstance(value, datetime) and not (isinstance(value, str) and _DATE.match(value)):
         raise ValueError("must be a time such as 2026-01-05T12:00:00Z")
     return value
 
@@ -195,6 +208,7 @@ def _near(moment: datetime) -> datetime:
 _FIRST = datetime(1990, 1, 1, tzinfo=UTC)
 _LAST = datetime(2200, 1, 1, tzinfo=UTC)
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}[Tt ]")
+_ZONE = re.compile(r"(\d{2}:\d{2}(?::\d{2}(?:\.\d{1,9})?)?) (\d{2}:?\d{2})$")
 
 Moment = Annotated[
     AwareDatetime,

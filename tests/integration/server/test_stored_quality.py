@@ -71,3 +71,16 @@ async def test_how_often_answers_decline_reaches_summary_series_and_pages(house:
     async with open_client(services) as client:
         for path in ("/?window=1h", "/compare?app=shop&window=1h"):
             assert "Refusal rate" in (await client.get(path)).text, path
+
+
+async def test_a_series_of_an_app_that_never_sent_anything_is_not_found(house: House) -> None:
+    await house.take(1)
+    await house.work()
+
+    async with open_client(over(house)) as client:
+        query = {"metric": "faithfulness", "window": "1h"}
+        unknown = await client.get("/api/v1/series", params={"app": "shopp", **query})
+        known = await client.get("/api/v1/series", params={"app": "shop", **query})
+
+    assert (unknown.status_code, known.status_code) == (404, 200)
+    assert unknown.json()["detail"] == "No app named 'shopp' has sent traces."

@@ -11,7 +11,8 @@ from rag_monitor.cli.replay import BadRow, read_rows
 from rag_monitor.cli.trace_files import trace_file
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.trace import Timings, Trace, Usage
-from rag_monitor.ingest.trace_json import decode_trace, encode_trace, unknown_fields
+from rag_monitor.ingest.known_names import unknown_fields
+from rag_monitor.ingest.trace_json import decode_trace, encode_trace
 from rag_monitor.testing import make_trace
 
 pa = pytest.importorskip("pyarrow", reason="Parquet needs pyarrow")

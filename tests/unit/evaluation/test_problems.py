@@ -48,6 +48,8 @@ def _sentences() -> Iterator[str]:
                 continue
             if isinstance(call.func, ast.Name) and call.func.id in _ERRORS:
                 yield _filled(call.args[0])
+            if isinstance(call.func, ast.Name) and call.func.id == "at_fault":
+                yield f"`answer` must be {_filled(call.args[1])}"
             if isinstance(call.func, ast.Attribute) and call.func.attr == _FAIL:
                 yield f"`answer` must be {_filled(call.args[1])}, not 5"
 

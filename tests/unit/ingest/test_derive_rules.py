@@ -112,9 +112,28 @@ def test_a_failed_step_does_not_fail_the_request() -> None:
     assert trace.attributes["errors"] == [{"span": "r", "type": "Timeout", "message": None}]
 
 
-def test_a_cancelled_request_is_cancelled_not_failed() -> None:
-    trace = trace_of(span(1, "r", {**CHAIN, "error.type": "CancelledError"}, status={"code": 2}))
+@pytest.mark.parametrize(
+    "error",
+    [
+        "CancelledError",
+        "asyncio.CancelledError",
+        "asyncio.exceptions.CancelledError",
+        "starlette.requests.ClientDisconnect",
+    ],
+)
+def test_a_cancelled_request_is_cancelled_not_failed(error: str) -> None:
+    trace = trace_of(span(1, "r", {**CHAIN, "error.type": error}, status={"code": 2}))
     assert trace.status is TraceStatus.CANCELLED
+
+
+def test_generation_is_unknown_where_a_search_ended_before_the_question_came() -> None:
+    """A searching machine whose clock is five seconds behind."""
+    trace = trace_of(
+        span(1, "root", CHAIN, ms=(0, 1000)),
+        span(2, "r", {**RETRIEVER, **documents("a")}, parent=1, ms=(-5000, -4980)),
+    )
+    assert (trace.timings.generation_ms, trace.timings.end_to_end_ms) == (None, 1000)
+    assert trace.timings.retrieval_ms == 20
 
 
 # --- limits, redaction, times ---

@@ -60,8 +60,29 @@ async def test_a_bad_row_is_reported_and_its_neighbours_are_stored(
     assert reply.accepted == 2
     assert [(error.row, error.id) for error in reply.errors] == [(1, "2"), (2, None), (3, None)]
     assert "`answer`" in reply.errors[0].message
+    assert [error.field for error in reply.errors] == ["answer", "", ""]
     assert "not valid JSON" in reply.errors[1].message
     assert len(sink.batches[0].blobs) == 2
+
+
+@pytest.mark.parametrize(
+    ("row", "field"),
+    [
+        ({"timings": {"end_to_end_ms": -1}}, "timings.end_to_end_ms"),
+        ({"contexts": ["a", 5]}, "contexts[1]"),
+        ({"hits": [{"kind": "plugin"}]}, "hits[0].name"),
+        ({"retrievals": [[]]}, "retrievals[0]"),
+        ({"context_labels": [2]}, "context_labels"),
+        ({"usage": {"input_tokens": 2**63}}, "usage.input_tokens"),
+    ],
+)
+async def test_a_refused_row_names_the_field_at_fault(
+    receiver: Receiver, row: dict[str, object], field: str
+) -> None:
+    body = json.dumps({"question": "q", "answer": "a", **row}).encode()
+    reply = await receiver.receive_json(body, "p")
+    assert [error.field for error in reply.errors] == [field]
+    assert reply.errors[0].message.startswith(f"`{field}` must be ")
 
 
 @pytest.mark.parametrize("body", [b"", b"nope", b"[]", b'{"question": NaN}', b"\xff", b"{\n}x\n"])
@@ -100,7 +121,12 @@ async def test_evaluation_results_are_handed_on_and_other_logs_counted(sink: Sin
     receiver = Receiver(sink, evaluations=keep)
     legacy = {"eventName": "gen_ai.user.message", "body": {"stringValue": "hi"}}
     reply = await receiver.receive_logs(log_request(EVALUATION, legacy), JSON, None, "p")
-    assert (reply.status, reply.body) == (200, b"{}")
+    assert reply.status == 200
+    said = json.loads(reply.body)["partialSuccess"]
+    assert said == {
+        "errorMessage": "log records not kept: 1 "
+        "(questions, answers and passages are read from spans)"
+    }
     ((project, records),) = got
     assert project == "p"
     assert records == [
@@ -114,6 +140,15 @@ async def test_evaluation_results_are_handed_on_and_other_logs_counted(sink: Sin
     ]
 
 
+async def test_nothing_is_said_where_every_log_record_is_kept(sink: Sink) -> None:
+    async def keep(project: str, records: Any) -> None:
+        del project, records
+
+    receiver = Receiver(sink, evaluations=keep)
+    reply = await receiver.receive_logs(log_request(EVALUATION), JSON, None, "p")
+    assert (reply.status, reply.body) == (200, b"{}")
+
+
 async def test_bad_log_records_are_rejected_alone_and_bad_bodies_refused(
     receiver: Receiver,
 ) -> None:
@@ -123,10 +158,9 @@ async def test_bad_log_records_are_rejected_alone_and_bad_bodies_refused(
     assert json.loads(reply.body)["partialSuccess"]["rejectedLogRecords"] == "1"
     reply = await receiver.receive_logs(log_request(EVALUATION, 7, None), JSON, None, "p")
     assert reply.status == 200
-    assert json.loads(reply.body)["partialSuccess"] == {
-        "rejectedLogRecords": "2",
-        "errorMessage": "log record is not an object",
-    }
+    said = json.loads(reply.body)["partialSuccess"]
+    assert said["rejectedLogRecords"] == "2"
+    assert said["errorMessage"].startswith("log record is not an object; log records not kept: 1")
     whole = b'{"resourceLogs": [{"scopeLogs": [{"logRecords": 7}]}]}'
     assert (await receiver.receive_logs(whole, JSON, None, "p")).status == 400
     assert (await receiver.receive_logs(b"\xff", PROTOBUF, None, "p")).status == 400

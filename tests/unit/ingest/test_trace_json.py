@@ -25,7 +25,8 @@ from rag_monitor.domain.trace import (
 )
 from rag_monitor.errors import IngestError, MalformedPayload
 from rag_monitor.ingest.derive import derive
-from rag_monitor.ingest.trace_json import decode_trace, encode_trace, parse_row, unknown_fields
+from rag_monitor.ingest.known_names import unknown_fields
+from rag_monitor.ingest.trace_json import decode_trace, encode_trace, parse_row
 from rag_monitor.testing import EPOCH, make_trace
 
 words = st.text(st.characters(exclude_categories=("Cs",), exclude_characters="\0"), max_size=8)
@@ -267,6 +268,30 @@ def test_lone_surrogates_and_nul_become_replacement_characters() -> None:
 def test_unknown_fields_are_found_and_what_the_api_adds_is_not_among_them() -> None:
     row = {**encode_trace(make_trace()), "scores": [], "colour": 1}
     assert unknown_fields(row) == {"colour"}
+
+
+def test_unknown_fields_inside_others_are_found_too() -> None:
+    row = {
+        "question": "q",
+        "answer": "a",
+        "contexts": ["plain", {"id": "1", "text": "…"}, {"page_content": "…"}],
+        "retrievals": [{"docs": [], "documents": [{"body": "…"}]}, 7],
+        "timings": {"first_byte": 3},
+        "usage": {"prompt_tokens": 5, "input_tokens": 5},
+        "hits": [{"kind": "plugin", "name": "p", "latency": 3}],
+        "expected": {"plugins": ["p"]},
+        "metadata": {"anything": {"goes": 1}},
+    }
+    assert unknown_fields(row) == {
+        "contexts[].text",
+        "contexts[].page_content",
+        "retrievals[].docs",
+        "retrievals[].documents[].body",
+        "timings.first_byte",
+        "usage.prompt_tokens",
+        "hits[].latency",
+        "expected.plugins",
+    }
 
 
 def test_of_several_rows_for_one_trace_the_last_one_wins() -> None:

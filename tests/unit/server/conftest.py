@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable
 
 import httpx
 import pytest
+from fastapi import FastAPI
 
 from rag_monitor.server.app import create_app
 from rag_monitor.server.context import Services
@@ -15,7 +16,11 @@ Connect = Callable[..., httpx.AsyncClient]
 
 
 def open_client(services: Services, **settings: object) -> httpx.AsyncClient:
-    transport = httpx.ASGITransport(app=create_app(services))
+    return open_app(create_app(services), **settings)
+
+
+def open_app(app: FastAPI, **settings: object) -> httpx.AsyncClient:
+    transport = httpx.ASGITransport(app=app)
     settings.setdefault("base_url", "http://127.0.0.1:8700")
     return httpx.AsyncClient(transport=transport, **settings)  # type: ignore[arg-type]
 

@@ -13,6 +13,8 @@ import pytest
 from rag_monitor.server.context import Services
 
 JSON = {"content-type": "application/json"}
+FORM = {"content-type": "application/x-www-form-urlencoded"}
+GZIPPED = {**JSON, "content-encoding": "gzip"}
 DEEP = b"[" * 100_000 + b"]" * 100_000
 MARK = '{"trace_id": "' + "a" * 32 + '", "value": 1, "comment": '
 
@@ -26,6 +28,12 @@ MARK = '{"trace_id": "' + "a" * 32 + '", "value": 1, "comment": '
         (9, "POST", "/v1/metrics", {"content-type": "APPLICATION/JSON; charset=utf-8"}, b"", {200}),
         (36, "POST", "/api/v1/feedback", JSON, MARK.encode() + b'"\\ud800"}', {422}),
         (39, "POST", "/api/v1/feedback", JSON, b'{"trace_id": "a', {400}),
+        (8, "POST", "/api/v1/feedback", {}, b'{"value": 1}', {415}),
+        (8, "POST", "/api/v1/feedback", {"content-type": "text/plain"}, b'{"value": 1}', {415}),
+        (8, "PUT", "/api/v1/rules", FORM, b'{"rules": []}', {415}),
+        (8, "POST", "/api/v1/keys", FORM, b'{"name": "k"}', {415}),
+        (10, "POST", "/api/v1/feedback", GZIPPED, gzip.compress(b"{}"), {415}),
+        (39, "POST", "/api/v1/feedback", FORM, b"", {422}),
         (39, "POST", "/api/v1/feedback", JSON, b"", {422}),
         (39, "POST", "/api/v1/feedback", JSON, b"[]", {422}),
         (39, "POST", "/api/v1/feedback", JSON, b"null", {422}),

@@ -5,6 +5,18 @@ from __future__ import annotations
 import json
 
 import httpx
+import pytest
+from jsonschema import Draft202012Validator
+from jsonschema.exceptions import ValidationError as SchemaMismatch
+
+from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.trace import Expected
+from rag_monitor.errors import MalformedPayload
+from rag_monitor.ingest.known_names import FIELDS, unknown_fields
+from rag_monitor.ingest.trace_encoding import encode_trace
+from rag_monitor.ingest.trace_json import decode_trace
+from rag_monitor.server.schemas.trace_json import TRACE_JSON
+from rag_monitor.testing import make_trace
 
 OPERATIONS = {
     ("post", "/v1/traces"),
@@ -81,6 +93,67 @@ async def test_every_operation_says_which_scope_it_needs(client: httpx.AsyncClie
     assert scopes("post", "/api/v1/feedback") == {"ingest", "write"}
     assert scopes("put", "/api/v1/rules") == {"write"}
     assert scopes("delete", "/api/v1/users/{user_id}") == {"admin"}
+
+
+async def test_trace_json_is_described_field_by_field(client: httpx.AsyncClient) -> None:
+    document = (await client.get("/openapi.json")).json()
+    body = document["paths"]["/api/v1/traces"]["post"]["requestBody"]["content"]["application/json"]
+    described = document["components"]["schemas"]["TraceJson"]
+
+    assert body["schema"]["anyOf"][0] == {"$ref": "#/components/schemas/TraceJson"}
+    written_by_us = {
+        *("trace_id", "project", "received_at", "revision", "convention", "attributes", "meta"),
+        *("scores", "feedback", "decisions"),
+    }
+    assert set(described["properties"]) == FIELDS - written_by_us
+    assert all(part["description"] for part in described["properties"].values())
+    assert unknown_fields(body["example"]) == set()
+    validator = Draft202012Validator(described)
+    validator.validate(body["example"])
+    trace = make_trace(
+        hits=(Hit(kind=HitKind.PLUGIN, name="p", items=1),),
+        expected=Expected(plugin=("p",), context_labels=(1, 0), relevant_ids={"d": 0.5}),
+    )
+    validator.validate(encode_trace(trace))
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"question": 7, "answer": None},
+        {"question": "q", "label": True, "label_faithful": "1.0", "tags": "one"},
+        {"answer": "a", "relevant_ids": ["d", 1], "started_at": 1767614400},
+        {"question": "q", "contexts": ["p"], "context_labels": [True, 0], "usage": None},
+        {"question": "q", "hits": [{"kind": "workflow", "name": 5, "ok": 1}], "colour": "red"},
+        {"question": "q", "retrievals": [{"documents": ["p", {"content": None}]}]},
+    ],
+)
+def test_the_description_of_trace_json_is_not_narrower_than_what_is_taken(
+    row: dict[str, object],
+) -> None:
+    decode_trace(row)
+    Draft202012Validator(TRACE_JSON).validate(row)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"app": "a"},
+        {"question": ["q"]},
+        {"question": "q", "timings": {"first_byte_ms": "fast"}},
+        {"question": "q", "hits": [{"name": "p"}]},
+        {"question": "q", "status": "fine"},
+        {"question": "q", "contexts": "p"},
+        {"question": "q", "retrievals": [], "query": {}},
+        {"question": "q", "knowledge_base": []},
+        {"question": "q", "usage": {"input_tokens": -1}},
+    ],
+)
+def test_what_is_refused_does_not_fit_the_description(row: dict[str, object]) -> None:
+    with pytest.raises(MalformedPayload):
+        decode_trace(row)
+    with pytest.raises(SchemaMismatch):
+        Draft202012Validator(TRACE_JSON).validate(row)
 
 
 async def test_no_parameter_of_an_address_is_said_to_be_null(client: httpx.AsyncClient) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from rag_monitor.domain.window import Window
+from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import on_grid, step_for
 from rag_monitor.server.schemas.values import MAX_SPAN, window_of
 
@@ -34,6 +35,14 @@ def test_a_window_given_by_its_ends_is_kept_to_the_second() -> None:
     since = _NOW - timedelta(days=3, seconds=7)
 
     assert window_of(_NOW, None, since, None) == Window(since, _NOW)
+
+
+def test_a_window_cannot_begin_twice() -> None:
+    with pytest.raises(ProblemError, match="either `window` or `from`"):
+        window_of(_NOW, "1h", _NOW - timedelta(days=3), None)
+
+    until = _NOW - timedelta(days=1)
+    assert window_of(_NOW, "1h", None, until) == Window(until - timedelta(hours=1), until)
 
 
 @pytest.mark.parametrize(
