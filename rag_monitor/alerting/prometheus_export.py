@@ -102,6 +102,13 @@ def _own() -> list[dict[str, Any]]:
             hold="5m",
         ),
         _rule(
+            "RagMonitorNoLeader",
+            "max(rag_monitor_leads) == 0",
+            {"severity": "page"},
+            "No worker leads: alert rules are not looked at and messages are not sent.",
+            hold="2m",
+        ),
+        _rule(
             "RagMonitorNotificationsFail",
             'sum by (channel) (increase(rag_monitor_notifications_total{outcome="dead"}[1h])) > 0'
             " or sum by (channel) (increase("
