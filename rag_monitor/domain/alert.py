@@ -145,7 +145,7 @@ class Notification:
     """One message for one channel, persisted in the outbox until delivered."""
 
     dedup_key: str
-    """Same key, same message: receivers may drop repeats."""
+    """Same key, same message: receivers may drop repeats. Begins with the alert's id and `:`."""
     project: str
     channel: str
     alert: Alert
