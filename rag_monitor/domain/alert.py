@@ -83,6 +83,8 @@ class Finding:
     level: float | None = None
     """Of the interval, 0 to 1; None: there is none, or its ends are of different levels."""
     baseline: float | None = None
+    unit: str = ""
+    """Of value, ends and baseline: `ms`; empty: a share, a rate or a count."""
     judged: int = 0
     baseline_judged: int = 0
     onset_at: datetime | None = None
