@@ -112,6 +112,14 @@ def _own() -> list[dict[str, Any]]:
             hold="2m",
         ),
         _rule(
+            "RagMonitorRulesStand",
+            "time() - max(rag_monitor_rules_checked_timestamp_seconds) > 300"
+            " and max(rag_monitor_leads) == 1",
+            {"severity": "page"},
+            "A worker leads, but has not looked at the alert rules for five minutes.",
+            hold="2m",
+        ),
+        _rule(
             "RagMonitorNotificationsFail",
             'sum by (channel) (increase(rag_monitor_notifications_total{outcome="dead"}[1h])) > 0'
             " or sum by (channel) (increase("

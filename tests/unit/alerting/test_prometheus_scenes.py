@@ -133,3 +133,19 @@ def test_a_threshold_names_the_end_of_the_interval_it_went_by(
     }
 
     play(tmp_path, series, [(10, "RagMonitorPromise", [alert])], [rule])
+
+
+def test_a_leader_that_no_longer_looks_at_the_rules_is_noticed(tmp_path: Path) -> None:
+    series = {
+        'rag_monitor_leads{instance="w"}': f"1x{PLAYED}",
+        'rag_monitor_rules_checked_timestamp_seconds{instance="w"}': f"0+60x20 1200x{PLAYED}",
+        'rag_monitor_rules_checked_timestamp_seconds{instance="api"}': f"0x{PLAYED}",
+    }
+    summary = "A worker leads, but has not looked at the alert rules for five minutes."
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": {"summary": summary}}
+
+    play(
+        tmp_path,
+        series,
+        [(20, "RagMonitorRulesStand", []), (30, "RagMonitorRulesStand", [alert])],
+    )
