@@ -140,8 +140,10 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
 
 def _database(settings: Any) -> str:
     from rag_monitor.store import migration
+    from rag_monitor.store.lockfile import require_writable
 
     if missing := migration.not_yet_made(settings.database_url):
+        require_writable(Path(missing))
         return f"no file {missing} yet; `rag-monitor serve` or `migrate` makes it"
     revision, head = migration.known(settings.database_url), migration.head()
     if revision is None:

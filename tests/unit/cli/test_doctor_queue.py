@@ -54,6 +54,19 @@ def test_a_folder_that_is_not_there_is_still_named(
     assert "there is no folder" in detail
 
 
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that nobody can write")
+def test_a_folder_in_which_no_database_can_be_made_is_not_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAG_MONITOR_DATABASE_URL", "sqlite:////proc/self/m.db")
+
+    result = CliRunner().invoke(app, ["doctor", "--json"])
+
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert not checks["database"]["ok"]
+    assert "nothing can be written in /proc/self" in checks["database"]["detail"]
+
+
 def test_waiting_traces_are_counted(store: Store) -> None:
     ingest(store, make_trace())
     store.close()
