@@ -7,6 +7,7 @@ an error that names the nearest one, so that a typing mistake cannot pass for a 
 
 from __future__ import annotations
 
+import math
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -41,6 +42,7 @@ FOREIGN_VARIABLES = frozenset(
 """Variables of the same prefix that the SDK or the command line reads; not settings."""
 
 _INGEST_DEFAULT: Final = IngestOptions().max_bytes
+_SHORTEST_LEASE_S: Final = 1.0
 
 Role = Literal["all", "ingest", "api", "worker"]
 Language = Literal["en", "zh"]
@@ -74,6 +76,18 @@ class WorkerOptions:
     drain_s: float = 10.0
     """How long a stopping worker may finish what it has begun."""
 
+    def __post_init__(self) -> None:
+        for item in fields(self):
+            value = getattr(self, item.name)
+            if value <= 0 and not (item.name == "drain_s" and value == 0):
+                raise ValueError(f"`{item.name}` must be above 0, not {value:g}")
+        for name in ("lease_s", "leader_ttl_s"):
+            if getattr(self, name) < _SHORTEST_LEASE_S:
+                raise ValueError(
+                    f"`{name}` must be at least {_SHORTEST_LEASE_S:g} s, not "
+                    f"{getattr(self, name):g}: nobody could renew it in time"
+                )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
@@ -95,6 +109,18 @@ class HttpOptions:
     """Further values of the Host header that are answered."""
     allow_insecure_bind: bool = False
     """Serve beyond loopback without a key. Only behind something that authenticates."""
+
+    def __post_init__(self) -> None:
+        for name in ("max_body_bytes", "body_timeout_s", "session_hours"):
+            if getattr(self, name) <= 0:
+                raise ValueError(f"`{name}` must be above 0, not {getattr(self, name):g}")
+        if self.requests_per_minute < 0:
+            raise ValueError("`requests_per_minute` must be above 0, or 0 for no limit")
+        if self.max_inflight_bytes < self.max_body_bytes:
+            raise ValueError(
+                f"`max_inflight_bytes` ({self.max_inflight_bytes}) must be at least "
+                f"`max_body_bytes` ({self.max_body_bytes}), or one large body is never taken"
+            )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -292,7 +318,7 @@ def _table(name: str, values: Mapping[str, Any]) -> Any:
 
 def _value(name: str, hint: Any, value: Any) -> Any:
     try:
-        return TypeAdapter(hint).validate_python(value)
+        read = TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         problem = first["msg"]
@@ -304,6 +330,9 @@ def _value(name: str, hint: Any, value: Any) -> Any:
             else repr(value)
         )
         raise ConfigurationError(f"`{name}` = {shown}: {problem[0].lower()}{problem[1:]}") from None
+    if isinstance(read, float) and not math.isfinite(read):
+        raise ConfigurationError(f"`{name}` = {read}: must be a finite number")
+    return read
 
 
 def _refuse_unknown(values: Mapping[str, Any], known: list[str], where: str) -> None:
@@ -332,6 +361,17 @@ def _names(options: Any) -> tuple[str, ...]:
     return tuple(f.name for f in fields(options) if f.init)
 
 
+def _check_public_url(url: str) -> None:
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https"):
+        raise ConfigurationError("`public_url` must begin with http:// or https://")
+    if not parts.hostname or parts.query or parts.fragment:
+        raise ConfigurationError(
+            f"`public_url` = {url!r}: must name a host and end there or with a path, such as "
+            "https://rag-monitor.example.com, for links begin with it"
+        )
+
+
 def _check(settings: Settings) -> None:
     if settings.store.url != StoreOptions().url:
         raise ConfigurationError(
@@ -343,8 +383,8 @@ def _check(settings: Settings) -> None:
     if settings.timezone not in available_timezones():
         near = _nearest_zone(settings.timezone)
         raise ConfigurationError(f"`timezone` = {settings.timezone!r} is not a time zone{near}")
-    if settings.public_url and not settings.public_url.startswith(("http://", "https://")):
-        raise ConfigurationError("`public_url` must begin with http:// or https://")
+    if settings.public_url:
+        _check_public_url(settings.public_url)
     if settings.oidc.issuer and not (settings.api_key and settings.public_url):
         raise ConfigurationError(
             "[oidc] needs `api_key` (programs cannot sign in) and `public_url` (where the provider "

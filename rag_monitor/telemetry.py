@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from typing import Final
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
 
 REGISTRY: Final = CollectorRegistry(auto_describe=True)
+# Memory, processor time, open files and start of this process, under the names all of them have.
+ProcessCollector(registry=REGISTRY)
 
 DROPPED: Final = Counter(
     "rag_monitor_dropped",
@@ -60,6 +62,11 @@ QUEUE_DEPTH: Final = Gauge(
     "rag_monitor_queue_depth",
     "Things waiting, by queue.",
     ("queue",),
+    registry=REGISTRY,
+)
+RULES_CHECKED_AT: Final = Gauge(
+    "rag_monitor_rules_checked_timestamp_seconds",
+    "When the leader last looked at all alert rules, as Unix time.",
     registry=REGISTRY,
 )
 NOTIFICATIONS: Final = Counter(

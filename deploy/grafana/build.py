@@ -370,7 +370,7 @@ def alerts() -> list[Panel]:
             kind="stat",
             width=6,
             colours=((None, "red"), (1, "green")),
-            queries=[Query(expr="max(rag_monitor_store_up)", legend="up", instant=True)],
+            queries=[Query(expr="min(rag_monitor_store_up)", legend="up", instant=True)],
         ),
         Panel(
             title="Traces per minute",

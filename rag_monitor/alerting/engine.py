@@ -94,6 +94,7 @@ class AlertEngine:
         self._options = options or AlertOptions()
         self._silences = silences
         self._channels = tuple(channels)
+        self._told_gone: set[tuple[str, ...]] = set()
         self._before_save = before_save
         self._estimates = estimates
         self._evaluator = Evaluator(estimates, self._options)
@@ -208,7 +209,7 @@ class AlertEngine:
         self, rule: AlertRule, alert: Alert, event: Event, now: datetime
     ) -> Iterable[Notification]:
         key = dedup_key(rule, alert, event, now)
-        for channel in dict.fromkeys(rule.notifiers or self._channels):
+        for channel in dict.fromkeys(self._channels_of(rule)):
             yield Notification(
                 dedup_key=key,
                 project=rule.project,
@@ -217,6 +218,27 @@ class AlertEngine:
                 event=event.value,
                 created_at=now,
             )
+
+    def _channels_of(self, rule: AlertRule) -> Sequence[str]:
+        """Where a rule sends to: every channel, when all that it names are gone.
+
+        A channel that was renamed in the configuration must not cost the alert that counts.
+        """
+        if not rule.notifiers or not self._channels:
+            return rule.notifiers or self._channels
+        known = tuple(name for name in rule.notifiers if name in self._channels)
+        gone = sorted(set(rule.notifiers) - set(known))
+        if gone and (rule.project, rule.name, *gone) not in self._told_gone:
+            self._told_gone.add((rule.project, rule.name, *gone))
+            _log.error(
+                "rule %r of project %r names channels that are not configured (%s): its messages "
+                "go to %s; correct the rule or [notifiers]",
+                rule.name,
+                rule.project,
+                ", ".join(gone),
+                ", ".join(known or self._channels),
+            )
+        return known or self._channels
 
 
 def _final(rule: AlertRule | None, alert: Alert) -> AlertRule:

@@ -13,14 +13,14 @@ from datetime import UTC, tzinfo
 from typing import Final, Literal
 from urllib.parse import quote
 
-from rag_monitor.alerting.findings.wording import in_zone
+from rag_monitor.alerting.findings.wording import in_zone, measure, milliseconds
 from rag_monitor.alerting.notes import notes_text
-from rag_monitor.domain.alert import Alert, AlertState, Notification
+from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification
 from rag_monitor.metrics.names import told
 
 Language = Literal["en", "zh"]
 
-DETAILED: Final = 3
+DETAILED: Final = 5
 """Up to so many alerts are told in full; more get one line each."""
 _MAX_SUMMARY: Final = 600
 _MAX_LINE: Final = 160
@@ -189,9 +189,23 @@ def _line(notification: Notification, language: Language, limit: int | None = No
     head = f"[{state} · {severity}]"
     if limit is None:
         return f"{head} {plain(alert.rule, _MAX_NAME)} · {plain(alert.app, _MAX_NAME)}"
-    number = "" if alert.finding.value is None else f" · {alert.finding.value:.3g}"
+    number = _number(alert.finding, language)
     name = min(_MAX_NAME, max(8, (limit - len(head) - len(number) - 4) // 2))
     return plain(f"{head} {plain(alert.rule, name)} · {plain(alert.app, name)}{number}", limit)
+
+
+def _number(finding: Finding, language: Language) -> str:
+    """The value, and what it is held against."""
+
+    def told(value: float) -> str:
+        return milliseconds(value) if finding.unit == "ms" else measure(value)
+
+    if finding.value is None:
+        return ""
+    if finding.baseline is None:
+        return f" · {told(finding.value)}"
+    against = {"en": "against", "zh": "对比"}[language]
+    return f" · {told(finding.value)} {against} {told(finding.baseline)}"
 
 
 def _detailed(

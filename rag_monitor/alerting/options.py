@@ -18,6 +18,13 @@ class AlertOptions:
     resolved_for_s: float = 86_400.0
     """How long a resolved alert is shown as resolved before it is inactive."""
 
+    def __post_init__(self) -> None:
+        if self.slot_s <= 0:
+            raise ValueError(f"`slot_s` must be above 0, not {self.slot_s:g}")
+        for name in ("worst_traces", "forget_s", "resolved_for_s"):
+            if getattr(self, name) < 0:
+                raise ValueError(f"`{name}` must be 0 or more, not {getattr(self, name):g}")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DeliveryOptions:

@@ -1,7 +1,9 @@
 """Our rules as Prometheus rules, for teams whose alerts all go through Alertmanager.
 
-What Prometheus can compute from `/metrics` becomes an expression of its own; anything else (other
-windows than the exported hour, sequential detectors, releases) becomes `rag_monitor_alerts == 1`.
+What Prometheus can compute from `/metrics` as the rule means it, on an interval, becomes an
+expression of its own; anything else (other windows than the exported hour, sequential detectors,
+releases, quantiles and hit rates with their intervals, which apps are new or gone) becomes
+`rag_monitor_alerts == 1`.
 """
 
 from __future__ import annotations
@@ -9,7 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.alerting.params import number, required, word
@@ -22,6 +24,7 @@ _LATENCIES: Final = {
     "generation_ms": "rag_monitor_generation_seconds",
     "end_to_end_ms": "rag_monitor_end_to_end_seconds",
 }
+_VALUE: Final = "{{ printf `%.3g` $value }}"
 _OFFSETS: Final = {"previous_window": ("1h", "hour"), "last_week": ("1w", "week")}
 
 
@@ -102,6 +105,21 @@ def _own() -> list[dict[str, Any]]:
             hold="5m",
         ),
         _rule(
+            "RagMonitorNoLeader",
+            "max(rag_monitor_leads) == 0",
+            {"severity": "page"},
+            "No worker leads: alert rules are not looked at and messages are not sent.",
+            hold="2m",
+        ),
+        _rule(
+            "RagMonitorRulesStand",
+            "time() - max(rag_monitor_rules_checked_timestamp_seconds) > 300"
+            " and max(rag_monitor_leads) == 1",
+            {"severity": "page"},
+            "A worker leads, but has not looked at the alert rules for five minutes.",
+            hold="2m",
+        ),
+        _rule(
             "RagMonitorNotificationsFail",
             'sum by (channel) (increase(rag_monitor_notifications_total{outcome="dead"}[1h])) > 0'
             " or sum by (channel) (increase("
@@ -119,17 +137,18 @@ def _own() -> list[dict[str, Any]]:
 
 
 def _alerting(rule: AlertRule) -> dict[str, Any]:
-    native = _NATIVE.get(rule.kind)
-    expr = native(rule) if native is not None else None
+    able = _NATIVE.get(rule.kind)
+    native = able(rule) if able is not None else None
     hold = _duration(rule.hold_for_s)
-    if expr is None:
+    if native is None:
         selector = _selector(rule, rule=rule.name, state="firing")
-        expr, hold = f"rag_monitor_alerts{selector} == 1", ""
+        told = "fires for {{ $labels.app }}; rag-monitor's Alerts page has the numbers"
+        native, hold = _Native(f"rag_monitor_alerts{selector} == 1", told), ""
     found = _rule(
         _alert_name(rule),
-        expr,
+        native.expr,
         {"severity": rule.severity.value, "rule": _untemplated(rule.name)},
-        f"{_untemplated(rule.name)}: {{{{ $labels.app }}}} is at {{{{ printf `%.3g` $value }}}}.",
+        f"{_untemplated(rule.name)}: {native.told}.",
         hold=hold,
     )
     if rule.keep_firing_s > 0:
@@ -148,7 +167,15 @@ def _rule(
     return found
 
 
-def _threshold(rule: AlertRule) -> str | None:
+class _Native(NamedTuple):
+    """A rule in the words of Prometheus."""
+
+    expr: str
+    told: str
+    """What its value is, as a template."""
+
+
+def _threshold(rule: AlertRule) -> _Native | None:
     if rule.window_s != _EXPOSED_WINDOW_S:
         return None
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
@@ -159,13 +186,22 @@ def _threshold(rule: AlertRule) -> str | None:
         score = f"rag_monitor_score{at}"
         return f"{score} + {widening} * (rag_monitor_score_{side}{at} - {score})"
 
+    def told(side: str, limit: str) -> str:
+        return (
+            f"{rule.metric} of {{{{ $labels.app }}}} has the {side} end of its interval at "
+            f"{_VALUE}, {limit}"
+        )
+
     below = number(rule, "below")
     if below is not None:
-        return f"{end('upper')} < {below:g} and {enough}"
-    return f"{end('lower')} > {required(rule, 'above'):g} and {enough}"
+        expr = f"{end('upper')} < {below:g} and {enough}"
+        return _Native(expr, told("upper", f"below {below:g}"))
+    above = required(rule, "above")
+    expr = f"{end('lower')} > {above:g} and {enough}"
+    return _Native(expr, told("lower", f"above {above:g}"))
 
 
-def _drop(rule: AlertRule) -> str | None:
+def _drop(rule: AlertRule) -> _Native | None:
     found = _OFFSETS.get(word(rule, "baseline"))
     if rule.window_s != _EXPOSED_WINDOW_S or found is None:
         return None
@@ -173,12 +209,15 @@ def _drop(rule: AlertRule) -> str | None:
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
     change = f"rag_monitor:score_change:{name}{at}"
     upper = f"rag_monitor:score_change_upper:{name}{at}"
-    return (
+    expr = (
         f"{change} <= -{required(rule, 'min_drop'):g}"
         f" and {change} + {_widening(rule)} * ({upper} - {change}) < 0"
         f" and rag_monitor_score_samples{at} >= {rule.min_judged}"
         f" and rag_monitor_score_samples{at} offset {offset} >= {rule.min_judged}"
         f"{_by_one_judge(rule, at, offset)}"
+    )
+    return _Native(
+        expr, f"{rule.metric} of {{{{ $labels.app }}}} changed by {_VALUE} against {offset} before"
     )
 
 
@@ -200,44 +239,9 @@ def _widening(rule: AlertRule) -> str:
     return f"{z_two_sided(required(rule, 'confidence')) / z_two_sided(0.95):.3g}"
 
 
-def _no_data(rule: AlertRule) -> str | None:
-    window = _duration(rule.window_s)
-    traces = f"rag_monitor_traces_total{_selector(rule)}"
-    return f"sum by (app) (increase({traces}[{window}])) < {required(rule, 'min_traces'):g}"
-
-
-def _latency(rule: AlertRule) -> str | None:
-    limit = number(rule, "max_ms")
-    metric = _LATENCIES.get(rule.metric or "")
-    quantile = required(rule, "quantile")
-    if metric is None or quantile not in (0.5, 0.9, 0.99) or rule.window_s != _EXPOSED_WINDOW_S:
-        return None
-    at = _selector(rule)
-    series = f"{metric}:p{quantile * 100:g}{at}"
-    enough = f"sum by (app) ({metric}_count{at}) >= {rule.min_judged}"
-    if limit is not None:
-        return f"{series} > {limit / 1000:g} and {enough}"
-    offset, _ = _OFFSETS[word(rule, "baseline")]
-    rise = 1.0 + required(rule, "min_rise")
-    return f"{series} > {rise:g} * ({series} offset {offset}) and {enough}"
-
-
-def _hit_rate(rule: AlertRule) -> str | None:
-    limit = number(rule, "min_rate")
-    if limit is None or rule.window_s != _EXPOSED_WINDOW_S:
-        return None
-    at = _selector(
-        rule, kind=rule.metric, name=word(rule, "name") or None, basis=word(rule, "basis")
-    )
-    return f"rag_monitor_hit_ratio{at} < {limit:g}"
-
-
-_NATIVE: Final[Mapping[RuleKind, Callable[[AlertRule], str | None]]] = {
+_NATIVE: Final[Mapping[RuleKind, Callable[[AlertRule], _Native | None]]] = {
     RuleKind.THRESHOLD: _threshold,
     RuleKind.DROP: _drop,
-    RuleKind.NO_DATA: _no_data,
-    RuleKind.LATENCY: _latency,
-    RuleKind.HIT_RATE: _hit_rate,
 }
 
 

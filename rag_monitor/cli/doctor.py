@@ -23,6 +23,8 @@ from rag_monitor.judges.judge import InspectableJudge
 
 if TYPE_CHECKING:
     from rag_monitor.alerting.notifiers.notifier import Notifier
+    from rag_monitor.domain.clock import SharedClock
+    from rag_monitor.store.store import Store
 
 _MINIMUM: Final = (3, 11)
 _PARKED_SHOWN: Final = 3
@@ -88,6 +90,7 @@ def doctor(
         checks.append(_tried("queue", lambda: _queue(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
         checks.append(_tried("channels", lambda: _channels(settings)))
+        checks.append(_tried("rules", lambda: _rules(settings)))
     _end(checks, as_json)
 
 
@@ -140,8 +143,10 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
 
 def _database(settings: Any) -> str:
     from rag_monitor.store import migration
+    from rag_monitor.store.lockfile import require_writable
 
     if missing := migration.not_yet_made(settings.database_url):
+        require_writable(Path(missing))
         return f"no file {missing} yet; `rag-monitor serve` or `migrate` makes it"
     revision, head = migration.known(settings.database_url), migration.head()
     if revision is None:
@@ -156,16 +161,11 @@ def _database(settings: Any) -> str:
 def _queue(settings: Any) -> str:
     """What waits to be judged, and what was given up."""
     from rag_monitor.domain.clock import SharedClock
-    from rag_monitor.store import migration
-    from rag_monitor.store.store import Store
 
-    if migration.not_yet_made(settings.database_url):
-        return "not looked at before there is a database"
-    if migration.current(settings.database_url) != migration.head():
-        return "not looked at before the schema is this release's"
-    options = replace(settings.store_options, exclusive=False, auto_migrate=False)
+    if reason := _not_looked_at(settings):
+        return reason
     clock = SharedClock()
-    with Store.open(options, clock) as store:
+    with _store(settings, clock) as store:
         backlog = store.tasks.backlog(clock.now())
         parked = store.tasks.parked(_PARKED_SHOWN)
     if parked:
@@ -177,6 +177,43 @@ def _queue(settings: Any) -> str:
     return (
         f"{backlog.waiting} traces wait to be judged, the oldest for {backlog.oldest_age_s:.0f} s"
     )
+
+
+def _not_looked_at(settings: Any) -> str | None:
+    """Why nothing can be read from the database yet; None: it can."""
+    from rag_monitor.store import migration
+
+    if migration.not_yet_made(settings.database_url):
+        return "not looked at before there is a database"
+    if migration.current(settings.database_url) != migration.head():
+        return "not looked at before the schema is this release's"
+    return None
+
+
+def _store(settings: Any, clock: SharedClock) -> Store:
+    """The database beside a server that may run on it."""
+    from rag_monitor.store.store import Store
+
+    return Store.open(replace(settings.store_options, exclusive=False, auto_migrate=False), clock)
+
+
+def _rules(settings: Any) -> str:
+    """Whether every rule reaches the channels it names."""
+    from rag_monitor.domain.clock import SharedClock
+
+    if reason := _not_looked_at(settings):
+        return reason
+    channels = _built(settings)
+    with _store(settings, SharedClock()) as store:
+        rules = [rule for rule in store.rules.all() if rule.enabled]
+    for rule in rules:
+        gone = [name for name in rule.notifiers if name not in channels]
+        if gone:
+            raise ConfigurationError(
+                f"{rule.project}/{rule.name} names {', '.join(gone)}, configured: "
+                f"{', '.join(channels)}; correct the rule, or [notifiers]"
+            )
+    return f"{len(rules)} in force, all with channels that are configured"
 
 
 def _channels(settings: Any) -> str:

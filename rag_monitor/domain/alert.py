@@ -83,6 +83,8 @@ class Finding:
     level: float | None = None
     """Of the interval, 0 to 1; None: there is none, or its ends are of different levels."""
     baseline: float | None = None
+    unit: str = ""
+    """Of value, ends and baseline: `ms`; empty: a share, a rate or a count."""
     judged: int = 0
     baseline_judged: int = 0
     onset_at: datetime | None = None
@@ -145,7 +147,7 @@ class Notification:
     """One message for one channel, persisted in the outbox until delivered."""
 
     dedup_key: str
-    """Same key, same message: receivers may drop repeats."""
+    """Same key, same message: receivers may drop repeats. Begins with the alert's id and `:`."""
     project: str
     channel: str
     alert: Alert

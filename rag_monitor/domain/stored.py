@@ -333,6 +333,16 @@ class RetentionPolicy:
         for name, days in {"traces_days": self.traces_days, **self.apps}.items():
             if days < 1:
                 raise ValueError(f"`{name}`: traces are kept at least one day, not {days}")
+        if self.scores_days < 1:
+            raise ValueError(
+                f"`scores_days`: scores are kept at least one day, not {self.scores_days}"
+            )
+        if self.max_bytes is not None and self.max_bytes < 1:
+            raise ValueError(
+                f"`max_bytes` must be above 0, not {self.max_bytes}; leave it out for no limit"
+            )
+        if self.batch < 1:
+            raise ValueError(f"`batch` must be at least 1, not {self.batch}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

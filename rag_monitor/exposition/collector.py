@@ -20,6 +20,7 @@ from prometheus_client.samples import Exemplar
 
 from rag_monitor import telemetry
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
+from rag_monitor.errors import StoreUnavailable
 from rag_monitor.exposition.snapshot import LATENCIES, LatencyPoint, Snapshot
 
 logger = logging.getLogger(__name__)
@@ -47,11 +48,15 @@ class MonitorCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """All metric families of one scrape."""
         snapshot = self._snapshot()
-        up = GaugeMetricFamily(
-            "rag_monitor_store_up", "Whether the values from the database could be read."
-        )
+        up = GaugeMetricFamily("rag_monitor_store_up", "Whether the database answers this process.")
         up.add_metric((), 0.0 if snapshot is None else 1.0)
         yield up
+        leads = GaugeMetricFamily(
+            "rag_monitor_leads",
+            "1 for the one process that looks at alert rules, sends messages and exposes values.",
+        )
+        leads.add_metric((), float(snapshot is not None and snapshot.leads))
+        yield leads
         if snapshot is not None:
             yield from _scores(snapshot)
             yield from _latencies(snapshot)
@@ -60,6 +65,10 @@ class MonitorCollector(Collector):
     def _snapshot(self) -> Snapshot | None:
         try:
             return self._provider()
+        except StoreUnavailable as error:
+            telemetry.dropped("exposition", "snapshot_failed")
+            logger.warning("no values from the database for this scrape: %s", error)
+            return None
         # Whatever fails behind the provider, a scrape must be answered.
         except Exception:
             telemetry.dropped("exposition", "snapshot_failed")

@@ -103,6 +103,8 @@ class Snapshot:
     """Label values are already safe; no two points of a kind share their labels."""
 
     taken_at: datetime | None = None
+    leads: bool = False
+    """Whether the process that took it leads."""
     scores: tuple[ScorePoint, ...] = ()
     latencies: tuple[LatencyPoint, ...] = ()
     hits: tuple[HitPoint, ...] = ()
@@ -155,6 +157,7 @@ def build(
     alerts: Iterable[Alert] = (),
     *,
     counter: TraceCounter | None = None,
+    leads: bool = False,
     window: timedelta = WINDOW,
     max_series: int = MAX_SERIES,
     recent: Recent | None = None,
@@ -169,13 +172,14 @@ def build(
         alerts: All alerts of these apps; inactive ones are not shown.
         counter: Makes `rag_monitor_traces_total` a counter over the life of the process; without
             it, the traces of the window.
+        leads: Whether this process leads.
         window: How far back estimates look.
         max_series: Most time series.
         recent: The newest traces of a project and app, newest first, for exemplars; None: none.
     """
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
     span = Window(end - window, end)
-    snapshot = Snapshot(taken_at=now, alerts=_alerts(alerts)[:max_series])
+    snapshot = Snapshot(taken_at=now, leads=leads, alerts=_alerts(alerts)[:max_series])
     for project, app in apps:
         room = max_series - snapshot.series
         for named in (NAMED_RELEASES, 0):

@@ -23,6 +23,7 @@ class Snapshots:
         apps: All (project, app), the most important first.
         alerts: All alerts.
         leads: Whether this process is the leader.
+        ping: Asks the database for nothing; raises `StoreUnavailable` when it does not answer.
         clock: Tells the age of a snapshot.
         recent: The newest traces of a project and app, for exemplars; None: there are none.
     """
@@ -33,6 +34,7 @@ class Snapshots:
         apps: Callable[[], Sequence[tuple[str, str]]],
         alerts: Callable[[], Iterable[Alert]],
         leads: Callable[[], bool],
+        ping: Callable[[], object],
         clock: Clock,
         recent: Recent | None = None,
     ) -> None:
@@ -40,6 +42,7 @@ class Snapshots:
         self._apps = apps
         self._alerts = alerts
         self._leads = leads
+        self._ping = ping
         self._clock = clock
         self._recent = recent
         self._lock = threading.Lock()
@@ -55,6 +58,8 @@ class Snapshots:
         with self._lock:
             if not self._leads():
                 self._latest = self._counter = None
+                # Who cannot reach the database stops leading, and must not call it healthy then.
+                self._ping()
                 return Snapshot()
             now = self._clock.now()
             fresh = self._latest
@@ -69,6 +74,7 @@ class Snapshots:
                 now,
                 self._alerts(),
                 counter=self._counter,
+                leads=True,
                 recent=self._recent,
             )
             return self._latest

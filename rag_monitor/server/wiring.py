@@ -47,6 +47,7 @@ def wire_services(
         apps=lambda: _apps(store),
         alerts=lambda: store.alerts.load(),
         leads=lambda: workshop.leads,
+        ping=store.ping,
         clock=clock,
         recent=lambda project, app: (
             store.traces.search(TraceQuery(project=project, app=app, limit=_EXAMPLES)).items

@@ -4,30 +4,63 @@ from __future__ import annotations
 
 import fcntl
 import os
+import tempfile
 from pathlib import Path
 
 from rag_monitor.errors import ConfigurationError
+
+
+def require_writable(database: Path) -> None:
+    """Refuse a folder in which the database cannot be made; leaves nothing behind.
+
+    Raises:
+        ConfigurationError: Nothing can be written there.
+    """
+    try:
+        with tempfile.TemporaryFile(dir=database.parent):
+            pass
+    except OSError as error:
+        raise ConfigurationError(_unwritable(database, error.strerror)) from None
+
+
+def _unwritable(database: Path, reason: str | None) -> str:
+    """What to do about a folder in which SQLite cannot make the files it needs beside its own."""
+    return (
+        f"SQLite {database}: nothing can be written in {database.parent} as user {os.geteuid()} "
+        f"({reason}); give that user the folder, mount its disk writable, or correct "
+        "RAG_MONITOR_DATABASE_URL"
+    )
 
 
 class FileLock:
     """An advisory lock that the kernel drops when its process dies, however it dies.
 
     Raises:
-        ConfigurationError: Another process (or another store of this one) holds it.
+        ConfigurationError: Another process (or another store of this one) holds it, the folder
+            cannot be written, or its file system knows no locks.
     """
 
     def __init__(self, database: Path) -> None:
         path = database.with_name(database.name + ".lock")
-        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise ConfigurationError(_unwritable(database, error.strerror)) from None
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        except BlockingIOError:
             holder = os.pread(self._handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
             os.close(self._handle)
             raise ConfigurationError(
                 f"{database} is in use by another rag-monitor process (pid {holder}); SQLite takes "
                 "one process with every role. Stop that one, use another file, or set "
                 "RAG_MONITOR_DATABASE_URL to PostgreSQL to run roles as separate processes"
+            ) from None
+        except OSError as error:
+            os.close(self._handle)
+            raise ConfigurationError(
+                f"SQLite {database}: its file system knows no locks ({error.strerror}); without "
+                "them two processes would damage the file: take a local disk, or PostgreSQL"
             ) from None
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, str(os.getpid()).encode("ascii"), 0)

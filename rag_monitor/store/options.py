@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Final
 
 from rag_monitor.domain.stored import BudgetLimits
+
+_ABOVE_ZERO: Final = (
+    "pool_size", "pool_timeout_s", "connect_timeout_s", "write_timeout_s", "queue_rows",
+    "queue_bytes", "group_rows", "group_bytes", "claim_s", "checkpoint_s",
+)  # fmt: skip
+_ZERO_OR_MORE: Final = (
+    "statement_timeout_s", "retry_s", "root_delay_s", "rootless_delay_s", "ballast_bytes",
+    "partitions_ahead",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,3 +61,11 @@ class StoreOptions:
     """PostgreSQL: days for which partitions stand ready."""
     budgets: Mapping[str, BudgetLimits] = field(default_factory=dict)
     """Daily limits by judge name."""
+
+    def __post_init__(self) -> None:
+        for name in _ABOVE_ZERO:
+            if getattr(self, name) <= 0:
+                raise ValueError(f"`{name}` must be above 0, not {getattr(self, name):g}")
+        for name in _ZERO_OR_MORE:
+            if getattr(self, name) < 0:
+                raise ValueError(f"`{name}` must be 0 or more, not {getattr(self, name):g}")

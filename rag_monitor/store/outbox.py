@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from itertools import islice
 from typing import Any, Final
 
 from sqlalchemy import Connection, func, select, update
@@ -29,19 +30,21 @@ class Outbox:
     def due(self, now: datetime, limit: int = 100, lease_s: float = 60.0) -> list[Notification]:
         """Messages to send now, oldest first; hidden from other senders for `lease_s` seconds.
 
+        A message waits for those about the same alert that were queued before it, also while they
+        rest: a receiver that heard `resolved` first would take `firing` for a new alert.
         `attempts` counts this one. A sender that dies leaves its messages to the next one.
         """
         ready = (outbox.c.state == _WAITING, outbox.c.not_before <= now)
         with self._database.read() as connection:
-            if connection.execute(select(1).where(*ready).limit(1)).first() is None:
-                return []
+            chosen = _in_turn(connection, now, limit)
+        if not chosen:
+            return []
 
         def work(connection: Connection) -> list[Notification]:
             rows = connection.execute(
                 select(outbox.c.id)
-                .where(*ready)
+                .where(outbox.c.id.in_(chosen), *ready)
                 .order_by(outbox.c.not_before, outbox.c.id)
-                .limit(limit)
                 .with_for_update(skip_locked=True)
             ).scalars()
             claimed = connection.execute(
@@ -84,6 +87,32 @@ class Outbox:
             .values(**values)
         )
         self._database.transact(lambda connection: connection.execute(statement))
+
+
+def _in_turn(connection: Connection, now: datetime, limit: int) -> list[int]:
+    """Ids of messages that are due and wait for no earlier one about their alert."""
+    columns = (outbox.c.id, outbox.c.project, outbox.c.channel, outbox.c.dedup_key)
+    waiting = outbox.c.state == _WAITING
+    resting: dict[tuple[str, str, str], int] = {}
+    for row in connection.execute(select(*columns).where(waiting, outbox.c.not_before > now)):
+        alert = _about(row.project, row.channel, row.dedup_key)
+        resting[alert] = min(row.id, resting.get(alert, row.id))
+    ready = (
+        select(*columns)
+        .where(waiting, outbox.c.not_before <= now)
+        .order_by(outbox.c.not_before, outbox.c.id)
+    )
+    in_turn = (
+        row.id
+        for row in connection.execute(ready)
+        if row.id <= resting.get(_about(row.project, row.channel, row.dedup_key), row.id)
+    )
+    return list(islice(in_turn, limit))
+
+
+def _about(project: str, channel: str, dedup_key: str) -> tuple[str, str, str]:
+    """The alert that a message is about, on its channel."""
+    return project, channel, dedup_key.partition(":")[0]
 
 
 def enqueue(

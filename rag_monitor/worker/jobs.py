@@ -7,6 +7,7 @@ another machine without a difference.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Sequence
 from datetime import datetime, timedelta
@@ -36,6 +37,7 @@ _log = logging.getLogger(__name__)
 
 _COUNT_EVERY_S: Final = 2.0
 """How often the queue is counted."""
+_OUTBOX: Final = "outbox"
 _REST: Final = 3.0
 """Seconds of rest for each second of recomputing rollups."""
 _SAVE_AGAIN_S: Final = 1.0
@@ -269,6 +271,11 @@ class Jobs:
         if self._memory is not None:
             self._memory.clear()
 
+    def step_down(self) -> None:
+        """Lead no longer: how many messages wait is for the next leader to say."""
+        with contextlib.suppress(KeyError):  # it led too briefly to count them
+            telemetry.QUEUE_DEPTH.remove(_OUTBOX)
+
     async def check_rules(self) -> int:
         """Evaluate the alert rules; the count is of state changes."""
         began = self._own.begin() if self._own is not None else 0
@@ -283,10 +290,12 @@ class Jobs:
         if self._memory is not None:
             self._memory.begin(now)
         try:
-            return len(self._engine.run(now))
+            changes = len(self._engine.run(now))
         except LeaseLost as error:
             _log.warning("alert rules: %s", error)
             return 0
+        telemetry.RULES_CHECKED_AT.set(now.timestamp())
+        return changes
 
     def ship_rules(self) -> None:
         """Give every project the default rules once; what people do with them afterwards stays."""
@@ -296,7 +305,10 @@ class Jobs:
 
     async def deliver(self) -> int:
         """Send notifications that are due."""
-        return await asyncio.to_thread(self._dispatcher.deliver_due, self._clock.now())
+        sent = await asyncio.to_thread(self._dispatcher.deliver_due, self._clock.now())
+        waiting = await asyncio.to_thread(self._store.outbox.waiting)
+        telemetry.QUEUE_DEPTH.labels(queue=_OUTBOX).set(waiting)
+        return sent
 
     async def retain(self) -> int:
         """Delete what is older than it may get.

@@ -67,6 +67,8 @@ class Worker:
         leads = await asyncio.to_thread(self._leadership.hold)
         if leads and not led:
             self._jobs.take_over()
+        elif led and not leads:
+            self._jobs.step_down()
         return int(leads)
 
     def _led(self, job: Job) -> Job:

@@ -31,6 +31,8 @@ _WATCH_S = 1.0
 """How often the wall clock is compared with the monotonic one."""
 _JUMP_S = 1.0
 """A wall clock that gained or lost so much in between has been set."""
+_TELL_EVERY_S = 60.0
+"""How often an outage of the database is told again."""
 _GIVE_UP_S = 2.0
 """How long a job that outlasted the drain may take to give back what it holds."""
 
@@ -48,6 +50,7 @@ class Scheduler:
         )
         self._scheduler.add_listener(_on_error, EVENT_JOB_ERROR)
         self._stopping = False
+        self._outage = _Outage()
         self._running: set[str] = set()
         self._idle = asyncio.Event()
         self._idle.set()
@@ -79,7 +82,9 @@ class Scheduler:
                         break
             except StoreUnavailable as error:
                 telemetry.JOB_FAILURES.labels(job=name).inc()
-                _log.warning("%s waits for the database: %s", name, error)
+                self._outage.hit(name, error)
+            else:
+                self._outage.passed(name)
             finally:
                 self._running.discard(lane)
                 if not self._running:
@@ -131,6 +136,39 @@ class Scheduler:
             _log.warning("the clock was set by %+.0f s; every job is planned anew", ahead - before)
             for job in self._scheduler.get_jobs():
                 job.modify(next_run_time=datetime.now(UTC))
+
+
+class _Outage:
+    """Tells of an outage of the database when it begins, now and then, and when it is over.
+
+    Every job of every lane comes by each half second: told each time, nothing else would be found
+    in the log of that hour. Figures count each of them.
+    """
+
+    def __init__(self) -> None:
+        self._began = self._told = 0.0
+        self._jobs: set[str] = set()
+
+    def hit(self, name: str, error: Exception) -> None:
+        """A job could not reach the database."""
+        now = time.monotonic()
+        if not self._jobs:
+            self._began = self._told = now
+            _log.warning("%s waits for the database: %s", name, error)
+        self._jobs.add(name)
+        if now - self._told >= _TELL_EVERY_S:
+            self._told = now
+            waiting = ", ".join(sorted(self._jobs))
+            away = now - self._began
+            _log.warning("waiting for the database for %.0f s (%s): %s", away, waiting, error)
+
+    def passed(self, name: str) -> None:
+        """A job went through; those that only the leader does prove nothing while nobody leads."""
+        if name not in self._jobs:
+            return
+        self._jobs.discard(name)
+        if not self._jobs:
+            _log.info("the database is back after %.0f s", time.monotonic() - self._began)
 
 
 class _Interval(IntervalTrigger):  # type: ignore[misc]  # APScheduler is not typed

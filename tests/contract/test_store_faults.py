@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import os
 import shutil
 import signal
@@ -21,7 +22,7 @@ from sqlalchemy import create_engine, text
 from rag_monitor.domain.ports import IngestBatch
 from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.errors import ConfigurationError, StoreUnavailable
-from rag_monitor.store import partitions
+from rag_monitor.store import lockfile, partitions
 from rag_monitor.store.engine import parse_url
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
@@ -81,6 +82,27 @@ def test_a_second_server_on_the_same_file_is_refused(tmp_path: Path) -> None:
         with Store.open(replace(options, exclusive=False)) as command:
             command.keys.create("default", "from a command", [])
     Store.open(options).close()
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that nobody can write")
+def test_a_folder_that_cannot_be_written_is_told_with_who_would_write() -> None:
+    with pytest.raises(ConfigurationError) as told:
+        Store.open(StoreOptions(url="sqlite:////proc/self/m.db"))
+
+    assert "nothing can be written in /proc/self as user " in str(told.value)
+    assert "RAG_MONITOR_DATABASE_URL" in str(told.value)
+
+
+def test_a_file_system_without_locks_is_not_taken_for_a_second_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_locks(handle: int, operation: int) -> None:
+        raise OSError(errno.ENOLCK, "No locks available")
+
+    monkeypatch.setattr(lockfile.fcntl, "flock", no_locks)
+
+    with pytest.raises(ConfigurationError, match="knows no locks"):
+        Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0))
 
 
 @pytest.mark.parametrize("url", ["nonsense", "mysql://x/y", "sqlite://", "sqlite:///:memory:"])

@@ -141,6 +141,27 @@ def test_a_message_is_offered_until_it_is_sent(store: Store) -> None:
     assert store.outbox.waiting() == 0
 
 
+def test_an_end_is_never_offered_before_its_beginning(store: Store) -> None:
+    """The channel was away when it fired, and rests while it resolves."""
+    fired = replace(NOTE, dedup_key="a1:firing")
+    ended = replace(NOTE, dedup_key="a1:resolved", event="resolved")
+    other = replace(NOTE, dedup_key="a2:firing")
+    elsewhere = replace(ended, channel="d")
+    store.alerts.save([], [fired])
+    (first,) = store.outbox.due(EPOCH)
+    store.outbox.failed(first, "500", EPOCH + timedelta(seconds=45))
+    store.alerts.save([], [ended, other, elsewhere])
+
+    early = store.outbox.due(EPOCH + timedelta(seconds=10))
+    late = store.outbox.due(EPOCH + timedelta(seconds=45))
+
+    assert [(item.dedup_key, item.channel) for item in early] == [
+        ("a2:firing", "c"),
+        ("a1:resolved", "d"),
+    ]
+    assert [item.dedup_key for item in late] == ["a1:firing", "a1:resolved"]
+
+
 def test_silences_come_and_go(store: Store) -> None:
     silence = Silence(
         id="s", project="default", starts_at=EPOCH, ends_at=EPOCH + timedelta(hours=1)

@@ -9,11 +9,12 @@ from typing import Any
 
 import pytest
 
+from rag_monitor import telemetry
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.config import WorkerOptions
-from rag_monitor.domain.alert import AlertState, Notification
+from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.stored import RetentionPolicy
@@ -335,3 +336,35 @@ async def test_quiet_minutes_are_added_up_to_days_and_estimates_stay_what_they_w
     assert house.estimates.estimate(house.series("faithfulness"), window) == before
     assert before.judged == 3
     assert await house.jobs.index() == 0
+
+
+async def test_figures_say_what_waits_for_channels_and_when_rules_were_looked_at(
+    house: House,
+) -> None:
+    def figure(name: str, **labels: str) -> float | None:
+        return telemetry.REGISTRY.get_sample_value(name, labels)
+
+    finding = Finding(active=True)
+    alert = Alert(
+        id="a1", project="default", rule="r", app="shop", state=AlertState.FIRING,
+        severity=Severity.PAGE, since=EPOCH, started_at=EPOCH, finding=finding,
+    )  # fmt: skip
+    note = Notification(
+        dedup_key="a1:firing", project="default", channel="recorder", alert=alert,
+        event="firing", created_at=EPOCH + timedelta(hours=1),
+    )  # fmt: skip
+    house.store.alerts.save([alert], [note])
+
+    await house.jobs.deliver()
+    waiting = figure("rag_monitor_queue_depth", queue="outbox")
+    house.clock.advance(timedelta(hours=2))
+    await house.jobs.deliver()
+    await house.jobs.check_rules()
+
+    assert waiting == 1
+    assert figure("rag_monitor_queue_depth", queue="outbox") == 0
+    looked_at = figure("rag_monitor_rules_checked_timestamp_seconds")
+    assert looked_at == house.clock.now().timestamp()
+    house.jobs.step_down()
+    assert figure("rag_monitor_queue_depth", queue="outbox") is None
+    assert (figure("process_resident_memory_bytes") or 0) > 0

@@ -72,3 +72,52 @@ def test_a_database_named_where_nothing_reads_it_is_refused(
 
     with pytest.raises(ConfigurationError, match="RAG_MONITOR_DATABASE_URL"):
         load_settings(file, environment)
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("[worker]\nrules_every_s = -5", "rules_every_s"),
+        ("[worker]\npoll_s = 0", "poll_s"),
+        ("[worker]\npoll_s = nan", "worker.poll_s"),
+        ("[worker]\ndeliver_every_s = inf", "worker.deliver_every_s"),
+        ("[worker]\nevaluate_lanes = 0", "evaluate_lanes"),
+        ("[worker]\nevaluate_batch = 0", "evaluate_batch"),
+        ("[worker]\nleader_ttl_s = 0.1", "leader_ttl_s"),
+        ("[worker]\nlease_s = 0", "lease_s"),
+        ("[worker]\ndrain_s = -1", "drain_s"),
+        ("[alerts]\nslot_s = 0", "slot_s"),
+        ("[alerts]\nworst_traces = -1", "worst_traces"),
+        ("[retention]\nmax_bytes = -1", "max_bytes"),
+        ("[retention]\nscores_days = 0", "scores_days"),
+        ("[retention]\nbatch = 0", "batch"),
+        ("[store]\npool_size = 0", "pool_size"),
+        ("[store]\nretry_s = -1", "retry_s"),
+        ("[http]\nmax_body_bytes = -1", "max_body_bytes"),
+        ("[http]\nmax_inflight_bytes = 1000", "max_inflight_bytes"),
+        ("[http]\nbody_timeout_s = 0", "body_timeout_s"),
+        ("[http]\nsession_hours = -1", "session_hours"),
+        ("[http]\nrequests_per_minute = -1", "requests_per_minute"),
+        ('public_url = "https://"', "public_url"),
+        ('public_url = "https://a.example/?x=1"', "public_url"),
+    ],
+)
+def test_a_number_that_cannot_work_is_named_before_the_server_starts(
+    tmp_path: Path, text: str, names: str
+) -> None:
+    file = tmp_path / "rag_monitor.toml"
+    file.write_text(text, encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match=f"`{names}`"):
+        load_settings(file, {})
+
+
+def test_a_worker_may_stop_at_once_and_a_monitor_may_live_under_a_path(tmp_path: Path) -> None:
+    file = tmp_path / "rag_monitor.toml"
+    file.write_text(
+        'public_url = "https://a.example/rag"\n[worker]\ndrain_s = 0\n[http]\n'
+        "requests_per_minute = 0\n",
+        encoding="utf-8",
+    )
+
+    assert load_settings(file, {}).worker.drain_s == 0

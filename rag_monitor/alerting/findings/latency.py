@@ -92,6 +92,7 @@ def _finding(
         upper=now.upper,
         level=confidence,
         baseline=baseline,
+        unit="ms",
         judged=now.count,
         baseline_judged=baseline_count,
         summary=(

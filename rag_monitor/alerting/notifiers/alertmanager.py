@@ -11,6 +11,7 @@ from rag_monitor.alerting.messages import Language, alerts_url, compose, plain, 
 from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.transport import HttpOptions, encode, post
 from rag_monitor.domain.alert import Notification
+from rag_monitor.errors import ConfigurationError
 
 _PATH = "/api/v2/alerts"
 
@@ -37,6 +38,11 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
         timezone: str = "UTC",
     ) -> None:
         super().__init__(options, language=language, public_url=public_url, timezone=timezone)
+        if options.valid_for_s <= 0:
+            raise ConfigurationError(
+                f"valid_for_s: must be above 0, not {options.valid_for_s:g}: every alert would be "
+                "over when it arrives"
+            )
         base = options.url.rstrip("/")
         self._url = base if base.endswith(_PATH) else base + _PATH
 

@@ -63,7 +63,9 @@ class PagerDutyNotifier(HttpChannel[PagerDutyOptions]):
                 "custom_details": {
                     "value": finding.value,
                     "interval": [finding.lower, finding.upper],
+                    "level": finding.level,
                     "baseline": finding.baseline,
+                    "unit": finding.unit or None,
                     "judged": finding.judged,
                     "baseline_judged": finding.baseline_judged,
                     "notes": list(finding.notes),

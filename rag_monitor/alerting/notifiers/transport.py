@@ -9,11 +9,13 @@ from typing import Any, Final
 
 from rag_monitor.alerting.messages import plain
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
-from rag_monitor.errors import OutboundRefused
+from rag_monitor.errors import ConfigurationError, OutboundRefused
 from rag_monitor.outbound.guard import OutboundPolicy, check_url
 from rag_monitor.outbound.http import OutboundFailed, Reply, request
 
 _MAX_RETRY_AFTER_S: Final = 3600.0
+_LONGEST_S: Final = 60.0
+"""A send that takes longer would outlast the lease on its messages, and they would go out twice."""
 _UNACCEPTABLE: Final = frozenset({400, 413, 422})
 """What is wrong is this message, not the channel."""
 
@@ -104,9 +106,15 @@ def excerpt(reply: Reply) -> str:
 
 
 def check_options(options: HttpOptions) -> None:
-    """Refuse a URL that will never be reached, before anything is sent there.
+    """Refuse what will never work, before anything is sent.
 
     Raises:
-        OutboundRefused: With the reason.
+        ConfigurationError: The time that a send may take is none.
+        OutboundRefused: The URL will never be reached, with the reason.
     """
+    if not 0 < options.timeout_s <= _LONGEST_S:
+        raise ConfigurationError(
+            f"timeout_s: must be above 0 and at most {_LONGEST_S:g} seconds, not "
+            f"{options.timeout_s:g}"
+        )
     check_url(options.url, options.policy)

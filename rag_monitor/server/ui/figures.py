@@ -34,7 +34,7 @@ class Figures:
 def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures:
     """The numbers of a finding; of a rule that is gone, without what only the rule knows."""
     kind = None if rule is None else rule.kind
-    say: Callable[[float | None], str] = milliseconds if kind is RuleKind.LATENCY else figure_text
+    say = _telling(kind, finding)
     against = finding.baseline
     if rule is not None and kind is RuleKind.THRESHOLD:
         below = number(rule, "below")
@@ -47,6 +47,17 @@ def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures
         against_label=me.translate("Baseline") if compared else me.translate("Limit"),
         counted_label=me.translate("Traces counted" if kind in _COUNTED else "Judged"),
     )
+
+
+def _telling(kind: RuleKind | None, finding: Finding) -> Callable[[float | None], str]:
+    """How a number of the finding is written; its unit is known also when the rule is gone."""
+    if finding.unit == "ms" or kind is RuleKind.LATENCY:
+        return milliseconds
+    return _whole if kind is RuleKind.NO_DATA else figure_text
+
+
+def _whole(count: float | None) -> str:
+    return figure_text(None) if count is None else f"{count:,.0f}"
 
 
 def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:

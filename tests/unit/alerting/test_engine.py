@@ -71,11 +71,30 @@ def test_every_app_has_its_own_alert_and_every_channel_its_message(house: _House
 
 
 def test_a_rule_sends_to_its_own_channels(clock: ManualClock) -> None:
-    house = _House(clock, rule(notifiers=("pager",)))
+    house = _House(clock, rule(notifiers=("log",)))
     house.silent = {"a"}
     house.tick()
 
-    assert [key[1] for key in house.alerts.queued] == ["pager"]
+    assert [key[1] for key in house.alerts.queued] == ["log"]
+
+
+@pytest.mark.parametrize(
+    ("named", "heard"), [(("pager",), ["ops", "log"]), (("pager", "log"), ["log"])]
+)
+def test_a_channel_that_was_renamed_does_not_cost_the_alert(
+    clock: ManualClock, caplog: pytest.LogCaptureFixture, named: tuple[str, ...], heard: list[str]
+) -> None:
+    house = _House(clock, rule(notifiers=named))
+    house.silent = {"a"}
+    house.tick()
+    first = [key[1] for key in house.alerts.queued]
+    house.silent = set()
+    house.tick()
+
+    assert first == heard
+    told = [record.getMessage() for record in caplog.records if record.levelname == "ERROR"]
+    assert len(told) == 1
+    assert f"not configured (pager): its messages go to {', '.join(heard)}" in told[0]
 
 
 def test_nothing_to_say_saves_nothing(house: _House) -> None:

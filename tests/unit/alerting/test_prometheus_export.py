@@ -130,7 +130,7 @@ tests:
         alertname: RagMonitorFaithfulnessDrop
         exp_alerts:
           - exp_labels: {{app: a, release: v1, metric: faithfulness, judge: combined, severity: page, rule: faithfulness drop}}
-            exp_annotations: {{summary: "faithfulness drop: a is at -0.23."}}
+            exp_annotations: {{summary: "faithfulness drop: faithfulness of a changed by -0.23 against 1h before."}}
 """  # noqa: E501
 
 

@@ -7,6 +7,7 @@ import hmac
 import logging
 import threading
 from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
@@ -43,6 +44,18 @@ def test_the_webhook_carries_every_number_and_a_link_per_trace(receiver: Receive
     assert (alert["value"], alert["lower"], alert["upper"]) == (0.71, 0.66, 0.76)
     assert (alert["baseline"], alert["judged"], alert["baseline_judged"]) == (0.93, 212, 340)
     assert alert["worst_traces"][0]["url"] == f"https://monitor.example/traces/{'a' * 32}"
+
+
+def test_the_webhook_says_what_its_interval_and_its_numbers_are(receiver: Receiver) -> None:
+    slow = notification()
+    finding = replace(slow.alert.finding, level=0.999, unit="ms")
+    slow = replace(slow, alert=replace(slow.alert, finding=finding))
+
+    _webhook(receiver).send([slow, notification(key="a2:firing")])
+
+    latency, score = receiver.requests[0].json["alerts"]
+    assert (latency["level"], latency["unit"]) == (0.999, "ms")
+    assert score["unit"] is None
 
 
 def test_the_signature_covers_time_and_body(receiver: Receiver) -> None:

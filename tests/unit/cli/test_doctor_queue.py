@@ -1,4 +1,4 @@
-"""`rag-monitor doctor` says what waits, and which traces were given up."""
+"""What `rag-monitor doctor` says of the database, of what waits in it, and of its rules."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rag_monitor.cli.application import app
+from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, make_trace
@@ -25,10 +26,18 @@ def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Store:
     return opened
 
 
-def _queue() -> tuple[bool, str]:
+def _said_of(name: str) -> tuple[bool, str]:
     result = CliRunner().invoke(app, ["doctor", "--json"])
-    (check,) = [c for c in json.loads(result.stdout)["checks"] if c["name"] == "queue"]
+    (check,) = [c for c in json.loads(result.stdout)["checks"] if c["name"] == name]
     return check["ok"], check["detail"]
+
+
+def _queue() -> tuple[bool, str]:
+    return _said_of("queue")
+
+
+def _rules() -> tuple[bool, str]:
+    return _said_of("rules")
 
 
 def test_looking_makes_no_database(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -52,6 +61,31 @@ def test_a_folder_that_is_not_there_is_still_named(
 
     assert not ok
     assert "there is no folder" in detail
+
+
+@pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that nobody can write")
+def test_a_folder_in_which_no_database_can_be_made_is_not_in_order(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("RAG_MONITOR_DATABASE_URL", "sqlite:////proc/self/m.db")
+
+    result = CliRunner().invoke(app, ["doctor", "--json"])
+
+    checks = {check["name"]: check for check in json.loads(result.stdout)["checks"]}
+    assert not checks["database"]["ok"]
+    assert "nothing can be written in /proc/self" in checks["database"]["detail"]
+
+
+def test_a_rule_whose_channel_is_gone_is_not_in_order(store: Store) -> None:
+    store.rules.save(AlertRule(name="quiet", kind=RuleKind.NO_DATA, notifiers=("log",)))
+    assert _rules() == (True, "1 in force, all with channels that are configured")
+    store.rules.save(AlertRule(name="page", kind=RuleKind.NO_DATA, notifiers=("pager",)))
+    store.close()
+
+    ok, detail = _rules()
+
+    assert not ok
+    assert detail.startswith("default/page names pager, configured: log;")
 
 
 def test_waiting_traces_are_counted(store: Store) -> None:

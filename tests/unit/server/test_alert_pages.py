@@ -98,6 +98,19 @@ async def test_an_alert_on_latency_has_units_and_the_level_of_its_rule(
     assert "<dt>Traces counted</dt>" in text
 
 
+async def test_a_latency_keeps_its_unit_when_its_rule_is_gone(
+    browser: httpx.AsyncClient, services: Services
+) -> None:
+    finding = Finding(active=True, value=2400.0, baseline=840.0, unit="ms")
+    fire(services, AlertRule(name="slow", kind=RuleKind.LATENCY, metric="end_to_end_ms"), finding)
+    services.rules.delete("default", "slow")
+
+    text = (await browser.get("/alerts")).text
+
+    assert "<dd>2.40 s" in text
+    assert "<dt>Baseline</dt><dd>840 ms</dd>" in text
+
+
 async def test_a_limit_is_not_called_a_baseline_and_a_count_is_no_interval(
     browser: httpx.AsyncClient, services: Services
 ) -> None:
@@ -106,7 +119,8 @@ async def test_a_limit_is_not_called_a_baseline_and_a_count_is_no_interval(
 
     text = (await browser.get("/alerts")).text
 
-    assert "<dt>Limit</dt><dd>1.000</dd>" in text
+    assert "<dd>0</dd>" in text
+    assert "<dt>Limit</dt><dd>1</dd>" in text
     assert "<dt>Judged</dt>" not in text
 
 

@@ -1,0 +1,151 @@
+"""The exported rules, run by Prometheus' own tool on series made up for the purpose."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_monitor.alerting.prometheus_export import export_rules
+from rag_monitor.alerting.rules import default_rules
+from rag_monitor.domain.alert import AlertRule, RuleKind
+
+PLAYED = 180
+"""Minutes of a scene."""
+
+
+def play(
+    folder: Path,
+    series: Mapping[str, str],
+    told: Sequence[tuple[int, str, Sequence[Mapping[str, Any]]]],
+    rules: Sequence[AlertRule] = (),
+) -> None:
+    """Hold what fires against what should.
+
+    Args:
+        folder: Where the files go.
+        series: Values by series, one a minute, as promtool writes them.
+        told: Minute, name of the alert, and what it should be like then (none: it must not fire).
+        rules: What is exported; the shipped ones when there are none.
+    """
+    tool = shutil.which("promtool")
+    if tool is None:
+        pytest.skip("promtool is not installed (Debian package prometheus)")
+    file = folder / "rules.yml"
+    file.write_text(export_rules(list(rules) or default_rules()), encoding="utf-8")
+    scene = {
+        "rule_files": [str(file)],
+        "evaluation_interval": "1m",
+        "tests": [
+            {
+                "interval": "1m",
+                "input_series": [{"series": name, "values": v} for name, v in series.items()],
+                "alert_rule_test": [
+                    {"eval_time": f"{minute}m", "alertname": name, "exp_alerts": list(alerts)}
+                    for minute, name, alerts in told
+                ],
+            }
+        ],
+    }
+    (folder / "scene.yml").write_text(json.dumps(scene), encoding="utf-8")
+    done = subprocess.run(
+        [tool, "test", "rules", folder / "scene.yml"], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_somebody_is_told_when_no_worker_leads_though_the_rest_is_up(tmp_path: Path) -> None:
+    summary = "No worker leads: alert rules are not looked at and messages are not sent."
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": {"summary": summary}}
+    play(
+        tmp_path,
+        {
+            'rag_monitor_leads{instance="worker-1"}': f"1x10 _x{PLAYED}",
+            'rag_monitor_leads{instance="worker-2"}': f"0x10 1x20 _x{PLAYED}",
+            'rag_monitor_leads{instance="api-1"}': f"0x{PLAYED}",
+        },
+        [(20, "RagMonitorNoLeader", []), (45, "RagMonitorNoLeader", [alert])],
+    )
+
+
+def test_an_app_that_has_just_begun_to_send_has_not_stopped(tmp_path: Path) -> None:
+    """Its counter appears with its first traces: by its increase it never sent any."""
+    counted = {'rag_monitor_traces_total{app="new",status="ok"}': f"5x{PLAYED}"}
+
+    play(tmp_path, counted, [(30, "RagMonitorNoData", [])])
+
+
+def test_one_slow_answer_an_hour_ago_and_few_now_are_no_slowdown(tmp_path: Path) -> None:
+    """A quantile without its interval would page: three answers then, sixty now."""
+    name = "rag_monitor_end_to_end_seconds"
+    labels = 'app="a",release="v1"'
+    series = {
+        f'{name}_bucket{{{labels},le="1.28"}}': "3x70 40x60",
+        f'{name}_bucket{{{labels},le="2.56"}}': "3x70 60x60",
+        f'{name}_bucket{{{labels},le="+Inf"}}': "3x70 60x60",
+        f"{name}_count{{{labels}}}": "3x70 60x60",
+    }
+
+    play(tmp_path, series, [(80, "RagMonitorEndToEndLatency", [])])
+
+
+def test_what_the_monitor_found_is_passed_on_without_a_number_that_is_none(tmp_path: Path) -> None:
+    firing = {'rag_monitor_alerts{app="a",rule="hit rate drop",state="firing"}': f"1x{PLAYED}"}
+    summary = "hit rate drop: fires for a; rag-monitor's Alerts page has the numbers."
+    alert = {
+        "exp_labels": {
+            "app": "a", "rule": "hit rate drop", "severity": "ticket", "state": "firing",
+        },
+        "exp_annotations": {"summary": summary},
+    }  # fmt: skip
+
+    play(tmp_path, firing, [(5, "RagMonitorHitRateDrop", [alert])])
+
+
+@pytest.mark.parametrize(
+    ("params", "lower", "upper", "said"),
+    [
+        ({"below": 0.8}, 0.68, 0.72, "upper end of its interval at 0.734, below 0.8"),
+        ({"above": 0.5}, 0.68, 0.72, "lower end of its interval at 0.666, above 0.5"),
+    ],
+)
+def test_a_threshold_names_the_end_of_the_interval_it_went_by(
+    tmp_path: Path, params: dict[str, float | str], lower: float, upper: float, said: str
+) -> None:
+    labels = {"app": "a", "judge": "combined", "metric": "faithfulness", "release": "v1"}
+    at = ",".join(f'{name}="{value}"' for name, value in labels.items())
+    series = {
+        f"rag_monitor_score{{{at}}}": f"0.70x{PLAYED}",
+        f"rag_monitor_score_lower{{{at}}}": f"{lower}x{PLAYED}",
+        f"rag_monitor_score_upper{{{at}}}": f"{upper}x{PLAYED}",
+        f"rag_monitor_score_samples{{{at}}}": f"400x{PLAYED}",
+    }
+    rule = AlertRule(name="promise", kind=RuleKind.THRESHOLD, metric="faithfulness", params=params)
+    summary = f"promise: faithfulness of a has the {said}."
+    alert = {
+        "exp_labels": {**labels, "severity": "page", "rule": "promise"},
+        "exp_annotations": {"summary": summary},
+    }
+
+    play(tmp_path, series, [(10, "RagMonitorPromise", [alert])], [rule])
+
+
+def test_a_leader_that_no_longer_looks_at_the_rules_is_noticed(tmp_path: Path) -> None:
+    series = {
+        'rag_monitor_leads{instance="w"}': f"1x{PLAYED}",
+        'rag_monitor_rules_checked_timestamp_seconds{instance="w"}': f"0+60x20 1200x{PLAYED}",
+        'rag_monitor_rules_checked_timestamp_seconds{instance="api"}': f"0x{PLAYED}",
+    }
+    summary = "A worker leads, but has not looked at the alert rules for five minutes."
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": {"summary": summary}}
+
+    play(
+        tmp_path,
+        series,
+        [(20, "RagMonitorRulesStand", []), (30, "RagMonitorRulesStand", [alert])],
+    )
