@@ -22,6 +22,7 @@ from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import TIME, Quantity
 from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES, undo, undoes
 from rag_monitor.language.strength import absolutes, causes, counts, hedges, times
+from rag_monitor.language.synonyms import others
 from rag_monitor.language.tokens import is_han, stem, term_set
 from rag_monitor.language.weekdays import named_weekdays
 
@@ -349,9 +350,12 @@ _DENIAL_ADDS: Final = 0.5
 
 
 def _unknown(words: frozenset[str], evidence: Evidence) -> int:
-    """How many of `words` neither the passages nor the question hold."""
-    asked = evidence.question.folded
-    return sum(word not in evidence.joined and word not in asked for word in words)
+    """How many of `words` neither the passages nor the question hold, in no other word."""
+    texts = (evidence.joined, evidence.question.folded)
+    return sum(
+        not any(other in text for text in texts for other in (word, *others(word)))
+        for word in words
+    )
 
 
 def _contrary(claim: Piece, other: Piece) -> tuple[int, int]:
