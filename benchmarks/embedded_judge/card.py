@@ -28,6 +28,14 @@ TITLES = {
 }
 
 
+EVERYDAY_TITLES = {
+    "everyday_en": "English, the first",
+    "everyday_zh": "Chinese, the first",
+    "everyday_later_en": "English, later",
+    "everyday_later_zh": "Chinese, later",
+}
+
+
 def between(figures: list[float]) -> str:
     """An interval as text."""
     return f"[{figures[0]:.3f}, {figures[1]:.3f}]"
@@ -100,7 +108,7 @@ def everyday(found: dict[str, Any]) -> str:
         right = 1 - (2 * s["balanced_accuracy"] - s["recall"])
         table.append(
             row(
-                {"everyday_en": "English", "everyday_zh": "Chinese"}[name],
+                EVERYDAY_TITLES[name],
                 s["judged"],
                 f"{s['auroc']:.3f} {between(s['auroc_interval'])}",
                 f"{s['auroc_faithfulness']:.3f}",

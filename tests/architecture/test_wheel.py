@@ -23,6 +23,7 @@ NEEDED = (
     "rag_monitor/judges/embedded/shipped/tokenizer.json",
     "rag_monitor/judges/embedded/shipped/weights.json",
     "rag_monitor/judges/prompts/zh.toml",
+    "rag_monitor/language/synonyms.txt",
     "rag_monitor/language/traditional.txt",
     "rag_monitor/metrics/profiles/rag.toml",
     "rag_monitor/server/ui/chinese.json",

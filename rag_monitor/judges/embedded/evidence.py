@@ -17,6 +17,8 @@ from rag_monitor.language.labelled import Label
 from rag_monitor.language.numbers import TIME, Quantity
 from rag_monitor.language.tokens import GRAMMAR
 
+_MOST_VALUES: Final = 200
+"""Values of one sort among which a place is looked for; a table has more, and rows besides."""
 _ROUNDING: Final = 0.051
 """Numbers further apart than this share of the stated one are never the same, rounded or not."""
 
@@ -75,9 +77,9 @@ class Evidence:
         return [piece for other, piece in ordered[low:high] if quantity.equals(other)]
 
     def differs(self, value: Value, sort: Sort) -> bool:
-        """Whether passages hold another value of the sort."""
+        """Whether passages hold another value of the sort, and not a whole table of them."""
         known = [v for passage in self.passages for v in passage.values.get(sort, ())]
-        return any(not agree(value, other) for other in known)
+        return len(known) <= _MOST_VALUES and any(not agree(value, other) for other in known)
 
     def stated(self, sort: Sort) -> list[Stated]:
         """Every number or day of a sort, with what it is said of."""

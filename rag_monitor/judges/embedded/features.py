@@ -64,6 +64,8 @@ _TELLING_HAN: Final = 0.65
 _CUT_WORDS: Final = 4
 """Unknown words of a stretch of the passages: it may be cut within words or run over sentences."""
 _LINKING: Final = STOP_CHARS | frozenset("则即便属算称")
+_MOST_COMPARED: Final = 4000
+"""Pairs of clauses that are compared; an answer with more is a document."""
 _NOTHING: Final = 1e-9
 _CLEARLY_MORE: Final = 0.25
 
@@ -112,6 +114,8 @@ def _crossed(claims: Sequence[Piece], evidence: Evidence, matches: Matches) -> s
     places = dict.fromkeys(match.best for match in matches.of if match.best is not None)
     known = [terms for place in places for terms in evidence.sentences[place].clauses]
     said = [terms for claim in claims for terms in claim.clauses]
+    if len(said) * len(known) > _MOST_COMPARED:
+        return set()
     owners = [number for number, claim in enumerate(claims) for _ in claim.clauses]
     return {owners[clause] for clause in crossed(said, known, evidence.weights)}
 

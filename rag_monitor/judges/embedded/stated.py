@@ -8,8 +8,9 @@ the same unit; where the words of a statement fit another one clearly better, it
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from itertools import pairwise
+from itertools import groupby
 from typing import Final, NamedTuple
 
 from rag_monitor.language.dates import Date
@@ -65,10 +66,9 @@ def places(folded: str, row: Sequence[Value]) -> list[Stated]:
     """Values of one sort in the order of a text, with what is said around each in its sentence."""
     bounds = [0, *[match.end() for match in _SEGMENT.finditer(folded)], len(folded)]
     found: list[Stated] = []
-    for start, stop in pairwise(bounds):
-        within = [value for value in row if start <= value.start < stop]
-        if within:
-            found += _sentence(folded, _ranges(folded, within), start, stop)
+    for place, within in groupby(row, lambda value: bisect_right(bounds, value.start)):
+        groups = _ranges(folded, list(within))
+        found += _sentence(folded, groups, bounds[place - 1], bounds[min(place, len(bounds) - 1)])
     return found
 
 
