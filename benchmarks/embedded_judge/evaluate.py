@@ -41,7 +41,7 @@ ANSWERS = (
     "ragtruth", "wice", "wice_oracle", "expertqa", "halueval_qa", "ocnli", "rgb_en_fact_ans",
     "rgb_zh_fact_ans", "rgb_zh_refine_ans",
 )  # fmt: skip
-EVERYDAY = ("everyday_en", "everyday_zh")
+EVERYDAY = ("everyday_en", "everyday_zh", "everyday_later_en", "everyday_later_zh")
 PASSAGES = (
     "clapnq", "clapnq_sent", "rgb_en_fact", "rgb_zh_refine", "rgb_zh_int", "rgb_zh_fact", "wice",
 )  # fmt: skip
