@@ -30,7 +30,7 @@ TITLES = {
 
 EVERYDAY_TITLES = {
     "everyday_en": "English, the first",
-    "everyday_zh": "Chinese, the first",
+    "everyday_zh": "Chinese, the first (learnt from)",
     "everyday_later_en": "English, later",
     "everyday_later_zh": "Chinese, later",
 }

@@ -17,6 +17,7 @@ from typing import Any
 from benchmarks.embedded_judge.perturb import perturb
 from rag_monitor.language.sentences import split_sentences
 
+EVERYDAY_SEEN = ("everyday_zh",)
 WRITTEN = Path(__file__).parent / "written_answers"
 
 
@@ -225,9 +226,10 @@ def _shortened(sentence: str, draw: random.Random) -> str:
 def everyday(folder: Path = WRITTEN) -> Iterator[dict[str, Any]]:
     """Answers written for the project about everyday documents, shaped as the data files' rows.
 
-    Every line of `written_answers/*.jsonl` is under the licence of the project; nothing is learnt
-    from it. Of answers that are not supported mostly one detail is wrong, beside wording as near as
-    a model's; supported ones are reworded, merged or reckoned as often as repeated.
+    Every line of `written_answers/*.jsonl` is under the licence of the project; the first Chinese
+    ones are learnt from (`everyday_rows`), the others are not. Of answers that are not supported
+    mostly one detail is wrong, beside wording as near as a model's; supported ones are reworded,
+    merged or reckoned as often as repeated.
     """
     for path in sorted(folder.glob("*.jsonl")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
@@ -243,7 +245,21 @@ def everyday(folder: Path = WRITTEN) -> Iterator[dict[str, Any]]:
             }
 
 
+def everyday_rows() -> Iterator[Row]:
+    """The first Chinese everyday answers; nothing is learnt from the later ones."""
+    for row in everyday():
+        if row["dataset"] in EVERYDAY_SEEN:
+            yield Row(
+                row["dataset"],
+                f"everyday:{row['contexts'][0]}",
+                row["question"],
+                tuple(row["contexts"]),
+                row["answer"],
+                bool(row["label_faithful"]),
+            )
+
+
 def all_rows(folder: Path) -> list[Row]:
     """Every training row, in a fixed order."""
     makers = (wice, wice_train, expertqa, clapnq, halueval, uhgeval, synthetic)
-    return [row for maker in makers for row in maker(folder)]
+    return [*(row for maker in makers for row in maker(folder)), *everyday_rows()]

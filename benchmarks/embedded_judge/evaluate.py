@@ -286,7 +286,7 @@ def main(folder: Path, engine: EmbeddedJudge, only: str = "") -> None:
             by[row["dataset"]].append(row)
     for row in everyday():
         by[row["dataset"]].append(row)
-    trained = {"wice", "wice_oracle", "expertqa", "halueval_qa"}
+    trained = {"wice", "wice_oracle", "expertqa", "halueval_qa", "everyday_zh"}
     found: dict[str, Any] = {
         "judge": str(engine.identity),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
@@ -302,7 +302,7 @@ def main(folder: Path, engine: EmbeddedJudge, only: str = "") -> None:
         found["answer_supported"] = support
         found["everyday"] = {
             name: support_report(
-                by[name], [group(row) for row in by[name]], engine, in_training=False
+                by[name], [group(row) for row in by[name]], engine, in_training=name in trained
             )
             for name in EVERYDAY
         }

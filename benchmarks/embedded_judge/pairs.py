@@ -24,7 +24,7 @@ from rag_monitor.language.claims import take_apart
 from rag_monitor.language.script import has_han
 from rag_monitor.language.sentences import split_sentences
 
-UNSEEN = frozenset({"wice", "wice_oracle", "wice_withheld"})
+UNSEEN = frozenset({"everyday_zh", "wice", "wice_oracle", "wice_withheld"})
 """Corpora no encoder is trained on."""
 SHARES = {
     "wice_train": 1.0, "expertqa": 1.0, "clapnq": 1.0, "clapnq_withheld": 1.0, "halueval": 0.5,

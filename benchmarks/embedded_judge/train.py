@@ -47,7 +47,7 @@ MIX: dict[str, dict[str, float]] = {
     "zh": {
         "uhgeval_keyword": 1, "uhgeval": 0.3, "made_zh": 0.5, "made_zh_withheld": 0.5,
         "made_zh_number": 0.3, "made_zh_negation": 0.2, "made_zh_opposite": 0.2,
-        "made_zh_unit": 0.1,
+        "made_zh_unit": 0.1, "everyday_zh": 3,
     },
 }  # fmt: skip
 """How much each corpus counts in the fit."""
