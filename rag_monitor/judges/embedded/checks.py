@@ -91,7 +91,6 @@ def check(
     _check_dates(findings, claim, evidence, best)
     _check_weekdays(findings, claim, evidence, best)
     _check_numbers(findings, claim, evidence, best, reckoning)
-    _check_places(findings, claim, evidence)
     _check_labels(findings, claim, evidence, best)
     _check_names(findings, claim, evidence, known)
     _check_strength(findings, claim, evidence, best)
@@ -167,8 +166,10 @@ def _check_numbers(
         findings.numbers_missing += constants
 
 
-def _check_places(findings: Findings, claim: Piece, evidence: Evidence) -> None:
+def check_places(findings: Findings, claim: Piece, evidence: Evidence) -> None:
     """Count numbers and dates that stand where the passages have another one.
+
+    Of a statement that stands nowhere word for word, for there everything is in its place.
 
     What the question gave is not the passages' to say, and what stands nowhere is counted already.
     """

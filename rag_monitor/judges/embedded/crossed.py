@@ -8,7 +8,7 @@ shares most with; where both lack what the other one's counterpart has, they wer
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Final
 
@@ -21,6 +21,8 @@ _HELD: Final = 0.4
 """Share of a clause that its counterpart must hold."""
 _LEAST: Final = 0.7
 """Weight of what stands in the other's place, each way."""
+_MOST: Final = 40
+"""Clauses of a sentence that are looked at; an enumeration may have hundreds."""
 _FEWEST: Final = 1.5
 """Weight of a clause below which nothing is told."""
 
@@ -30,7 +32,7 @@ Terms = frozenset[str]
 def clauses(folded: str) -> list[Terms]:
     """The content terms of each clause of folded text, numbers left out."""
     found = []
-    for text in _CLAUSE.split(folded):
+    for text in _CLAUSE.split(folded)[:_MOST]:
         terms = term_set(tokenise(text), han=not text.isascii())
         worded = frozenset([term for term in terms if not term[0].isdigit()])
         if worded:
@@ -39,31 +41,46 @@ def clauses(folded: str) -> list[Terms]:
 
 
 def crossed(
-    said: Sequence[Terms], known: Sequence[Terms], weights: Mapping[str, float]
+    said: Sequence[Sequence[Terms]], known: Sequence[Sequence[Terms]], weights: Mapping[str, float]
 ) -> set[int]:
-    """The numbers of the clauses of an answer whose parts stand in each other's place.
+    """The numbers of the statements of an answer that have parts in each other's place.
 
     Args:
-        said: The clauses of the answer, in order.
-        known: Those of the passages.
+        said: The clauses of each statement, in order.
+        known: Those of the sentence that each statement rests on.
         weights: What each term weighs.
     """
-
-    def weigh(terms: Terms) -> float:
-        return sum([weights[term] for term in terms])
-
-    counterparts: list[Terms | None] = []
-    for clause in said:
-        best = max(known, key=lambda other: weigh(clause & other), default=None)
-        whole = weigh(clause)
-        fits = best is not None and whole >= _FEWEST and weigh(clause & best) >= _HELD * whole
-        counterparts.append(best if fits else None)
+    look = weights.__getitem__
+    clauses: list[tuple[int, Terms, Terms | None]] = []
+    for number, own in enumerate(said):
+        near = [c for place in known[max(0, number - 1) : number + 2] for c in place]
+        clauses += [(number, clause, _counterpart(clause, near, look)) for clause in own]
     found: set[int] = set()
-    for (first, one), (second, other) in pairwise(enumerate(counterparts)):
-        if one is None or other is None or one is other:
+    for (first, mine, one), (second, theirs, other) in pairwise(clauses):
+        if one is None or other is None or one == other:
             continue
-        here = (said[first] & other) - one - said[second]
-        there = (said[second] & one) - other - said[first]
-        if weigh(here) >= _LEAST and weigh(there) >= _LEAST:
+        here = (mine & other) - one - theirs
+        there = (theirs & one) - other - mine
+        if here and there and min(_weigh(here, look), _weigh(there, look)) >= _LEAST:
             found |= {first, second}
     return found
+
+
+Look = Callable[[str], float]
+
+
+def _weigh(terms: Terms, look: Look) -> float:
+    return sum(map(look, terms))
+
+
+def _counterpart(clause: Terms, near: Sequence[Terms], look: Look) -> Terms | None:
+    """The clause that holds most of this one, if it holds enough."""
+    best, most = None, 0.0
+    for other in near:
+        shared = clause & other
+        if shared and (held := _weigh(shared, look)) > most:
+            best, most = other, held
+    if best is None:
+        return None
+    whole = _weigh(clause, look)
+    return best if whole >= _FEWEST and most >= _HELD * whole else None

@@ -11,7 +11,7 @@ from operator import add, attrgetter
 from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
-from rag_monitor.judges.embedded.checks import Findings, check, comparable
+from rag_monitor.judges.embedded.checks import Findings, check, check_places, comparable
 from rag_monitor.judges.embedded.crossed import crossed
 from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
 from rag_monitor.judges.embedded.lazily import lazily
@@ -64,8 +64,6 @@ _TELLING_HAN: Final = 0.65
 _CUT_WORDS: Final = 4
 """Unknown words of a stretch of the passages: it may be cut within words or run over sentences."""
 _LINKING: Final = STOP_CHARS | frozenset("则即便属算称")
-_MOST_COMPARED: Final = 4000
-"""Pairs of clauses that are compared; an answer with more is a document."""
 _NOTHING: Final = 1e-9
 _CLEARLY_MORE: Final = 0.25
 
@@ -103,21 +101,21 @@ def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[
         _look_up(span, claim, evidence, matches, match, reckoning)
         for span, claim, match in zip(spans, claims, matches.of, strict=True)
     ]
-    for number in _crossed(claims, evidence, matches):
+    for number in _crossed(found, evidence, matches):
         # What is reckoned joins parts of several clauses.
         found[number].findings.reversed |= not found[number].findings.numbers_derived
     return found
 
 
-def _crossed(claims: Sequence[Piece], evidence: Evidence, matches: Matches) -> set[int]:
+def _crossed(claims: Sequence[ClaimEvidence], evidence: Evidence, matches: Matches) -> set[int]:
     """The claims that have parts in the place of others, by the sentences they rest on."""
-    places = dict.fromkeys(match.best for match in matches.of if match.best is not None)
-    known = [terms for place in places for terms in evidence.sentences[place].clauses]
-    said = [terms for claim in claims for terms in claim.clauses]
-    if len(said) * len(known) > _MOST_COMPARED:
+    best = [match.best for match in matches.of]
+    # What is said word for word has everything in its place.
+    said = [[] if claim.verbatim else claim.piece.clauses for claim in claims]
+    if sum(map(len, said)) < 2:
         return set()
-    owners = [number for number, claim in enumerate(claims) for _ in claim.clauses]
-    return {owners[clause] for clause in crossed(said, known, evidence.weights)}
+    known = [[] if place is None else evidence.sentences[place].clauses for place in best]
+    return crossed(said, known, evidence.weights)
 
 
 def _claim(span: Span) -> Piece:
@@ -136,14 +134,17 @@ def _look_up(
 ) -> ClaimEvidence:
     best = None if match.best is None else evidence.sentences[match.best]
     findings = check(piece, evidence, matches.known, best, reckoning)
+    unknown = piece.terms - matches.known
+    verbatim = len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence)
+    if not verbatim:
+        check_places(findings, piece, evidence)
     credited = _credited(piece, findings, evidence)
     if best is not None:
-        credited |= _reworded(piece, piece.terms - matches.known, best)
+        credited |= _reworded(piece, unknown, best)
     if credited:
         _credit(match, credited, matches, evidence)
     total = match.own
     gains = [gain / total for gain in match.gains] if total else []
-    unknown = piece.terms - matches.known
     if best is not None and not findings.numbers_derived:
         findings.substituted = _substituted(piece, unknown, matches.seen, evidence, best)
     order = lcs_length(piece.tokens, best.tokens) / len(piece.tokens) if best else 0.0
@@ -163,7 +164,7 @@ def _look_up(
         findings,
         None if match.best is None else _rests_on(evidence.owners[match.best], gains),
         match.covered,
-        len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence),
+        verbatim,
         bool(evidence.question.tokens),
         piece.terms - evidence.question.terms - (credited - matches.seen),
     )
