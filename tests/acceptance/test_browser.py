@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -74,7 +75,8 @@ def test_the_alert_fires_is_understood_labelled_and_silenced_in_two_languages(pa
     evidence = page.locator("mark.unsupported + .why").first
     expect(evidence).to_be_hidden()
     statement.hover()
-    expect(evidence).to_contain_text("Nearest passage")
+    # The worst trace may hold nothing of what its passages say, and then none is nearest.
+    expect(evidence).to_contain_text(re.compile("Nearest passage|no passage says this"))
     page.keyboard.press("3")  # "bad", without a mouse
     expect(page.get_by_role("status")).to_contain_text("Thank you")
     expect(page.locator("#feedback .marks li")).to_have_count(1)

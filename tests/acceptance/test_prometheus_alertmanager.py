@@ -252,7 +252,10 @@ UNIT_TEST = {
                                 "severity": "page",
                                 "rule": "faithfulness low",
                             },
-                            "exp_annotations": {"summary": "faithfulness low: shop is at 1."},
+                            "exp_annotations": {
+                                "summary": "faithfulness low: fires for shop; rag-monitor's "
+                                "Alerts page has the numbers."
+                            },
                         }
                     ],
                 },
@@ -270,7 +273,10 @@ UNIT_TEST = {
                                 "severity": "page",
                                 "rule": "faithfulness drop",
                             },
-                            "exp_annotations": {"summary": "faithfulness drop: bank is at -0.4."},
+                            "exp_annotations": {
+                                "summary": "faithfulness drop: faithfulness of bank changed by "
+                                "-0.4 against 1h before."
+                            },
                         }
                     ],
                 },
