@@ -93,6 +93,10 @@ _SUFFIXES_BY_END: Final = {
 @lru_cache(maxsize=16384)
 def stem(word: str) -> str:
     """A light stem of a lower-case English word: enough to join inflections, not to be pretty."""
+    return _stem(word)
+
+
+def _stem(word: str) -> str:
     word = word.removesuffix("'s")
     if word in _IRREGULAR:
         word = _IRREGULAR[word]
@@ -143,7 +147,7 @@ def _reduce(token: str) -> str:
         return token
     if first.isdigit():
         return token.replace(",", "")
-    return stem(token) if first.isascii() else token
+    return _stem(token) if first.isascii() else token
 
 
 _REDUCED: Final = Remembered(_reduce, largest=100_000)
@@ -152,10 +156,14 @@ _REDUCED: Final = Remembered(_reduce, largest=100_000)
 
 def stretch_tokens(stretch: str) -> tuple[str, ...]:
     """The tokens of folded text without spaces."""
-    word = stretch.rstrip(".,")
+    word = stretch.strip(_AROUND)
     if word.isalpha() and word.islower() and word.isascii():
         return (_REDUCED[word],)
     return tuple(map(_REDUCED.__getitem__, _TOKEN.findall(stretch)))
+
+
+_AROUND: Final = ".,;:!?()[]\"'"
+"""What stands around most words that are more than their letters."""
 
 
 def tokens_between_han(folded: str) -> Iterator[tuple[int, str]]:

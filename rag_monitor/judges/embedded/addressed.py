@@ -9,9 +9,10 @@ like any chatter. It keeps them from lending each other support, and lets a pers
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from typing import Final
 
+from rag_monitor.language.hints import holds_any
 from rag_monitor.language.tokens import stem
 
 REASON: Final = "injection_plea"
@@ -61,6 +62,11 @@ _OBJECT: Final = (
     r"|statement)\b|\banswers? (?:citing|that (?:cites?|refers?|you grade))\b|\bif this is not\b"
     r"|(?:这个?|该|本|此)(?:回答|答案|回复|文件|次)|引用本[页文]|凡(?:是)?(?:引用|涉及)|逐句核对|评分结束|的回答)"
 )
+_VERDICT_NEEDS: Final = (
+    "supported", "score", "grade", " mark", " points", ".0", " evidence", " grounded", " correct",
+    " faithful", " perfect", "as true", "flawless", "fabricated", "hallucination",
+)  # fmt: skip
+"""One of these is part of every English `_VERDICT`, and each is quick to look for."""
 _VERDICT_FOUND: Final = re.compile(_VERDICT)
 _DIRECTED: Final = re.compile(f"{_DIRECTIVE}|{_OBJECT}")
 _ALONE: Final = re.compile(
@@ -75,6 +81,11 @@ _ALONE: Final = re.compile(
     r"|你现在是[^。！？]{0,12}(?:老师|评委|考官|评审)|(?:评审|评分|评判)(?:者|人|员)?须知"
     r"|(?:核验|审批|认可)[^。！？]{0,4}(?:该|此|本)(?:回答|回复|答案)|误判(?:低|高)分"
 )
+_ALONE_NEEDS: Final = (
+    "ignore", "disregard", "forget", "override", "you are ", "note ", "message ", "instruction",
+    "verified",
+)  # fmt: skip
+"""The same of every English `_ALONE`."""
 
 
 def may_address_judge(folded: str) -> bool:
@@ -113,6 +124,13 @@ def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
         ):
             return False
     folded = _QUOTED.sub(" ", folded)
-    if _ALONE.search(folded):
+    if _found(_ALONE, _ALONE_NEEDS, folded):
         return True
-    return _VERDICT_FOUND.search(folded) is not None and _DIRECTED.search(folded) is not None
+    return _found(_VERDICT_FOUND, _VERDICT_NEEDS, folded) and _DIRECTED.search(folded) is not None
+
+
+def _found(pattern: re.Pattern[str], needs: Iterable[str], folded: str) -> bool:
+    """Whether a pattern matches; English text without any of what it `needs` is not searched."""
+    if folded.isascii() and not holds_any(folded, needs):
+        return False
+    return pattern.search(folded) is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from array import array
 from collections.abc import Sequence
 from itertools import chain, count
+from struct import Struct
 from threading import Lock, local
 from typing import Final
 
@@ -34,6 +35,7 @@ _FIRST_HAN: Final = 0x3400
 _LAST_HAN: Final = 0x9FFF
 _CHARACTERS: Final = 0x10000
 """Everything beyond is no Han character of ours."""
+_ONE: Final = Struct("i")
 _NO_WORD: Final = -1
 _NOT_MET: Final = -2
 
@@ -76,7 +78,10 @@ class Codes(dict[str, int]):
         return np.frombuffer(b"".join(map(self._stretches.__getitem__, spaced)), np.int32)
 
     def _packed(self, stretch: str) -> bytes:
-        return array("i", map(self.__getitem__, stretch_tokens(stretch))).tobytes()
+        tokens = stretch_tokens(stretch)
+        if len(tokens) == 1:
+            return _ONE.pack(self[tokens[0]])
+        return array("i", map(self.__getitem__, tokens)).tobytes()
 
     def _among_han(self, folded: str) -> NDArray[np.int32]:
         """As `read`: every character's number in its place, of other words at their beginning."""

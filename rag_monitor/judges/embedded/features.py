@@ -240,12 +240,14 @@ def _coverage(match: Match, gains: Sequence[float]) -> list[float]:
     total = match.total
     if not total:
         return [0.0, 0.0, 0.0, 0.0]
-    return [
+    shares = (
         max(0.0, match.missing - match.given) / total,
         max(0.0, match.missing) / total,
         1 - min(1.0, match.covered + match.spelled / total),
         1 - max(gains, default=1.0),
-    ]
+    )
+    # Rounded, for what lies at a limit must not be judged by the last bit of a sum.
+    return [round(share, 9) for share in shares]
 
 
 def _substituted(
