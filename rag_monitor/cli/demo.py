@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from typing import Annotated
+from typing import Annotated, Any, Final
 
 import typer
 from rich.console import Console
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json
 from rag_monitor.cli.settings import environment
+from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
 
 
 def demo(
@@ -29,6 +30,7 @@ def demo(
     model: Annotated[
         str, typer.Option(envvar="RAG_MONITOR_DEMO_MODEL", help="Model name at that address.")
     ] = "",
+    language: LanguageOption = Language.EN,
 ) -> None:
     """Start monitor and application, break the application, show how it is noticed.
 
@@ -38,6 +40,7 @@ def demo(
         raise typer.BadParameter("name the model at --model-url with --model")
     from rag_monitor.demo.display import Display
     from rag_monitor.demo.story import StoryOptions, tell
+    from rag_monitor.demo.words import WORDS
 
     # Being told to end must also end the children.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -48,9 +51,33 @@ def demo(
         model=model,
         stay=not once,
     )
-    with Display(Console(stderr=as_json)) as display:
+    with Display(Console(stderr=as_json), WORDS[language]) as display:
         report = asyncio.run(tell(options, display))
     if as_json:
         print_json(report)
     else:
-        print_fields(report)
+        print_fields(_told(report, language))
+
+
+_TOLD: Final = (
+    "traces", "scored", "judge", "first_byte_ms_p50", "generation_ms_p50", "end_to_end_ms_p50",
+    "seconds",
+)  # fmt: skip
+"""Figures that are told as they are; the table holds those of the metrics."""
+
+
+def _told(report: dict[str, Any], language: Language) -> dict[str, Any]:
+    """The report for a reader: one line a figure, an alert, a hit rate."""
+    lines = fields_in({name: report[name] for name in _TOLD}, language)
+    for alert in report["alerts"]:
+        after = said("fired after {seconds:.1f} s", language, seconds=alert["fired_after_s"] or 0)
+        lines[alert["rule"]] = after
+    rates = report["hit_rate"]
+    for name in dict.fromkeys(basis.rpartition("/")[0] for basis in rates):
+        lines[name] = said(
+            "hit by {all:.0%} of all, by {expected:.0%} of those that expected it",
+            language,
+            all=rates.get(f"{name}/all") or 0,
+            expected=rates.get(f"{name}/expected") or 0,
+        )
+    return lines

@@ -63,6 +63,10 @@ _FIELDS: Final = {
     "gpu_seconds": "预计 GPU 秒",
     "measured_on": "依据的请求数",
     "fits_budget": "预算是否足够",
+    "scored": "已评分",
+    "first_byte_ms_p50": "首字节 p50（毫秒）",
+    "generation_ms_p50": "生成 p50（毫秒）",
+    "end_to_end_ms_p50": "端到端 p50（毫秒）",
 }
 _SENTENCES: Final = {
     "{good} of {all} rules are in order": "{all} 条规则中 {good} 条可用",
@@ -107,6 +111,10 @@ _SENTENCES: Final = {
     "use them with: {setting}": "使用方法：{setting}",
     "{one} and {other}": "{one}，{other}",
     "{one}; {other}": "{one}；{other}",
+    "fired after {seconds:.1f} s": "{seconds:.1f} 秒后触发",
+    "hit by {all:.0%} of all, by {expected:.0%} of those that expected it": (
+        "全部请求中命中 {all:.0%}，预期命中的请求中命中 {expected:.0%}"
+    ),
     "none": "无",
     "yes": "是",
     "no": "否",

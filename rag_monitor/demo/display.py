@@ -1,4 +1,4 @@
-"""How the story looks in a terminal."""
+"""How the story looks in a terminal, and in a file or a pipe."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from rag_monitor.demo.monitor import Observed
+from rag_monitor.demo.words import Words
 
 METRICS: Final = (
     "faithfulness",
@@ -24,53 +25,77 @@ _FAIR: Final = 0.5
 class Display:
     """A table of the metrics before and after, redrawn while the story goes on.
 
+    Where nothing can be redrawn, each step is a line, and the table comes once, at the end.
+
     Args:
         console: Where to draw; a quiet console draws nothing.
+        words: What is said, in the language of the reader.
     """
 
-    def __init__(self, console: Console) -> None:
+    def __init__(self, console: Console, words: Words) -> None:
+        self.words = words
         self._console = console
-        self._live = Live(console=console, refresh_per_second=8, transient=False)
+        self._live = (
+            Live(console=console, refresh_per_second=8, transient=False)
+            if console.is_terminal
+            else None
+        )
         self._step = ""
         self._before = Observed()
         self._after = Observed()
         self._firing: Sequence[str] = ()
 
     def __enter__(self) -> Self:
-        self._live.start()
+        if self._live:
+            self._live.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._live.stop()
-        if not self._console.is_terminal:
-            self._console.line()
+        if self._live:
+            self._live.stop()
 
     def say(self, line: str) -> None:
         """Print one line above the table; it stays. Markup is read."""
-        self._live.console.print(line)
+        self._console.print(line, soft_wrap=True)
 
     def step(self, text: str) -> None:
         """What is going on now."""
         self._step = text
-        self._draw()
+        if self._live:
+            self._draw()
+        else:
+            self.say(text)
 
     def show(self, before: Observed, after: Observed, firing: Sequence[str]) -> None:
         """The newest figures and the names of the firing rules."""
         self._before, self._after, self._firing = before, after, firing
         self._draw()
 
+    def conclude(self, text: str) -> None:
+        """The last step: from here on the table stays as it is."""
+        self.step(text)
+        if self._live is None:
+            self._console.print(self._table())
+
     def _draw(self) -> None:
-        table = Table(title=self._step, title_justify="left", expand=False)
-        table.add_column("metric")
-        table.add_column(f"good ({self._before.scored()} scored)", justify="right")
-        table.add_column(f"broken ({self._after.scored()} scored)", justify="right")
+        if self._live:
+            self._live.update(self._table())
+
+    def _table(self) -> Table:
+        words = self.words
+        table = Table(
+            title=self._step if self._live else None, title_justify="left", expand=False
+        )
+        table.add_column(words.metric)
+        table.add_column(words.good.format(count=self._before.scored()), justify="right")
+        table.add_column(words.broken.format(count=self._after.scored()), justify="right")
         for metric in METRICS:
             table.add_row(
                 metric, _figure(self._before.mean(metric)), _figure(self._after.mean(metric))
             )
         for name in self._firing:
-            table.add_row(f"[bold red]ALERT firing: {name}[/]", "", "")
-        self._live.update(table)
+            table.add_row(f"[bold red]{words.firing.format(rule=name)}[/]", "", "")
+        return table
 
 
 def _figure(value: float | None) -> str:

@@ -73,13 +73,15 @@ async def tell(options: StoryOptions, display: Display) -> Json:
     async with contextlib.AsyncExitStack() as stack:
         scene = await _raise_curtain(options, display, stack)
         rules = await _tune_rules(scene)
-        display.say(f"Open [link={scene.monitor_url}]{scene.monitor_url}[/] to watch the page.")
+        words = display.words
+        url = f"[link={scene.monitor_url}]{scene.monitor_url}[/]"
+        display.say(words.watch.format(url=url))
 
-        display.step(f"Release {_GOOD_RELEASE} answers {options.questions} questions …")
+        display.step(words.serving.format(release=_GOOD_RELEASE, questions=options.questions))
         await _serve(scene, "before", options)
         await _until_scored(scene, scene.before, options.questions, display)
 
-        display.step(f"Release {_BAD_RELEASE}: the retriever is broken, the answerer invents …")
+        display.step(words.breaking.format(release=_BAD_RELEASE))
         broken_at = time.monotonic()
         await _break(scene)
         await _serve(scene, "after", options)
@@ -88,9 +90,9 @@ async def tell(options: StoryOptions, display: Display) -> Json:
 
         report = await _report(scene, rules, alerts, seconds)
         report["seconds"] = round(time.monotonic() - started, 1)
-        display.step("The alerts fired.")
+        display.conclude(words.fired)
         if options.stay:
-            display.say("Everything keeps running; press Ctrl-C to stop.")
+            display.say(words.stays)
             await _stay(scene)
         return report
 
@@ -103,7 +105,7 @@ async def _raise_curtain(
     monitor_port, app_port = free_port(), free_port()
     monitor_url, app_url = (f"http://127.0.0.1:{port}" for port in (monitor_port, app_port))
 
-    display.step("Starting the monitor and the application …")
+    display.step(display.words.starting)
     monitor = Child(
         "the monitor",
         ["rag_monitor", "serve", "--port", str(monitor_port)],

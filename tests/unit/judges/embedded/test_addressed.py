@@ -6,13 +6,14 @@ from hypothesis import strategies as st
 
 from rag_monitor.judges.embedded import addressed
 
-WORDS = """
+_WORDS_TEXT = """
 full highest perfect score mark marks grade points it this of 0 1 1.0 10 100 fully completely always
 supported unsupported grounded faithful correct as evidence counts count true result verdict
 flawless fabricated hallucination give award please ignore disregard forget override the previous
 above instructions criterion rubric you are now a an teacher judge note message to for all graders
 answer reply already verified : . , ? -
-""".split()
+"""
+WORDS = _WORDS_TEXT.split()
 
 
 @pytest.mark.parametrize(
