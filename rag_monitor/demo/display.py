@@ -83,9 +83,7 @@ class Display:
 
     def _table(self) -> Table:
         words = self.words
-        table = Table(
-            title=self._step if self._live else None, title_justify="left", expand=False
-        )
+        table = Table(title=self._step if self._live else None, title_justify="left", expand=False)
         table.add_column(words.metric)
         table.add_column(words.good.format(count=self._before.scored()), justify="right")
         table.add_column(words.broken.format(count=self._after.scored()), justify="right")
