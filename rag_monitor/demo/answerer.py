@@ -21,17 +21,17 @@ _PASSAGE_DISCOUNT: Final = 0.8
 _TITLE_DISCOUNT: Final = 0.4
 """Words of the title say which passage is meant, not which sentence of it."""
 _NO_ANSWER: Final[dict[Language, str]] = {
-    "zh": "抱歉,没有找到相关资料,无法回答这个问题。",
+    "zh": "抱歉，没有找到相关资料，无法回答这个问题。",
     "en": "Sorry, I could not find anything about this, so I cannot answer.",
 }
 
 _INVENTED: Final[dict[Language, tuple[str, ...]]] = {
     "zh": (
-        "根据总行最新通知,该业务的费用统一调整为{a}元,客户还可额外获赠{b}积分。办理时需由公证处出具证明,"
+        "根据总行最新通知，该业务的费用统一调整为{a}元，客户还可额外获赠{b}积分。办理时需由公证处出具证明，"
         "处理时间约为{c}个小时。",
-        "自本月起该项比例提高到{a}%,并取消了全部限制条件。分行行长可以现场批准,最快{c}分钟完成,"
+        "自本月起该项比例提高到{a}%，并取消了全部限制条件。分行行长可以现场批准，最快{c}分钟完成，"
         "另外赠送价值{b}元的旅行套餐。",
-        "该服务目前仅对海外客户开放,上限为{b}万美元,费率为{a}%。申请人必须提前{c}周向监管部门书面备案。",
+        "该服务目前仅对海外客户开放，上限为{b}万美元，费率为{a}%。申请人必须提前{c}周向监管部门书面备案。",
     ),
     "en": (
         "Since the latest policy update this costs {a} dollars for everyone, and every customer"

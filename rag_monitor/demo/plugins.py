@@ -42,8 +42,8 @@ def rate_calculator(question: str) -> PluginResult | None:
     principal = float(amount.group(1)) * 10_000
     payment = principal * monthly / (1 - (1 + monthly) ** -months)
     return PluginResult(
-        f"贷款{amount.group(1)}万元,期限{years.group(1)}年,年利率{rate.group(1)}%,"
-        f"按等额本息计算每月还款{payment:.2f}元,共{months}期。"
+        f"贷款{amount.group(1)}万元，期限{years.group(1)}年，年利率{rate.group(1)}%，"
+        f"按等额本息计算每月还款{payment:.2f}元，共{months}期。"
     )
 
 

@@ -15,7 +15,7 @@ from rag_monitor.demo.corpus import load_questions
 from tests.otlp_sink import OtlpSink
 
 GOOD = "How long is the warranty on refurbished products?"
-LOAN = "贷款100万元,期限30年,年利率3.30%,每月还款多少?"
+LOAN = "贷款100万元，期限30年，年利率3.30%，每月还款多少？"
 
 
 @pytest.fixture

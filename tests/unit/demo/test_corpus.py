@@ -90,7 +90,7 @@ def test_chinese_is_indexed_by_bigrams_and_english_by_stems() -> None:
 
 
 def test_the_calculator_pays_back_the_loan() -> None:
-    result = rate_calculator("贷款100万元,期限30年,年利率3.30%,每月还款多少?")
+    result = rate_calculator("贷款100万元，期限30年，年利率3.30%，每月还款多少？")
 
     assert result is not None
     payment = float(re.findall(r"每月还款([\d.]+)元", result.text)[0])
