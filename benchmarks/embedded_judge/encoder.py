@@ -1,9 +1,9 @@
 """What an encoder adds to the lexical evidence, and what it costs. Prints one JSON object.
 
 Usage: `python -m benchmarks.embedded_judge.encoder DATA_FOLDER ENCODER_FOLDER`
-Rows no encoder of ours was trained on: RAGTruth and WiCE as a whole, of ExpertQA and HaluEval one
-source in four, and the first 300 of OCNLI (Chinese is in no pair). AUROC of the encoder alone, and
-of lexical doubt plus `w` times the encoder's, claim by claim, with the 95 % interval (bootstrap
+Rows no encoder of ours was trained on: RAGTruth, WiCE and the English everyday answers as a whole,
+of ExpertQA and HaluEval one source in four, and the first 300 of OCNLI. AUROC of the encoder alone,
+and of lexical doubt plus `w` times the encoder's, claim by claim, with the 95 % interval (bootstrap
 over sources) of the difference to lexical doubt alone on the same rows.
 """
 
@@ -13,14 +13,14 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from benchmarks.embedded_judge.corpora import Row, expertqa, halueval, load, wice
+from benchmarks.embedded_judge.corpora import Row, everyday, expertqa, halueval, load, wice
 from benchmarks.embedded_judge.evaluate import auroc, group, interval
 from benchmarks.embedded_judge.pairs import held_out
 from benchmarks.embedded_judge.speed import english
@@ -52,25 +52,29 @@ class Read:
 
 def sets(folder: Path) -> Iterator[tuple[str, list[Row]]]:
     """Every data set with its rows."""
-    for name, dataset in (("ragtruth_qa_dev", "ragtruth"), ("ocnli_zh_dev", "ocnli")):
-        rows = [r for r in load(folder, name) if r["dataset"] == dataset]
-        yield (
-            dataset,
-            [
-                Row(
-                    dataset,
-                    group(r),
-                    r["question"] or "",
-                    tuple(r["contexts"]),
-                    r["answer"],
-                    bool(r["label_faithful"]),
-                )
-                for r in (rows if dataset == "ragtruth" else rows[:MOST_ROWS])
-            ],
-        )
+    of_ragtruth = [r for r in load(folder, "ragtruth_qa_dev") if r["dataset"] == "ragtruth"]
+    of_ocnli = [r for r in load(folder, "ocnli_zh_dev") if r["dataset"] == "ocnli"]
+    everyday_en = [r for r in everyday() if r["dataset"].endswith("_en")]
+    yield "ragtruth", _rows("ragtruth", of_ragtruth)
+    yield "ocnli", _rows("ocnli", of_ocnli[:MOST_ROWS])
+    yield "everyday_en", _rows("everyday_en", everyday_en)
     yield "wice", [row for row in wice(folder) if row.corpus == "wice"]
     for name, rows in (("expertqa", expertqa(folder)), ("halueval", halueval(folder))):
         yield name, [row for row in rows if row.corpus == name and held_out(row.group)]
+
+
+def _rows(corpus: str, rows: Iterable[dict[str, Any]]) -> list[Row]:
+    return [
+        Row(
+            corpus,
+            group(row),
+            row["question"] or "",
+            tuple(row["contexts"]),
+            row["answer"],
+            bool(row["label_faithful"]),
+        )
+        for row in rows
+    ]
 
 
 def read(rows: list[Row], encoder: OnnxEncoder) -> list[Read]:
