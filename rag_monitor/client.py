@@ -12,11 +12,14 @@ from __future__ import annotations
 
 import importlib
 import json
+import math
+import random
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
-from datetime import datetime
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from types import TracebackType
@@ -30,15 +33,25 @@ PAGE: Final = 500
 _PIECE: Final = 64 * 1024
 _LISTS: Final = frozenset({"items", "apps", "points"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
+_REFUSED: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS})
+"""Answers given before anything was done, so that any request may be sent again."""
+_LATER: Final = _REFUSED | {HTTPStatus.SERVICE_UNAVAILABLE}
+"""Answers after which a request that changes nothing if it comes twice may be sent again."""
+_FIRST_PAUSE_S: Final = 0.5
+_LONGEST_PAUSE_S: Final = 8.0
 
 
 class ClientError(RagMonitorError):
     """The server refused the request, or does not answer."""
 
-    def __init__(self, message: str, status: int | None = None) -> None:
+    def __init__(
+        self, message: str, status: int | None = None, retry_after_s: float | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         """HTTP status; None when there was no answer at all."""
+        self.retry_after_s = retry_after_s
+        """Seconds the server asked to wait before the next try; None when it asked for none."""
 
 
 class Client:
@@ -48,12 +61,24 @@ class Client:
         url: Where the server is, e.g. `http://127.0.0.1:8700`.
         api_key: A key with the scope `read` (and `write` for feedback), where the server needs one.
         timeout_s: Longest wait for one answer, and for the rest of one that has begun.
+        retry_s: How long a call may wait in all while the server answers "later" (429, 503). It
+            waits as the server asks, else a growing time, and a little more by chance; 0: not at
+            all. What must not be done twice is sent again only if nothing can have been done.
+        sleep: Waits; replaced in tests.
 
     Raises:
         ClientError: The address or the key cannot be one.
     """
 
-    def __init__(self, url: str, api_key: str | None = None, *, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        api_key: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        retry_s: float = 30.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         if not _is_address(url):
             raise ClientError(f"{url!r} is not an http:// or https:// address")
         self._url = url.rstrip("/")
@@ -61,6 +86,8 @@ class Client:
         if api_key is not None:
             self._headers["X-API-Key"] = _header(api_key)
         self._timeout_s = timeout_s
+        self._retry_s = retry_s
+        self._sleep = sleep
         self._opener = urllib.request.build_opener(_NoRedirect())
 
     def __enter__(self) -> Self:
@@ -213,7 +240,11 @@ class Client:
         comment: str | None = None,
         author: str | None = None,
     ) -> dict[str, Any]:
-        """Mark a trace (or one metric, or one statement of it): 0 is bad, 1 is good."""
+        """Mark a trace (or one metric, or one statement of it): 0 is bad, 1 is good.
+
+        A mark without an `author` counts as often as it is sent, so after a 503 it is not sent
+        again: the answer may have been lost on its way back.
+        """
         body = {
             "trace_id": trace_id,
             "value": value,
@@ -222,27 +253,49 @@ class Client:
             "comment": comment,
             "author": author,
         }
-        return self._send("POST", "/api/v1/feedback", body, "trace_id")
+        later = _REFUSED if author is None else _LATER
+        return self._send("POST", "/api/v1/feedback", body, "trace_id", later)
 
     def _get(self, path: str, where: Mapping[str, Any], member: str) -> dict[str, Any]:
         given = {k: _text(v) for k, v in where.items() if v is not None}
         return self._send("GET", f"{path}?{urlencode(given)}" if given else path, None, member)
 
     def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None, member: str
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        member: str,
+        later: frozenset[int] = _LATER,
     ) -> dict[str, Any]:
-        """The answer, an object with at least this member."""
+        """The answer, an object with at least this member; `later` are answers to try again."""
         data = None if body is None else json.dumps(body).encode()
         headers = self._headers | ({"Content-Type": "application/json"} if body else {})
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             self._url + path, data=data, headers=headers, method=method
         )
+        waited, tries = 0.0, 1
+        while True:
+            try:
+                return self._answer(request, member)
+            except ClientError as error:
+                if error.status not in later:
+                    raise
+                pause = _pause(error.retry_after_s, tries)
+                if waited + pause > self._retry_s:
+                    raise self._gave_up(error, tries, waited) from None
+            self._sleep(pause)
+            waited += pause
+            tries += 1
+
+    def _answer(self, request: urllib.request.Request, member: str) -> dict[str, Any]:
         try:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
                 found = json.loads(_read(answer, self._timeout_s))
         except urllib.error.HTTPError as error:
             with error:
-                raise ClientError(_reason(error), error.code) from None
+                asked = _retry_after(error.headers.get("retry-after"))
+                raise ClientError(_reason(error), error.code, asked) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise ClientError(
@@ -254,6 +307,14 @@ class Client:
             raise self._strange("JSON of another shape")
         answered: dict[str, Any] = found
         return answered
+
+    def _gave_up(self, error: ClientError, tries: int, waited: float) -> ClientError:
+        """The last refusal, with what was tried."""
+        times = "once" if tries == 1 else f"{tries} times in {waited:.0f} s"
+        asked = error.retry_after_s
+        wish = "" if asked is None else f", and it asks to wait {asked:g} s more"
+        message = f"{error}; asked {times}{wish} (retry_s={self._retry_s:g})"
+        return ClientError(message, error.status, asked)
 
     def _strange(self, what: str) -> ClientError:
         return ClientError(f"{self._url} answered with {what}; is it rag-monitor?")
@@ -315,6 +376,27 @@ def _reason(error: urllib.error.HTTPError) -> str:
     except (ValueError, AttributeError, OSError):
         detail = None
     return f"{detail or error.reason} (HTTP {error.code})"
+
+
+def _retry_after(given: str | None) -> float | None:
+    """Seconds of a Retry-After header, a number or a date; None for nonsense."""
+    try:
+        seconds = float(given or "")
+    except ValueError:
+        try:
+            until = parsedate_to_datetime(given or "")
+        except (ValueError, TypeError, OverflowError):
+            return None
+        zoned = until if until.tzinfo else until.replace(tzinfo=UTC)
+        seconds = (zoned - datetime.now(UTC)).total_seconds()
+    return max(0.0, seconds) if math.isfinite(seconds) else None
+
+
+def _pause(asked: float | None, tries: int) -> float:
+    """Seconds to wait after so many tries: as asked or longer, lest all come back at once."""
+    longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(tries - 1, 10))
+    least = max(asked or 0.0, longest / 2)
+    return least + random.random() * max(longest / 2, min(1.0, least / 4))  # noqa: S311 - jitter
 
 
 def _text(value: object) -> str:
