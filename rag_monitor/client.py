@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import math
 import random
 import time
@@ -39,6 +40,8 @@ _LATER: Final = _REFUSED | {HTTPStatus.SERVICE_UNAVAILABLE}
 """Answers after which a request that changes nothing if it comes twice may be sent again."""
 _FIRST_PAUSE_S: Final = 0.5
 _LONGEST_PAUSE_S: Final = 8.0
+
+logger = logging.getLogger(__name__)
 
 
 class ClientError(RagMonitorError):
@@ -306,6 +309,8 @@ class Client:
         if not _holds(found, member):
             raise self._strange("JSON of another shape")
         answered: dict[str, Any] = found
+        for hint in answered.get("hints") or ():
+            logger.warning("%s", hint)
         return answered
 
     def _gave_up(self, error: ClientError, tries: int, waited: float) -> ClientError:

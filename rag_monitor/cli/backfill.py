@@ -47,7 +47,10 @@ def backfill(
     with Remote(url, api_key) as monitor:
         outcome = monitor.call("POST", _PATH, json=given)
         if not as_json:
+            hints = outcome.pop("hints", ())
             print_fields(fields_in(outcome, language))
+            for hint in hints:
+                print_remark(hint)
             if outcome["tokens"] is None and outcome["traces"]:
                 print_remark(
                     said(

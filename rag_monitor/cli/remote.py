@@ -146,10 +146,12 @@ class Remote:
         return self._http.request(method, path, **request)
 
     def pages(self, path: str, query: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """Every item of a paged list, in the server's order."""
+        """Every item of a paged list, in the server's order; why there is none is remarked."""
         cursor: str | None = None
         while True:
             page = self.get(path, {**query, **({"cursor": cursor} if cursor else {})})
+            for hint in page.get("hints", ()):
+                print_remark(hint)
             yield from page["items"]
             cursor = page.get("next_cursor")
             if not cursor:

@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query, Request, Response
 from rag_monitor.domain.stored import ApiKey
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Principal, ServicesOf, Writer
+from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.ports import BackfillRequest
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.admin import (
@@ -49,7 +50,12 @@ def backfill(
         audit.record(
             services, request, caller, "backfill.start", preview.judge, queued=queued, app=given.app
         )
-    return BackfillOut.from_domain(preview, queued)
+    unknown = (
+        []
+        if preview.traces
+        else unknown_names(services, caller.project, app=given.app, release=given.release)
+    )
+    return BackfillOut.from_domain(preview, queued, sentences(unknown))
 
 
 OfProject = Annotated[

@@ -178,6 +178,20 @@ def test_export_writes_one_line_per_trace(
     assert monitor.requests[0][1] == "/api/v1/traces?app=x"
 
 
+def test_an_export_of_nothing_says_which_name_nothing_has(
+    monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    hint = "`app`: nothing stored here has app 'fqa'. Did you mean 'faq'?"
+    page = {"items": [], "next_cursor": None, "hints": [hint]}
+    monitor.answers["GET", "/api/v1/traces"] = (200, page)
+
+    assert run("export", "--app", "fqa", "--url", monitor.url) == 0
+
+    shown = capsys.readouterr()
+    assert hint in shown.err
+    assert shown.out == ""
+
+
 def test_export_leaves_no_half_file_and_passes_over_what_was_erased_meanwhile(
     monitor: FakeMonitor, tmp_path: Path
 ) -> None:
