@@ -9,6 +9,7 @@ import typer
 from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
+    alerts,
     backfill,
     calibrate,
     compare,
@@ -24,6 +25,7 @@ from rag_monitor.cli import (
     migrate,
     rules,
     serve,
+    silences,
 )
 
 app = typer.Typer(
@@ -72,5 +74,7 @@ app.command("calibrate", short_help="Fit a judge's probabilities to labelled row
 app.command("distil", short_help="Teach the embedded judge what another judge says.")(distil.distil)
 app.command("backfill", short_help="Judge stored traces again.")(backfill.backfill)
 app.add_typer(rules.app, name="rules")
+app.add_typer(alerts.app, name="alerts")
+app.add_typer(silences.app, name="silences")
 app.add_typer(keys.app, name="keys")
 app.command("doctor", short_help="Check installation, database, judge and channels.")(doctor.doctor)

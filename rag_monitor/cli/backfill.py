@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark
+from rag_monitor.cli.output import AsJson, print_fields, print_json, print_problem, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
 
@@ -50,7 +50,7 @@ def backfill(
             hints = outcome.pop("hints", ())
             print_fields(fields_in(outcome, language))
             for hint in hints:
-                print_remark(hint)
+                print_problem(hint)
             if outcome["tokens"] is None and outcome["traces"]:
                 print_remark(
                     said(

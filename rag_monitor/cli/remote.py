@@ -9,7 +9,7 @@ from typing import Annotated, Any, Self
 import httpx
 import typer
 
-from rag_monitor.cli.output import print_remark
+from rag_monitor.cli.output import print_problem, print_remark
 from rag_monitor.cli.settings import at_hand
 from rag_monitor.errors import ConfigurationError, NotFound, RagMonitorError
 
@@ -151,7 +151,7 @@ class Remote:
         while True:
             page = self.get(path, {**query, **({"cursor": cursor} if cursor else {})})
             for hint in page.get("hints", ()):
-                print_remark(hint)
+                print_problem(hint)
             yield from page["items"]
             cursor = page.get("next_cursor")
             if not cursor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -63,6 +64,9 @@ _FIELDS: Final = {
     "gpu_seconds": "预计 GPU 秒",
     "measured_on": "依据的请求数",
     "fits_budget": "预算是否足够",
+    "id": "编号",
+    "silenced": "已静默",
+    "until": "直到",
 }
 _SENTENCES: Final = {
     "{good} of {all} rules are in order": "{all} 条规则中 {good} 条可用",
@@ -107,6 +111,21 @@ _SENTENCES: Final = {
     "use them with: {setting}": "使用方法：{setting}",
     "{one} and {other}": "{one}，{other}",
     "{one}; {other}": "{one}；{other}",
+    "firing": "告警中",
+    "pending": "待触发",
+    "resolved": "已恢复",
+    "inactive": "未触发",
+    "since {time}": "自 {time}",
+    "from {time}": "从 {time} 起",
+    "until {time}": "直到 {time}",
+    "acknowledged by {by}": "{by} 已确认",
+    "{rule} on {app}: acknowledged by {by}": "{app} 的 {rule}：{by} 已确认",
+    "{rule} on {app}": "{app} 的 {rule}",
+    "every rule": "所有规则",
+    "every app": "所有应用",
+    "ended {id}": "已结束 {id}",
+    "no alerts": "没有告警",
+    "nothing is silenced": "没有静默",
     "none": "无",
     "yes": "是",
     "no": "否",
@@ -117,6 +136,11 @@ def said(text: str, language: Language, **values: object) -> str:
     """A sentence in the language, its `{names}` filled in."""
     found = _SENTENCES[text] if language is Language.ZH else text
     return found.format(**values)
+
+
+def minute(moment: str) -> str:
+    """A time of the API for people, to the minute."""
+    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def fields_in(fields: dict[str, Any], language: Language) -> dict[str, Any]:

@@ -19,6 +19,51 @@ _FORMS: Final = tuple(
         (r"row (\d+) and after: (.+)", r"第 \1 行数据及之后：<\2>"),
         (r"line (\d+) and after: (.+)", r"第 \1 行及之后：<\2>"),
         (r"not stored: (.+)", r"未存入：<\1>"),
+        (
+            r"no monitor answers at (\S+) \((.+)\); start one with `rag-monitor serve` or name "
+            r"another with --url",
+            r"\1 没有监控服务应答（\2）；请用 `rag-monitor serve` 启动，或用 --url 指定其他地址",
+        ),
+        (
+            r"the monitor refused the key: (.+); set --api-key or RAG_MONITOR_API_KEY",
+            r"监控服务拒绝了密钥：\1；请设置 --api-key 或 RAG_MONITOR_API_KEY",
+        ),
+        (
+            r"`(app|release|judge|knowledge_base)`: nothing stored here has \w+ ('.*?')\. "
+            r"Did you mean ('.*')\?",
+            r"`\1`：已存的数据中没有 \2，是否想用 \3？",
+        ),
+        (
+            r"`(app|release|judge|knowledge_base)`: nothing stored here has \w+ ('.*?')\. "
+            r"There are (.+)\.",
+            r"`\1`：已存的数据中没有 \2；现有：\3",
+        ),
+        (
+            r"`(app|release|judge|knowledge_base)`: nothing stored here has \w+ ('.*')\.",
+            r"`\1`：已存的数据中没有 \2",
+        ),
+        (
+            r"`(\w+)`: there is no \w+ ('.*?')\. Did you mean ('.*')\?",
+            r"`\1`：没有 \2，是否想用 \3？",
+        ),
+        (r"`(\w+)`: there is no \w+ ('.*')\.", r"`\1`：没有 \2"),
+        (
+            r"say what to silence: --rule, --app or both; --rule '\*' silences everything",
+            "请说明静默什么：--rule、--app 或两者；--rule '*' 静默全部",
+        ),
+        (
+            r"say how long, either --for 2h or --to (\S+)",
+            r"请说明多久：--for 2h 或 --to \1，二者选一",
+        ),
+        (
+            r"--for (.+): write a length such as 90m, 4h, 2d or 1w",
+            r"--for \1：请写时长，例如 90m、4h、2d 或 1w",
+        ),
+        (r"--for (.+): a silence lasts at most 366 days", r"--for \1：静默最长 366 天"),
+        (
+            r"--from (.+): write a time with its zone, such as (\S+)",
+            r"--from \1：请写带时区的时间，例如 \2",
+        ),
         (r"the monitor answered (\d+): (.+)", r"监控服务答复 \1：<\2>"),
         # A field.
         (

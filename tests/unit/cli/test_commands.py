@@ -77,7 +77,8 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     [
         "demo", "serve", "migrate", "import", "export", "erase", "evaluate", "agreement",
         "compare", "golden",
-        "rules export", "rules check", "keys list", "keys create", "keys revoke", "doctor",
+        "rules export", "rules check", "alerts list", "alerts acknowledge", "silences list",
+        "silences create", "silences end", "keys list", "keys create", "keys revoke", "doctor",
     ],
 )  # fmt: skip
 def test_every_command_explains_itself_and_speaks_json(
