@@ -245,6 +245,12 @@ _FORMS: Final = tuple(
             r"请写到另一个文件",
         ),
         (
+            r"(.+), line (\d+) was judged by (.+), and the judge is (.+) now; go on with the same "
+            r"judge, prompts and calibration, or write another file",
+            r"\1 第 \2 行由 \3 评审，而现在的评审模型是 \4：请用相同的评审模型、提示词和校准继续，"
+            r"或写到另一个文件",
+        ),
+        (
             r"(.+) was written with other metrics; name the same ones with --metrics, or write "
             r"another file",
             r"\1 是用其他指标写成的；请用 --metrics 指定相同的指标，或写到另一个文件",
