@@ -143,8 +143,8 @@ _FORMS: Final = tuple(
             r"JSON 不是 UTF-8（第 \1 字节）；请以 UTF-8 编码",
         ),
         (
-            r"a JSON object names the same key twice; name each key once",
-            "一个 JSON 对象中同一个键出现了两次；每个键只写一次",
+            r"a JSON object names the key (.+) twice; name each key once",
+            r"一个 JSON 对象中键 \1 出现了两次；每个键只写一次",
         ),
         (
             r"an integer does not fit 64 bits; send large numbers as strings",
@@ -244,6 +244,12 @@ _FORMS: Final = tuple(
             r"\1 第 \2 行：输入中的行 \3 与评分时不同；--resume 只能接着同一份输入继续，"
             r"请写到另一个文件",
         ),
+        (
+            r"(.+?): nobody answers at (\S+) \((.+)\); is the application running\?",
+            r"\1：\2 无应答（\3）；应用在运行吗？",
+        ),
+        (r"(.+?): the connection to (\S+) broke off \((.+)\)", r"\1：与 \2 的连接中断（\3）"),
+        (r"(.+?): no answer within (\S+) s", r"\1：\2 秒内没有应答"),
         (
             r"(.+), line (\d+) was judged by (.+), and the judge is (.+) now; go on with the same "
             r"judge, prompts and calibration, or write another file",

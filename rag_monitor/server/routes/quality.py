@@ -12,6 +12,7 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.window import Series
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
+from rag_monitor.server.bodies import OnceRoute
 from rag_monitor.server.context import Services
 from rag_monitor.server.hints import sentences, unknown_in_series, unknown_names
 from rag_monitor.server.known import METRIC_NAMES, require_known
@@ -40,7 +41,7 @@ from rag_monitor.server.schemas.values import (
 )
 from rag_monitor.spelling import nearest
 
-router = APIRouter(prefix="/api/v1", tags=["Quality"])
+router = APIRouter(prefix="/api/v1", tags=["Quality"], route_class=OnceRoute)
 
 POINTS: Final = 60
 MAX_POINTS: Final = 1500

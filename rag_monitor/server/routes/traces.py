@@ -13,6 +13,7 @@ from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
+from rag_monitor.server.bodies import OnceRoute
 from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas import trace_json
@@ -34,7 +35,7 @@ from rag_monitor.server.schemas.values import (
     plain,
 )
 
-router = APIRouter(prefix="/api/v1", tags=["Traces"])
+router = APIRouter(prefix="/api/v1", tags=["Traces"], route_class=OnceRoute)
 
 _JSON_TYPES: Final = frozenset({"application/json", "application/x-ndjson", "application/jsonl"})
 _EXAMPLE: Final = {
