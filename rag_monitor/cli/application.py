@@ -27,6 +27,7 @@ from rag_monitor.cli import (
     serve,
     silences,
 )
+from rag_monitor.cli.words import choose_none
 
 app = typer.Typer(
     name="rag-monitor",
@@ -52,6 +53,7 @@ def rag_monitor(
 ) -> None:
     """Quality monitoring for retrieval-augmented generation in production."""
     del version
+    choose_none()
 
 
 app.command("demo", short_help="See it work: an application breaks, alerts fire.")(demo.demo)

@@ -25,6 +25,11 @@ def _choose(language: Language) -> Language:
     return language
 
 
+def choose_none() -> None:
+    """Begin a command: another one of the same process may have chosen a language."""
+    _CHOSEN.set(Language.EN)
+
+
 def chosen() -> Language:
     """What the command that runs was asked to speak; English where it has no such option."""
     return _CHOSEN.get()

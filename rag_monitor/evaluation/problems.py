@@ -64,6 +64,22 @@ _FORMS: Final = tuple(
             r"--from (.+): write a time with its zone, such as (\S+)",
             r"--from \1：请写带时区的时间，例如 \2",
         ),
+        (r"project ('.*?') has no alert ('.*')", r"项目 \1 中没有告警 \2"),
+        (r"project ('.*?') has no silence ('.*')", r"项目 \1 中没有静默 \2"),
+        (
+            r"`ends_at`: must be in the future; it is (\S+) now\. Look at the year and the "
+            r"time zone\.",
+            r"`ends_at`：必须晚于现在（\1）；请检查年份和时区",
+        ),
+        (r"`ends_at`: must be later than `starts_at`\.", "`ends_at`：必须晚于 `starts_at`"),
+        (
+            r"`ends_at`: at most (\d+) days; disable the rule instead\.",
+            r"`ends_at`：最长 \1 天；更久请停用该规则",
+        ),
+        (
+            r"`(\w+)`: must be a time such as (\S+)\. See /docs for what is expected\.",
+            r"`\1`：请写带时区的时间，例如 \2",
+        ),
         (r"the monitor answered (\d+): (.+)", r"监控服务答复 \1：<\2>"),
         # A field.
         (

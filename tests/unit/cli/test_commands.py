@@ -88,6 +88,32 @@ def test_every_command_explains_itself_and_speaks_json(
     assert "--json" in capsys.readouterr().out
 
 
+def test_keys_are_listed_with_their_last_use_and_end(
+    monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = {"scopes": ["ingest", "read"], "last_used_at": None, "expires_at": None,
+           "revoked_at": None}  # fmt: skip
+    used, ended = "2026-01-05T12:00:59Z", "2026-01-06T08:30:00+08:00"
+    monitor.answers["GET", "/api/v1/keys"] = (
+        200,
+        {
+            "keys": [
+                key | {"id": "a", "name": "new"},
+                key | {"id": "b", "name": "old", "last_used_at": used, "revoked_at": ended},
+                key | {"id": "c", "name": "brief", "expires_at": ended},
+            ]
+        },
+    )
+
+    assert run("keys", "list", "--url", monitor.url) == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        "a  new  ingest, read  never used",
+        "b  old  ingest, read  last used 2026-01-05 12:00 UTC  revoked 2026-01-06 00:30 UTC",
+        "c  brief  ingest, read  never used  expires 2026-01-06 00:30 UTC",
+    ]
+
+
 def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
     assert run("fly") == 2
     assert "No such command 'fly'" in capsys.readouterr().err
