@@ -13,14 +13,11 @@ from __future__ import annotations
 import importlib
 import json
 import logging
-import math
-import random
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
+from datetime import datetime
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, IncompleteRead
 from types import TracebackType
@@ -28,18 +25,13 @@ from typing import Any, Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.outbound.patience import LATER, REFUSED, pause_s, retry_after
 
 FrameKind = Literal["pandas", "polars"]
 PAGE: Final = 500
 _PIECE: Final = 64 * 1024
 _LISTS: Final = frozenset({"items", "apps", "points"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
-_REFUSED: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS})
-"""Answers given before anything was done, so that any request may be sent again."""
-_LATER: Final = _REFUSED | {HTTPStatus.SERVICE_UNAVAILABLE}
-"""Answers after which a request that changes nothing if it comes twice may be sent again."""
-_FIRST_PAUSE_S: Final = 0.5
-_LONGEST_PAUSE_S: Final = 8.0
 
 logger = logging.getLogger(__name__)
 
@@ -256,7 +248,7 @@ class Client:
             "comment": comment,
             "author": author,
         }
-        later = _REFUSED if author is None else _LATER
+        later = REFUSED if author is None else LATER
         return self._send("POST", "/api/v1/feedback", body, "trace_id", later)
 
     def _get(self, path: str, where: Mapping[str, Any], member: str) -> dict[str, Any]:
@@ -269,7 +261,7 @@ class Client:
         path: str,
         body: Mapping[str, Any] | None,
         member: str,
-        later: frozenset[int] = _LATER,
+        later: frozenset[int] = LATER,
     ) -> dict[str, Any]:
         """The answer, an object with at least this member; `later` are answers to try again."""
         data = None if body is None else json.dumps(body).encode()
@@ -284,7 +276,7 @@ class Client:
             except ClientError as error:
                 if error.status not in later:
                     raise
-                pause = _pause(error.retry_after_s, tries)
+                pause = pause_s(error.retry_after_s, tries)
                 if waited + pause > self._retry_s:
                     raise self._gave_up(error, tries, waited) from None
             self._sleep(pause)
@@ -297,7 +289,7 @@ class Client:
                 found = json.loads(_read(answer, self._timeout_s))
         except urllib.error.HTTPError as error:
             with error:
-                asked = _retry_after(error.headers.get("retry-after"))
+                asked = retry_after(error.headers.get("retry-after"))
                 raise ClientError(_reason(error), error.code, asked) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
@@ -381,27 +373,6 @@ def _reason(error: urllib.error.HTTPError) -> str:
     except (ValueError, AttributeError, OSError):
         detail = None
     return f"{detail or error.reason} (HTTP {error.code})"
-
-
-def _retry_after(given: str | None) -> float | None:
-    """Seconds of a Retry-After header, a number or a date; None for nonsense."""
-    try:
-        seconds = float(given or "")
-    except ValueError:
-        try:
-            until = parsedate_to_datetime(given or "")
-        except (ValueError, TypeError, OverflowError):
-            return None
-        zoned = until if until.tzinfo else until.replace(tzinfo=UTC)
-        seconds = (zoned - datetime.now(UTC)).total_seconds()
-    return max(0.0, seconds) if math.isfinite(seconds) else None
-
-
-def _pause(asked: float | None, tries: int) -> float:
-    """Seconds to wait after so many tries: as asked or longer, lest all come back at once."""
-    longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(tries - 1, 10))
-    least = max(asked or 0.0, longest / 2)
-    return least + random.random() * max(longest / 2, min(1.0, least / 4))  # noqa: S311 - jitter
 
 
 def _text(value: object) -> str:

@@ -107,6 +107,7 @@ _SENTENCES: Final = {
     "waiting for {url}, up to {seconds:g} s: {trouble}": (
         "正在等待 {url}，最多 {seconds:g} 秒：{trouble}"
     ),
+    "it answers {status}": "它答复 {status}",
     "{refusal}; nothing more was asked: mend the key, the model's name, the address or the credit "
     "in [judges.{judge}]": (
         "{refusal}；已不再提问：请更正 [judges.{judge}] 中的密钥、模型名或地址，或检查余额"

@@ -35,7 +35,7 @@ _FORMS: Final = tuple(
         ),
         (
             r"`(app|release|judge|knowledge_base)`: nothing stored here has \w+ ('.*?')\. "
-            r"There are (.+)\.",
+            r"There (?:are|is only) (.+)\.",
             r"`\1`：已存的数据中没有 \2；现有：\3",
         ),
         (
@@ -79,6 +79,10 @@ _FORMS: Final = tuple(
         (
             r"`(\w+)`: must be a time such as (\S+)\. See /docs for what is expected\.",
             r"`\1`：请写带时区的时间，例如 \2",
+        ),
+        (
+            r"the monitor answered (\d+): (.+); asked (\d+) times in (\d+) s(?:; .+)?",
+            r"监控服务答复 \1：<\2>；\4 秒内已请求 \3 次",
         ),
         (r"the monitor answered (\d+): (.+)", r"监控服务答复 \1：<\2>"),
         # A field.

@@ -42,6 +42,8 @@ class Unknown:
         head = f"`{self.field}`: nothing stored here has {self.field} {self.value!r}."
         if self.near is not None:
             return f"{head} Did you mean {self.near!r}?"
+        if len(self.known) == 1:
+            return f"{head} There is only {self.known[0]!r}."
         return f"{head} There are {', '.join(map(repr, self.known))}." if self.known else head
 
 
@@ -73,12 +75,22 @@ def unknown_in_series(services: Services, series: Series, window: Window) -> lis
         anyone = replace(series, judge=COMBINED, release=None, knowledge_base=None)
         judges = [COMBINED, *services.estimates.judges(anyone, window)]
         if series.judge not in judges:
-            found.append(Unknown.of("judge", series.judge, judges))
+            found.append(_unknown_judge(series.judge, judges))
     if series.knowledge_base is not None:
         bases = services.estimates.knowledge_bases(series.project, series.app, window)
         if series.knowledge_base not in bases:
             found.append(Unknown.of("knowledge_base", series.knowledge_base, bases))
     return found
+
+
+def _unknown_judge(value: str, judges: Sequence[str]) -> Unknown:
+    """Whoever gives the name alone means the identity, which goes on with model and prompts."""
+    found = Unknown.of("judge", value, judges)
+    by_name = {judge.partition("/")[0]: judge for judge in reversed(judges)}
+    near = nearest(value, by_name)
+    if found.near is not None or near is None:
+        return found
+    return Unknown(field="judge", value=value, near=by_name[near])
 
 
 def sentences(unknown: Sequence[Unknown]) -> list[str]:

@@ -220,8 +220,9 @@ def test_an_export_of_nothing_says_which_name_nothing_has(
 
 
 def test_export_leaves_no_half_file_and_passes_over_what_was_erased_meanwhile(
-    monitor: FakeMonitor, tmp_path: Path
+    monitor: FakeMonitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("rag_monitor.cli.remote.PATIENCE_S", 0.0)
     page = {"items": [{"trace_id": "a"}, {"trace_id": "b"}], "next_cursor": None}
     monitor.answers["GET", "/api/v1/traces"] = (200, page)
     monitor.answers["GET", "/api/v1/traces/a"] = (404, {"detail": "erased"})

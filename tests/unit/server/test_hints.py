@@ -11,6 +11,7 @@ import pytest
 from rag_monitor.server.context import Services
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
+from tests.unit.server.story import JUDGE
 
 SERIES = "series?app=loan-assistant&metric=faithfulness"
 
@@ -41,6 +42,14 @@ async def test_a_name_that_nothing_has_is_told_with_the_nearest(
 
     assert hint.startswith(f"`{field}`: nothing stored here has {field} ")
     assert hint.endswith(f"Did you mean {near!r}?")
+
+
+async def test_the_name_of_a_judge_leads_to_its_identity(client: httpx.AsyncClient) -> None:
+    name = JUDGE.name
+
+    for wanted in (name, name.upper(), name[:-1]):
+        (hint,) = await hints(client, f"{SERIES}&judge={wanted}&to=2024-01-01T00:00:00Z")
+        assert hint.endswith(f"Did you mean {str(JUDGE)!r}?")
 
 
 async def test_where_nothing_is_near_the_few_there_are_are_told(client: httpx.AsyncClient) -> None:
