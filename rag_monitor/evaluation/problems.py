@@ -271,6 +271,15 @@ _FORMS: Final = tuple(
         (r"(.+?): the connection to (\S+) broke off \((.+)\)", r"\1：与 \2 的连接中断（\3）"),
         (r"(.+?): no answer within (\S+) s", r"\1：\2 秒内没有应答"),
         (
+            r"A was judged by (.+) and B by (.+): what differs may be the judges",
+            r"A 由 \1 评审，B 由 \2 评审：差异可能来自评审模型",
+        ),
+        (
+            r"no judge named ('.*?') \(did you mean ('.*?')\?\); choose one of: (.+)",
+            r"没有评审模型 \1（是否想用 \2？）；可用：\3",
+        ),
+        (r"no judge named ('.*?'); choose one of: (.+)", r"没有评审模型 \1；可用：\2"),
+        (
             r"(.+), line (\d+) was judged by (.+), and the judge is (.+) now; go on with the same "
             r"judge, prompts and calibration, or write another file",
             r"\1 第 \2 行由 \3 评审，而现在的评审模型是 \4：请用相同的评审模型、提示词和校准继续，"
