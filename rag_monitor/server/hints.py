@@ -18,6 +18,9 @@ from rag_monitor.spelling import nearest
 _FEW: Final = 8
 """So many names are all told where none is near."""
 
+_MOST_APPS: Final = 50
+"""Of more, nobody looks through every release for a name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown:
@@ -62,6 +65,8 @@ def unknown_names(
     if release is None:
         return []
     of_apps = apps if app is None else [app]
+    if len(of_apps) > _MOST_APPS:
+        return []
     releases = list(
         dict.fromkeys(name for one in of_apps for name in services.traces.releases(project, one))
     )

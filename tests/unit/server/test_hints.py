@@ -121,6 +121,17 @@ async def test_the_pages_lead_to_the_app_that_was_meant(
     assert "banner hint" not in right
 
 
+async def test_a_comparison_of_another_app_than_asked_for_says_so(
+    client: httpx.AsyncClient,
+) -> None:
+    wrong = (await client.get("/compare?app=support-bto&window=1h")).text
+    right = (await client.get("/compare?app=support-bot&a=none&window=1h")).text
+
+    assert "No stored trace has the app support-bto." in wrong
+    assert 'href="/compare?window=1h&amp;app=support-bot"' in wrong
+    assert "banner hint" not in right
+
+
 async def test_the_list_keeps_its_other_filters(client: httpx.AsyncClient) -> None:
     text = (await client.get("/traces?app=loan-assistant&release=2.1.O&status=ok")).text
 
