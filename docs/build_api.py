@@ -22,6 +22,8 @@ monitor. Python has a [client](data.md).
 - **Keys**: where the monitor has any, send `X-API-Key: …` or `Authorization: Bearer …`. A key has scopes: `rag-monitor keys create --help`.
 - **Times** are ISO 8601 with a zone. `window=24h`, or `from` and `to`.
 - **Pages**: `next_cursor` of an answer is the `cursor` of the next request.
+- **Names** that nothing stored has (`app`, `release`, `judge`, `knowledge_base` of a filter) are no error: an answer that is empty for that
+  says so in `hints`, with the nearest name there is. Unknown parameters and metrics are refused (422).
 - **Errors** are problem JSON (RFC 9457) with a sentence in `detail`; on `/v1` a `google.rpc.Status`. 429 and 503 carry `Retry-After`.
 - Everything belongs to the project of the key.
 

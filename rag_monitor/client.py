@@ -12,10 +12,11 @@ from __future__ import annotations
 
 import importlib
 import json
+import logging
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 from http import HTTPStatus
 from http.client import HTTPException, HTTPResponse, IncompleteRead
@@ -24,6 +25,7 @@ from typing import Any, Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.outbound.patience import LATER, REFUSED, pause_s, retry_after
 
 FrameKind = Literal["pandas", "polars"]
 PAGE: Final = 500
@@ -31,14 +33,20 @@ _PIECE: Final = 64 * 1024
 _LISTS: Final = frozenset({"items", "apps", "points"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
 
+logger = logging.getLogger(__name__)
+
 
 class ClientError(RagMonitorError):
     """The server refused the request, or does not answer."""
 
-    def __init__(self, message: str, status: int | None = None) -> None:
+    def __init__(
+        self, message: str, status: int | None = None, retry_after_s: float | None = None
+    ) -> None:
         super().__init__(message)
         self.status = status
         """HTTP status; None when there was no answer at all."""
+        self.retry_after_s = retry_after_s
+        """Seconds the server asked to wait before the next try; None when it asked for none."""
 
 
 class Client:
@@ -48,12 +56,24 @@ class Client:
         url: Where the server is, e.g. `http://127.0.0.1:8700`.
         api_key: A key with the scope `read` (and `write` for feedback), where the server needs one.
         timeout_s: Longest wait for one answer, and for the rest of one that has begun.
+        retry_s: How long a call may wait in all while the server answers "later" (429, 503). It
+            waits as the server asks, else a growing time, and a little more by chance; 0: not at
+            all. What must not be done twice is sent again only if nothing can have been done.
+        sleep: Waits; replaced in tests.
 
     Raises:
         ClientError: The address or the key cannot be one.
     """
 
-    def __init__(self, url: str, api_key: str | None = None, *, timeout_s: float = 30.0) -> None:
+    def __init__(
+        self,
+        url: str,
+        api_key: str | None = None,
+        *,
+        timeout_s: float = 30.0,
+        retry_s: float = 30.0,
+        sleep: Callable[[float], None] = time.sleep,
+    ) -> None:
         if not _is_address(url):
             raise ClientError(f"{url!r} is not an http:// or https:// address")
         self._url = url.rstrip("/")
@@ -61,6 +81,8 @@ class Client:
         if api_key is not None:
             self._headers["X-API-Key"] = _header(api_key)
         self._timeout_s = timeout_s
+        self._retry_s = retry_s
+        self._sleep = sleep
         self._opener = urllib.request.build_opener(_NoRedirect())
 
     def __enter__(self) -> Self:
@@ -213,7 +235,11 @@ class Client:
         comment: str | None = None,
         author: str | None = None,
     ) -> dict[str, Any]:
-        """Mark a trace (or one metric, or one statement of it): 0 is bad, 1 is good."""
+        """Mark a trace (or one metric, or one statement of it): 0 is bad, 1 is good.
+
+        A mark without an `author` counts as often as it is sent, so after a 503 it is not sent
+        again: the answer may have been lost on its way back.
+        """
         body = {
             "trace_id": trace_id,
             "value": value,
@@ -222,27 +248,49 @@ class Client:
             "comment": comment,
             "author": author,
         }
-        return self._send("POST", "/api/v1/feedback", body, "trace_id")
+        later = REFUSED if author is None else LATER
+        return self._send("POST", "/api/v1/feedback", body, "trace_id", later)
 
     def _get(self, path: str, where: Mapping[str, Any], member: str) -> dict[str, Any]:
         given = {k: _text(v) for k, v in where.items() if v is not None}
         return self._send("GET", f"{path}?{urlencode(given)}" if given else path, None, member)
 
     def _send(
-        self, method: str, path: str, body: Mapping[str, Any] | None, member: str
+        self,
+        method: str,
+        path: str,
+        body: Mapping[str, Any] | None,
+        member: str,
+        later: frozenset[int] = LATER,
     ) -> dict[str, Any]:
-        """The answer, an object with at least this member."""
+        """The answer, an object with at least this member; `later` are answers to try again."""
         data = None if body is None else json.dumps(body).encode()
         headers = self._headers | ({"Content-Type": "application/json"} if body else {})
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             self._url + path, data=data, headers=headers, method=method
         )
+        waited, tries = 0.0, 1
+        while True:
+            try:
+                return self._answer(request, member)
+            except ClientError as error:
+                if error.status not in later:
+                    raise
+                pause = pause_s(error.retry_after_s, tries)
+                if waited + pause > self._retry_s:
+                    raise self._gave_up(error, tries, waited) from None
+            self._sleep(pause)
+            waited += pause
+            tries += 1
+
+    def _answer(self, request: urllib.request.Request, member: str) -> dict[str, Any]:
         try:
             with self._opener.open(request, timeout=self._timeout_s) as answer:
                 found = json.loads(_read(answer, self._timeout_s))
         except urllib.error.HTTPError as error:
             with error:
-                raise ClientError(_reason(error), error.code) from None
+                asked = retry_after(error.headers.get("retry-after"))
+                raise ClientError(_reason(error), error.code, asked) from None
         except (OSError, HTTPException) as error:
             reason = getattr(error, "reason", error)
             raise ClientError(
@@ -253,7 +301,17 @@ class Client:
         if not _holds(found, member):
             raise self._strange("JSON of another shape")
         answered: dict[str, Any] = found
+        for hint in answered.get("hints") or ():
+            logger.warning("%s", hint)
         return answered
+
+    def _gave_up(self, error: ClientError, tries: int, waited: float) -> ClientError:
+        """The last refusal, with what was tried."""
+        times = "once" if tries == 1 else f"{tries} times in {waited:.0f} s"
+        asked = error.retry_after_s
+        wish = "" if asked is None else f", and it asks to wait {asked:g} s more"
+        message = f"{error}; asked {times}{wish} (retry_s={self._retry_s:g})"
+        return ClientError(message, error.status, asked)
 
     def _strange(self, what: str) -> ClientError:
         return ClientError(f"{self._url} answered with {what}; is it rag-monitor?")

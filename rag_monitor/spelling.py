@@ -7,9 +7,10 @@ from collections.abc import Iterable
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """The known name that is spelt most like `word`; None where none is like it."""
-    near = difflib.get_close_matches(word, list(known), n=1)
-    return near[0] if near else None
+    """The known name spelt most like `word`, case aside; None where none is like it."""
+    by_folded = {name.casefold(): name for name in known}
+    near = difflib.get_close_matches(word.casefold(), list(by_folded), n=1)
+    return by_folded[near[0]] if near else None
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:

@@ -9,6 +9,7 @@ import typer
 from rag_monitor import __version__
 from rag_monitor.cli import (
     agreement,
+    alerts,
     backfill,
     calibrate,
     compare,
@@ -24,7 +25,9 @@ from rag_monitor.cli import (
     migrate,
     rules,
     serve,
+    silences,
 )
+from rag_monitor.cli.words import choose_none
 
 app = typer.Typer(
     name="rag-monitor",
@@ -50,6 +53,7 @@ def rag_monitor(
 ) -> None:
     """Quality monitoring for retrieval-augmented generation in production."""
     del version
+    choose_none()
 
 
 app.command("demo", short_help="See it work: an application breaks, alerts fire.")(demo.demo)
@@ -72,5 +76,7 @@ app.command("calibrate", short_help="Fit a judge's probabilities to labelled row
 app.command("distil", short_help="Teach the embedded judge what another judge says.")(distil.distil)
 app.command("backfill", short_help="Judge stored traces again.")(backfill.backfill)
 app.add_typer(rules.app, name="rules")
+app.add_typer(alerts.app, name="alerts")
+app.add_typer(silences.app, name="silences")
 app.add_typer(keys.app, name="keys")
 app.command("doctor", short_help="Check installation, database, judge and channels.")(doctor.doctor)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rag_monitor.cli.output import AsJson, print_fields, print_json, print_remark
+from rag_monitor.cli.output import AsJson, print_fields, print_json, print_problem, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
 
@@ -47,7 +47,10 @@ def backfill(
     with Remote(url, api_key) as monitor:
         outcome = monitor.call("POST", _PATH, json=given)
         if not as_json:
+            hints = outcome.pop("hints", ())
             print_fields(fields_in(outcome, language))
+            for hint in hints:
+                print_problem(hint)
             if outcome["tokens"] is None and outcome["traces"]:
                 print_remark(
                     said(

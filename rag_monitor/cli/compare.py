@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rag_monitor.cli.output import AsJson, print_json
+from rag_monitor.cli.output import AsJson, print_json, print_problem
 from rag_monitor.cli.words import Language, LanguageOption
 
 
@@ -26,6 +26,11 @@ def compare(
     from rag_monitor.evaluation.report.terminal import print_comparison
 
     found = compare_files(a, b, worst=worst)
+    if found.other_judges:
+        print_problem(
+            f"A was judged by {', '.join(found.judges_a)} and B by {', '.join(found.judges_b)}: "
+            "what differs may be the judges"
+        )
     if as_json:
         print_json(found.as_dict())
     else:

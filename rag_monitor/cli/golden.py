@@ -129,7 +129,7 @@ def _once(
             answer = application.ask(row["question"])
             if answer.error:
                 outcome["failed"] += 1
-                print_remark(f"{name[:60]}: {answer.error}")
+                print_problem(f"{name[:60]}: {answer.error}")
             else:
                 outcome["answered"] += 1
             _store(monitor, as_trace(row, answer, started_at=started_at, **named), outcome)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.cli.words import minute
 
 
 class Scope(StrEnum):
@@ -25,14 +27,24 @@ app = typer.Typer(help="List, create and revoke API keys.", no_args_is_help=True
 
 @app.command("list")
 def list_keys(url: Url = DEFAULT_URL, api_key: ApiKey = "", as_json: AsJson = False) -> None:
-    """Show every key's name and scopes; secrets are never shown again."""
+    """Show every key's name, scopes and last use; secrets are never shown again."""
     with Remote(url, api_key) as monitor:
         keys = monitor.get("/api/v1/keys")["keys"]
     if as_json:
         print_json({"keys": keys})
         return
     for key in keys:
-        print_line(f"{key['id']}  {key['name']}  {', '.join(key.get('scopes', []))}")
+        print_line("  ".join([key["id"], key["name"], ", ".join(key["scopes"]), *_life(key)]))
+
+
+def _life(key: Mapping[str, str | None]) -> list[str]:
+    """When a key was last used, and whether it still works."""
+    used = key.get("last_used_at")
+    found = [f"last used {minute(used)}" if used else "never used"]
+    if revoked := key.get("revoked_at"):
+        return [*found, f"revoked {minute(revoked)}"]
+    expires = key.get("expires_at")
+    return [*found, f"expires {minute(expires)}"] if expires else found
 
 
 @app.command("create")

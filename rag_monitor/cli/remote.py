@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from time import sleep
 from types import TracebackType
-from typing import Annotated, Any, Self
+from typing import Annotated, Any, Final, Self
 
 import httpx
 import typer
 
-from rag_monitor.cli.output import print_remark
+from rag_monitor.cli.output import print_problem, print_remark
 from rag_monitor.cli.settings import at_hand
+from rag_monitor.cli.words import chosen, said
 from rag_monitor.errors import ConfigurationError, NotFound, RagMonitorError
+from rag_monitor.outbound.patience import LATER, pause_s, retry_after
 
 DEFAULT_URL = "http://127.0.0.1:8700"
+PATIENCE_S: Final = 60.0
+"""How long reading may wait in all for a monitor that answers "later"."""
+_WORTH_A_WORD_S: Final = 3.0
 _EVERYWHERE = frozenset({"", "0.0.0.0", "::", "[::]"})  # noqa: S104 - where others listen
 """Hosts that listen on every address of their machine, the loopback among them."""
 
@@ -69,13 +75,19 @@ class Remote:
         url: Its address, without `/api`.
         api_key: Sent as a bearer token; empty: none.
         transport: Replaces the network, for tests.
+        pause: Waits; replaced in tests.
 
     Raises:
         ConfigurationError: The address is not an HTTP URL.
     """
 
     def __init__(
-        self, url: str, api_key: str = "", transport: httpx.BaseTransport | None = None
+        self,
+        url: str,
+        api_key: str = "",
+        transport: httpx.BaseTransport | None = None,
+        *,
+        pause: Callable[[float], None] = sleep,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ConfigurationError(
@@ -83,6 +95,8 @@ class Remote:
             )
         headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
         self._url = url.rstrip("/")
+        self._sleep = pause
+        self._told = False
         self._http = httpx.Client(
             base_url=self._url,
             headers=headers,
@@ -108,20 +122,33 @@ class Remote:
         self._http.close()
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
-        """The JSON at `path`.
+        """The JSON at `path`; waits for a while where the monitor answers "later".
 
         Raises:
             NotFound: There is nothing there.
             RagMonitorError: Unreachable, or it refused; the message says why.
         """
-        return self.call("GET", path, params=query)
+        waited, tries = 0.0, 1
+        while True:
+            reply = self.send_safely("GET", path, params=query)
+            if reply.status_code not in LATER:
+                return _content(reply)
+            pause = pause_s(retry_after(reply.headers.get("retry-after")), tries)
+            if waited + pause > PATIENCE_S:
+                raise _gave_up(reply, tries, waited)
+            if waited + pause >= _WORTH_A_WORD_S and not self._told:
+                self._told = True
+                trouble = said("it answers {status}", chosen(), status=reply.status_code)
+                waiting = "waiting for {url}, up to {seconds:g} s: {trouble}"
+                where = {"url": self._url, "seconds": PATIENCE_S, "trouble": trouble}
+                print_remark(said(waiting, chosen(), **where))
+            self._sleep(pause)
+            waited += pause
+            tries += 1
 
     def call(self, method: str, path: str, **request: Any) -> Any:
         """Send a request and return the JSON of the answer, None when it is empty."""
-        reply = self.send_safely(method, path, **request)
-        if reply.is_success:
-            return reply.json() if reply.content else None
-        raise refusal(reply)
+        return _content(self.send_safely(method, path, **request))
 
     def send_safely(self, method: str, path: str, **request: Any) -> httpx.Response:
         """Send a request and return the answer, whatever it is.
@@ -146,14 +173,30 @@ class Remote:
         return self._http.request(method, path, **request)
 
     def pages(self, path: str, query: Mapping[str, str]) -> Iterator[dict[str, Any]]:
-        """Every item of a paged list, in the server's order."""
+        """Every item of a paged list, in the server's order; why there is none is remarked."""
         cursor: str | None = None
         while True:
             page = self.get(path, {**query, **({"cursor": cursor} if cursor else {})})
+            for hint in page.get("hints", ()):
+                print_problem(hint)
             yield from page["items"]
             cursor = page.get("next_cursor")
             if not cursor:
                 return
+
+
+def _content(reply: httpx.Response) -> Any:
+    if not reply.is_success:
+        raise refusal(reply)
+    return reply.json() if reply.content else None
+
+
+def _gave_up(reply: httpx.Response, tries: int, waited: float) -> RagMonitorError:
+    """The last refusal, with what was tried."""
+    times = "once" if tries == 1 else f"{tries} times in {waited:.0f} s"
+    asked = reply.headers.get("retry-after")
+    wish = f"; it asks to wait {asked[:40]} s more" if asked else ""
+    return RagMonitorError(f"{refusal(reply)}; asked {times}{wish}")
 
 
 def _is_local(url: str) -> bool:

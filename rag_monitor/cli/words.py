@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
+from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final
 
@@ -22,6 +23,11 @@ _CHOSEN: Final = ContextVar("language", default=Language.EN)
 def _choose(language: Language) -> Language:
     _CHOSEN.set(language)
     return language
+
+
+def choose_none() -> None:
+    """Begin a command: another one of the same process may have chosen a language."""
+    _CHOSEN.set(Language.EN)
 
 
 def chosen() -> Language:
@@ -67,6 +73,9 @@ _FIELDS: Final = {
     "first_byte_ms_p50": "首字节 p50（毫秒）",
     "generation_ms_p50": "生成 p50（毫秒）",
     "end_to_end_ms_p50": "端到端 p50（毫秒）",
+    "id": "编号",
+    "silenced": "已静默",
+    "until": "直到",
 }
 _SENTENCES: Final = {
     "{good} of {all} rules are in order": "{all} 条规则中 {good} 条可用",
@@ -102,6 +111,7 @@ _SENTENCES: Final = {
     "waiting for {url}, up to {seconds:g} s: {trouble}": (
         "正在等待 {url}，最多 {seconds:g} 秒：{trouble}"
     ),
+    "it answers {status}": "它答复 {status}",
     "{refusal}; nothing more was asked: mend the key, the model's name, the address or the credit "
     "in [judges.{judge}]": (
         "{refusal}；已不再提问：请更正 [judges.{judge}] 中的密钥、模型名或地址，或检查余额"
@@ -115,6 +125,21 @@ _SENTENCES: Final = {
     "hit by {all:.0%} of all, by {expected:.0%} of those that expected it": (
         "全部请求中命中 {all:.0%}，预期命中的请求中命中 {expected:.0%}"
     ),
+    "firing": "告警中",
+    "pending": "待触发",
+    "resolved": "已恢复",
+    "inactive": "未触发",
+    "since {time}": "自 {time}",
+    "from {time}": "从 {time} 起",
+    "until {time}": "直到 {time}",
+    "acknowledged by {by}": "{by} 已确认",
+    "{rule} on {app}: acknowledged by {by}": "{app} 的 {rule}：{by} 已确认",
+    "{rule} on {app}": "{app} 的 {rule}",
+    "every rule": "所有规则",
+    "every app": "所有应用",
+    "ended {id}": "已结束 {id}",
+    "no alerts": "没有告警",
+    "nothing is silenced": "没有静默",
     "none": "无",
     "yes": "是",
     "no": "否",
@@ -125,6 +150,11 @@ def said(text: str, language: Language, **values: object) -> str:
     """A sentence in the language, its `{names}` filled in."""
     found = _SENTENCES[text] if language is Language.ZH else text
     return found.format(**values)
+
+
+def minute(moment: str) -> str:
+    """A time of the API for people, to the minute."""
+    return f"{datetime.fromisoformat(moment).astimezone(UTC):%Y-%m-%d %H:%M} UTC"
 
 
 def fields_in(fields: dict[str, Any], language: Language) -> dict[str, Any]:

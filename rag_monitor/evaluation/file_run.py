@@ -110,6 +110,8 @@ class FileEvaluation:
             encoder=options.encoder is not None,
             perplexity=options.perplexity is not None,
         )
+        asked = judge is not None and self.selection.needs_judge
+        self._by = str(judge.identity) if judge is not None and asked else None
         self._check(head)
         self.tally = Tally(self.selection, options.worst)
         self.resumed = 0
@@ -162,7 +164,7 @@ class FileEvaluation:
     def _keep(self, result: RowResult, writer: LineWriter | None) -> None:
         self.tally.add(result)
         if writer is not None:
-            writer.write(as_line(result, self.selection.names))
+            writer.write(as_line(result, self.selection.names, self._by))
 
     def notes(self) -> list[str]:
         """What a reader must know about how it was measured, as `key` or `key=value`."""
@@ -259,6 +261,12 @@ class FileEvaluation:
             raise ConfigurationError(
                 f"{output.name} was written with other metrics; name the same ones with --metrics,"
                 " or write another file"
+            )
+        if line["judge"] not in {None, self._by}:
+            raise ConfigurationError(
+                f"{output.name}, line {place} was judged by {line['judge']}, and the judge is"
+                f" {self._by} now; go on with the same judge, prompts and calibration, or write"
+                " another file"
             )
 
     def _take_over(self, line: Line, row: DatasetRow) -> None:

@@ -77,6 +77,9 @@ class Endpoint:
                 f"--endpoint must begin with http:// or https://, not {options.url!r}"
             )
         self._options = options
+        where = httpx.URL(options.url)
+        # As it may be told: a password or a key in the address is nobody else's.
+        self._place = f"{where.scheme}://{where.netloc.decode()}{where.path}"
         self._clock = clock
         self._http = httpx.Client(
             timeout=options.timeout_s,
@@ -105,6 +108,11 @@ class Endpoint:
                 self._read(reply, answer, began)
         except httpx.TimeoutException:
             answer.error = f"no answer within {self._options.timeout_s:g} s"
+        except httpx.ConnectError as error:
+            said = f"nobody answers at {self._place} ({_said(error)})"
+            answer.error = f"{said}; is the application running?"
+        except (httpx.NetworkError, httpx.RemoteProtocolError) as error:
+            answer.error = f"the connection to {self._place} broke off ({_said(error)})"
         except (httpx.HTTPError, httpx.InvalidURL, httpx.StreamError) as error:
             answer.error = f"{type(error).__name__}: {error}"
         except (ValueError, RecursionError) as error:
@@ -287,6 +295,11 @@ def _passages(value: Any) -> list[Any] | None:
             known = {name: item[name] for name in ("id", "score") if name in item}
             found.append({**known, "content": None if text is None else str(text)})
     return found
+
+
+def _said(error: Exception) -> str:
+    """What the network said; a message may be empty."""
+    return str(error) or type(error).__name__
 
 
 def _with(body: Mapping[str, Any], path: str, value: str) -> dict[str, Any]:

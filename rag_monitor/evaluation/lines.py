@@ -19,6 +19,8 @@ KINDS: Final = (".jsonl", ".csv", ".parquet")
 RESUMABLE: Final = (".jsonl", ".csv")
 _OTHER: Final = ("flagged", "not_applicable", "failed", "suspect")
 _REASONS: Final = ("not_applicable", "failed", "suspect")
+_ABOUT: Final = ("input", "judge")
+"""Of what a line was made, and by whom."""
 _ROW_GROUP: Final = 2_000
 
 Line = Mapping[str, Any]
@@ -47,10 +49,22 @@ def open_lines(path: Path, metrics: Sequence[str], *, append: bool = False) -> L
         raise ConfigurationError(f"--resume can go on with {' or '.join(RESUMABLE)} files only")
     if path.suffix == ".parquet":
         return _Parquet(path, metrics)
+    about = _about(path) if append else _ABOUT
     newline = "" if path.suffix == ".csv" else "\n"
     stream = path.open("a" if append else "w", encoding="utf-8", newline=newline)
     fresh = not append or path.stat().st_size == 0
-    return _Csv(stream, metrics, header=fresh) if path.suffix == ".csv" else _Jsonl(stream)
+    if path.suffix != ".csv":
+        return _Jsonl(stream)
+    return _Csv(stream, metrics, header=fresh, about=about)
+
+
+def _about(path: Path) -> Sequence[str]:
+    """The columns of `_ABOUT` that the file to go on with has: older ones do not say the judge."""
+    if path.suffix != ".csv":
+        return _ABOUT
+    with path.open(encoding="utf-8-sig", newline="") as stream:
+        header = next(csv.reader(stream), None)
+    return _ABOUT if header is None else [name for name in _ABOUT if name in header]
 
 
 def check_kind(path: Path) -> None:
@@ -80,17 +94,20 @@ class _Jsonl:
 
 
 class _Csv:
-    def __init__(self, stream: IO[str], metrics: Sequence[str], *, header: bool) -> None:
+    def __init__(
+        self, stream: IO[str], metrics: Sequence[str], *, header: bool, about: Sequence[str]
+    ) -> None:
         self._stream = stream
         self._metrics = tuple(metrics)
+        self._about = tuple(about)
         self._rows = csv.writer(stream, lineterminator="\n")
         if header:
-            self._rows.writerow(["id", *self._metrics, *_OTHER, "input"])
+            self._rows.writerow(["id", *self._metrics, *_OTHER, *self._about])
 
     def write(self, line: Line) -> None:
         cells = [line["id"], *(line["scores"][name] for name in self._metrics), line["flagged"]]
         reasons = [json.dumps(line[name], ensure_ascii=False) for name in _REASONS]
-        cells += [*reasons, line["input"]]
+        cells += [*reasons, *(line[name] for name in self._about)]
         written = [guarded(cell).encode("utf-8", "replace").decode() for cell in cells]
         self._rows.writerow(written)
         self._stream.flush()
@@ -114,13 +131,13 @@ class _Parquet:
             [("id", pyarrow.string())]
             + [(name, pyarrow.float64()) for name in self._metrics]
             + [("flagged", pyarrow.bool_())]
-            + [(name, pyarrow.string()) for name in (*_REASONS, "input")]
+            + [(name, pyarrow.string()) for name in (*_REASONS, *_ABOUT)]
         )
         self._writer = pyarrow.parquet.ParquetWriter(path, self._schema)
         self._rows: list[dict[str, Any]] = []
 
     def write(self, line: Line) -> None:
-        row = {name: line[name] for name in ("id", "input", "flagged")} | line["scores"]
+        row = {name: line[name] for name in ("id", *_ABOUT, "flagged")} | line["scores"]
         row |= {name: json.dumps(line[name], ensure_ascii=False) for name in _REASONS}
         self._rows.append(row)
         if len(self._rows) >= _ROW_GROUP:
@@ -156,7 +173,8 @@ def _raw(path: Path) -> Iterator[Line]:
             fields = _unfolded(fields)
         if not isinstance(fields.get("scores"), Mapping):
             raise _foreign(path)
-        yield {**{name: {} for name in _REASONS}, "flagged": None, "input": None, **fields}
+        absent = {"flagged": None, **dict.fromkeys(_ABOUT)}
+        yield {**{name: {} for name in _REASONS}, **absent, **fields}
 
 
 def _raw_csv(path: Path) -> Iterator[Line]:
@@ -173,7 +191,7 @@ def _raw_csv(path: Path) -> Iterator[Line]:
 
 
 def _cell_number(name: str, cell: str | None) -> Any:
-    if cell is None or name in (*_REASONS, "input"):
+    if cell is None or name in (*_REASONS, *_ABOUT):
         return cell
     if name == "flagged":
         return cell == "True"
@@ -184,10 +202,10 @@ def _cell_number(name: str, cell: str | None) -> Any:
 
 
 def _unfolded(fields: Mapping[str, Any]) -> dict[str, Any]:
-    known = {"id", "input", "flagged", *_REASONS}
+    known = {"id", "flagged", *_ABOUT, *_REASONS}
     return {
         "id": fields.get("id"),
-        "input": fields.get("input"),
+        **{name: fields.get(name) for name in _ABOUT},
         "scores": {name: value for name, value in fields.items() if name not in known},
         "flagged": fields.get("flagged"),
         **{name: json.loads(fields.get(name) or "{}") for name in _REASONS},

@@ -63,6 +63,14 @@ class Comparison:
     metrics: tuple[MetricDifference, ...]
     regressions: tuple[Regression, ...]
     """Worst first."""
+    judges_a: tuple[str, ...] = ()
+    """Who judged A, as its lines say; empty where nobody did, or an older release wrote it."""
+    judges_b: tuple[str, ...] = ()
+
+    @property
+    def other_judges(self) -> bool:
+        """Whether the two are known to be judged by others: what differs may be the judges."""
+        return bool(self.judges_a and self.judges_b) and self.judges_a != self.judges_b
 
     def as_dict(self) -> dict[str, Any]:
         """For JSON."""
@@ -81,8 +89,8 @@ def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
         ConfigurationError: A file is not an output of `evaluate`.
         RagMonitorError: No row, or no metric, is in both files.
     """
-    before, repeated_a = _by_id(a)
-    after, repeated_b = _by_id(b)
+    before, repeated_a, judges_a = _by_id(a)
+    after, repeated_b, judges_b = _by_id(b)
     shared = [id_ for id_ in before if id_ in after]
     if not shared:
         raise RagMonitorError(f"{a.name} and {b.name} have no row id in common")
@@ -105,15 +113,21 @@ def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
         repeated=repeated_a + repeated_b,
         metrics=tuple(metrics),
         regressions=tuple(losses[:worst]),
+        judges_a=judges_a,
+        judges_b=judges_b,
     )
 
 
-def _by_id(path: Path) -> tuple[dict[str, dict[str, float]], int]:
+def _by_id(path: Path) -> tuple[dict[str, dict[str, float]], int, tuple[str, ...]]:
+    """The scores of each row, the lines left out, and who judged."""
     rows: dict[str, dict[str, float]] = {}
     repeated = 0
+    judges = set()
     for line in read_lines(path):
         id_ = str(line.get("id"))
         repeated += id_ in rows
+        if line["judge"]:
+            judges.add(str(line["judge"]))
         scores = line["scores"].items()
         rows.setdefault(
             id_,
@@ -123,7 +137,7 @@ def _by_id(path: Path) -> tuple[dict[str, dict[str, float]], int]:
                 if isinstance(value, int | float) and not isinstance(value, bool)
             },
         )
-    return rows, repeated
+    return rows, repeated, tuple(sorted(judges))
 
 
 def _pairs(

@@ -19,6 +19,71 @@ _FORMS: Final = tuple(
         (r"row (\d+) and after: (.+)", r"第 \1 行数据及之后：<\2>"),
         (r"line (\d+) and after: (.+)", r"第 \1 行及之后：<\2>"),
         (r"not stored: (.+)", r"未存入：<\1>"),
+        (
+            r"no monitor answers at (\S+) \((.+)\); start one with `rag-monitor serve` or name "
+            r"another with --url",
+            r"\1 没有监控服务应答（\2）；请用 `rag-monitor serve` 启动，或用 --url 指定其他地址",
+        ),
+        (
+            r"the monitor refused the key: (.+); set --api-key or RAG_MONITOR_API_KEY",
+            r"监控服务拒绝了密钥：\1；请设置 --api-key 或 RAG_MONITOR_API_KEY",
+        ),
+        (
+            r"`(app|release|judge|knowledge_base)`: nothing stored here has \w+ ('.*?')\. "
+            r"Did you mean ('.*')\?",
+            r"`\1`：已存的数据中没有 \2，是否想用 \3？",
+        ),
+        (
+            r"`(app|release|judge|knowledge_base)`: nothing stored here has \w+ ('.*?')\. "
+            r"There (?:are|is only) (.+)\.",
+            r"`\1`：已存的数据中没有 \2；现有：\3",
+        ),
+        (
+            r"`(app|release|judge|knowledge_base)`: nothing stored here has \w+ ('.*')\.",
+            r"`\1`：已存的数据中没有 \2",
+        ),
+        (
+            r"`(\w+)`: there is no \w+ ('.*?')\. Did you mean ('.*')\?",
+            r"`\1`：没有 \2，是否想用 \3？",
+        ),
+        (r"`(\w+)`: there is no \w+ ('.*')\.", r"`\1`：没有 \2"),
+        (
+            r"say what to silence: --rule, --app or both; --rule '\*' silences everything",
+            "请说明静默什么：--rule、--app 或两者；--rule '*' 静默全部",
+        ),
+        (
+            r"say how long, either --for 2h or --to (\S+)",
+            r"请说明多久：--for 2h 或 --to \1，二者选一",
+        ),
+        (
+            r"--for (.+): write a length such as 90m, 4h, 2d or 1w",
+            r"--for \1：请写时长，例如 90m、4h、2d 或 1w",
+        ),
+        (r"--for (.+): a silence lasts at most 366 days", r"--for \1：静默最长 366 天"),
+        (
+            r"--from (.+): write a time with its zone, such as (\S+)",
+            r"--from \1：请写带时区的时间，例如 \2",
+        ),
+        (r"project ('.*?') has no alert ('.*')", r"项目 \1 中没有告警 \2"),
+        (r"project ('.*?') has no silence ('.*')", r"项目 \1 中没有静默 \2"),
+        (
+            r"`ends_at`: must be in the future; it is (\S+) now\. Look at the year and the "
+            r"time zone\.",
+            r"`ends_at`：必须晚于现在（\1）；请检查年份和时区",
+        ),
+        (r"`ends_at`: must be later than `starts_at`\.", "`ends_at`：必须晚于 `starts_at`"),
+        (
+            r"`ends_at`: at most (\d+) days; disable the rule instead\.",
+            r"`ends_at`：最长 \1 天；更久请停用该规则",
+        ),
+        (
+            r"`(\w+)`: must be a time such as (\S+)\. See /docs for what is expected\.",
+            r"`\1`：请写带时区的时间，例如 \2",
+        ),
+        (
+            r"the monitor answered (\d+): (.+); asked (\d+) times in (\d+) s(?:; .+)?",
+            r"监控服务答复 \1：<\2>；\4 秒内已请求 \3 次",
+        ),
         (r"the monitor answered (\d+): (.+)", r"监控服务答复 \1：<\2>"),
         # A field.
         (
@@ -98,8 +163,8 @@ _FORMS: Final = tuple(
             r"JSON 不是 UTF-8（第 \1 字节）；请以 UTF-8 编码",
         ),
         (
-            r"a JSON object names the same key twice; name each key once",
-            "一个 JSON 对象中同一个键出现了两次；每个键只写一次",
+            r"a JSON object names the key (.+) twice; name each key once",
+            r"一个 JSON 对象中键 \1 出现了两次；每个键只写一次",
         ),
         (
             r"an integer does not fit 64 bits; send large numbers as strings",
@@ -198,6 +263,27 @@ _FORMS: Final = tuple(
             r"with the same input only: write another file",
             r"\1 第 \2 行：输入中的行 \3 与评分时不同；--resume 只能接着同一份输入继续，"
             r"请写到另一个文件",
+        ),
+        (
+            r"(.+?): nobody answers at (\S+) \((.+)\); is the application running\?",
+            r"\1：\2 无应答（\3）；应用在运行吗？",
+        ),
+        (r"(.+?): the connection to (\S+) broke off \((.+)\)", r"\1：与 \2 的连接中断（\3）"),
+        (r"(.+?): no answer within (\S+) s", r"\1：\2 秒内没有应答"),
+        (
+            r"A was judged by (.+) and B by (.+): what differs may be the judges",
+            r"A 由 \1 评审，B 由 \2 评审：差异可能来自评审模型",
+        ),
+        (
+            r"no judge named ('.*?') \(did you mean ('.*?')\?\); choose one of: (.+)",
+            r"没有评审模型 \1（是否想用 \2？）；可用：\3",
+        ),
+        (r"no judge named ('.*?'); choose one of: (.+)", r"没有评审模型 \1；可用：\2"),
+        (
+            r"(.+), line (\d+) was judged by (.+), and the judge is (.+) now; go on with the same "
+            r"judge, prompts and calibration, or write another file",
+            r"\1 第 \2 行由 \3 评审，而现在的评审模型是 \4：请用相同的评审模型、提示词和校准继续，"
+            r"或写到另一个文件",
         ),
         (
             r"(.+) was written with other metrics; name the same ones with --metrics, or write "

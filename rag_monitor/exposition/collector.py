@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
@@ -21,7 +21,13 @@ from prometheus_client.samples import Exemplar
 from rag_monitor import telemetry
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.exposition.snapshot import LATENCIES, LatencyPoint, Snapshot
+from rag_monitor.exposition.snapshot import (
+    LATENCIES,
+    HitPoint,
+    LatencyPoint,
+    ScorePoint,
+    Snapshot,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +66,7 @@ class MonitorCollector(Collector):
         if snapshot is not None:
             yield from _scores(snapshot)
             yield from _latencies(snapshot)
+            yield from _hits(snapshot)
             yield from _counts(snapshot)
 
     def _snapshot(self) -> Snapshot | None:
@@ -102,23 +109,44 @@ _END = b"# EOF\n"
 
 
 def _scores(snapshot: Snapshot) -> Iterator[Metric]:
-    labels = ("app", "release", "metric", "judge")
-    value = GaugeMetricFamily(
-        "rag_monitor_score", "Estimate of a metric over the last hour.", labels=labels
+    return _with_interval(
+        "rag_monitor_score",
+        "Estimate of a metric over the last hour.",
+        "Scored traces behind the estimate.",
+        ("app", "release", "metric", "judge"),
+        (
+            ((point.app, point.release, point.metric, point.judge), point.value, point)
+            for point in snapshot.scores
+        ),
     )
-    lower = GaugeMetricFamily(
-        "rag_monitor_score_lower", "Lower end of the estimate's 95% interval.", labels=labels
+
+
+def _hits(snapshot: Snapshot) -> Iterator[Metric]:
+    return _with_interval(
+        "rag_monitor_hit_ratio",
+        "Traces with a successful, non-empty hit over all traces, or over those expecting it.",
+        "Traces the ratio is over.",
+        ("app", "kind", "name", "basis"),
+        (((hit.app, hit.kind, hit.name, hit.basis), hit.ratio, hit) for hit in snapshot.hits),
     )
-    upper = GaugeMetricFamily(
-        "rag_monitor_score_upper", "Upper end of the estimate's 95% interval.", labels=labels
-    )
-    samples = GaugeMetricFamily(
-        "rag_monitor_score_samples", "Scored traces behind the estimate.", labels=labels
-    )
-    for point in snapshot.scores:
-        named = (point.app, point.release, point.metric, point.judge)
+
+
+def _with_interval(
+    name: str,
+    help_of_value: str,
+    help_of_samples: str,
+    labels: Sequence[str],
+    points: Iterable[tuple[Sequence[str], float | None, ScorePoint | HitPoint]],
+) -> Iterator[Metric]:
+    """An estimate as four families: itself, the ends of its interval, and what it is made of."""
+    value = GaugeMetricFamily(name, help_of_value, labels=labels)
+    ends = "end of the estimate's 95% interval."
+    lower = GaugeMetricFamily(f"{name}_lower", f"Lower {ends}", labels=labels)
+    upper = GaugeMetricFamily(f"{name}_upper", f"Upper {ends}", labels=labels)
+    samples = GaugeMetricFamily(f"{name}_samples", help_of_samples, labels=labels)
+    for named, estimate, point in points:
         for family, number in (
-            (value, point.value),
+            (value, estimate),
             (lower, point.lower),
             (upper, point.upper),
             (samples, float(point.samples)),
@@ -165,13 +193,6 @@ _WORDS = {
 
 
 def _counts(snapshot: Snapshot) -> Iterator[Metric]:
-    hits = GaugeMetricFamily(
-        "rag_monitor_hit_ratio",
-        "Traces with a successful, non-empty hit over all traces, or over those expecting it.",
-        labels=("app", "kind", "name", "basis"),
-    )
-    for hit in snapshot.hits:
-        hits.add_metric((hit.app, hit.kind, hit.name, hit.basis), hit.ratio)
     traces = CounterMetricFamily(
         "rag_monitor_traces", "Traces by how the request ended.", labels=("app", "status")
     )
@@ -184,4 +205,4 @@ def _counts(snapshot: Snapshot) -> Iterator[Metric]:
     )
     for alert in snapshot.alerts:
         alerts.add_metric((alert.app, alert.rule, alert.state), 1.0)
-    yield from (hits, traces, alerts)
+    yield from (traces, alerts)

@@ -76,6 +76,10 @@ class HitPoint:
     name: str
     basis: str
     ratio: float
+    lower: float | None
+    upper: float | None
+    samples: int
+    """Traces the ratio is over."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +121,7 @@ class Snapshot:
         return (
             4 * len(self.scores)
             + _SERIES_PER_HISTOGRAM * len(self.latencies)
-            + len(self.hits)
+            + 4 * len(self.hits)
             + len(self.traces)
             + len(self.alerts)
         )
@@ -296,8 +300,8 @@ def _hits(
     points: dict[tuple[str, ...], HitPoint] = {}
     for kind, name in estimates.hit_names(project, app, window):
         for basis in ("all", "expected"):
-            ratio = estimates.hit_rate(project, app, kind, name, basis, window).value
-            if ratio is not None:
+            found = estimates.hit_rate(project, app, kind, name, basis, window)
+            if found.value is not None:
                 shown = safe_label(name)
                 points.setdefault(
                     (kind.value, shown, basis),
@@ -307,7 +311,10 @@ def _hits(
                         kind=kind.value,
                         name=shown,
                         basis=basis,
-                        ratio=ratio,
+                        ratio=found.value,
+                        lower=found.lower,
+                        upper=found.upper,
+                        samples=found.judged,
                     ),
                 )
     return tuple(points.values())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
@@ -32,8 +33,19 @@ class _Hooks:
             )
         found = dict(pairs)
         if len(found) != len(pairs):
-            raise MalformedPayload("a JSON object names the same key twice; name each key once")
+            key = repeated_key(pairs)
+            raise MalformedPayload(f"a JSON object names the key {key!r} twice; name each key once")
         return found
+
+
+def repeated_key(pairs: Sequence[tuple[str, Any]]) -> str:
+    """The beginning of the first name that comes twice, in characters that can be sent on."""
+    seen: set[str] = set()
+    for name, _ in pairs:
+        if name in seen:
+            return name[:100].encode("utf-8", "replace").decode()
+        seen.add(name)
+    return ""
 
 
 def _integer(text: str) -> int:

@@ -15,6 +15,7 @@ from typing import Any, Final, cast
 from rag_monitor.domain.ports import BudgetLedger, ReplyCache
 from rag_monitor.errors import UnknownJudge
 from rag_monitor.judges.judge import Judge
+from rag_monitor.spelling import did_you_mean
 
 GROUP: Final = "rag_monitor.judges"
 
@@ -74,7 +75,11 @@ def create(
     if name not in BUILT_IN:
         entry = next((e for e in entry_points(group=GROUP) if e.name == name), None)
         if entry is None:
-            raise UnknownJudge(f"no judge named {name!r}; choose one of: {', '.join(names())}")
+            known = names()
+            raise UnknownJudge(
+                f"no judge named {name!r}{did_you_mean(name, known)}; choose one of: "
+                f"{', '.join(known)}"
+            )
         return cast("Judge", entry.load()(options or {}))
     built_in = BUILT_IN[name]
     services = {"ledger": ledger, "cache": cache}

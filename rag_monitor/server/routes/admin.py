@@ -10,6 +10,8 @@ from fastapi import APIRouter, Query, Request, Response
 from rag_monitor.domain.stored import ApiKey
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Principal, ServicesOf, Writer
+from rag_monitor.server.bodies import OnceRoute
+from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.ports import BackfillRequest
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.admin import (
@@ -25,7 +27,7 @@ from rag_monitor.server.schemas.admin import (
 )
 from rag_monitor.server.schemas.values import Name, RowId, window_of
 
-router = APIRouter(prefix="/api/v1", tags=["Administration"])
+router = APIRouter(prefix="/api/v1", tags=["Administration"], route_class=OnceRoute)
 
 
 @router.post("/evaluations")
@@ -49,7 +51,12 @@ def backfill(
         audit.record(
             services, request, caller, "backfill.start", preview.judge, queued=queued, app=given.app
         )
-    return BackfillOut.from_domain(preview, queued)
+    unknown = (
+        []
+        if preview.traces
+        else unknown_names(services, caller.project, app=given.app, release=given.release)
+    )
+    return BackfillOut.from_domain(preview, queued, sentences(unknown))
 
 
 OfProject = Annotated[

@@ -12,6 +12,8 @@ from rag_monitor.domain.alert import AlertState, Silence
 from rag_monitor.errors import RuleError
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Reader, ServicesOf, Writer
+from rag_monitor.server.bodies import OnceRoute
+from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.known import require_known
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import (
@@ -29,7 +31,7 @@ from rag_monitor.server.schemas.alerts import (
 )
 from rag_monitor.server.schemas.values import Name, RowId
 
-router = APIRouter(prefix="/api/v1", tags=["Alerts"])
+router = APIRouter(prefix="/api/v1", tags=["Alerts"], route_class=OnceRoute)
 
 MAX_SILENCE: Final = timedelta(days=366)
 
@@ -108,7 +110,13 @@ def list_alerts(
         key=lambda alert: alert.since,
         reverse=True,
     )
-    return AlertsOut(alerts=[AlertOut.from_domain(alert) for alert in chosen[:limit]])
+    unknown = []
+    if app is not None and not chosen:
+        alerted = {alert.app for alert in services.alerts.load(caller.project)}
+        unknown = unknown_names(services, caller.project, app=app, further=alerted)
+    return AlertsOut(
+        alerts=[AlertOut.from_domain(alert) for alert in chosen[:limit]], hints=sentences(unknown)
+    )
 
 
 @router.post("/alerts/{alert_id}/acknowledge")

@@ -9,11 +9,13 @@ from pydantic import Field
 
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.server.auth import Marker, Reader, ServicesOf
+from rag_monitor.server.bodies import OnceRoute
+from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.schemas.labels import LabelTaskOut, LabelTasks
 from rag_monitor.server.schemas.traces import FeedbackIn, FeedbackOut
 from rag_monitor.server.schemas.values import Given, Name, WindowText, parse_length
 
-router = APIRouter(prefix="/api/v1", tags=["Traces"])
+router = APIRouter(prefix="/api/v1", tags=["Traces"], route_class=OnceRoute)
 
 
 @router.post("/feedback", status_code=201)
@@ -51,4 +53,7 @@ def waiting_labels(
     """Traces nobody has marked, those first whose mark teaches most."""
     since = services.clock.now() - parse_length(where.window)
     tasks = services.label_queue.waiting(caller.project, since, where.limit, where.app)
-    return LabelTasks(items=[LabelTaskOut.from_domain(task) for task in tasks])
+    unknown = [] if tasks else unknown_names(services, caller.project, app=where.app)
+    return LabelTasks(
+        items=[LabelTaskOut.from_domain(task) for task in tasks], hints=sentences(unknown)
+    )

@@ -12,7 +12,9 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.window import Series
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
+from rag_monitor.server.bodies import OnceRoute
 from rag_monitor.server.context import Services
+from rag_monitor.server.hints import sentences, unknown_in_series, unknown_names
 from rag_monitor.server.known import METRIC_NAMES, require_known
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import app_quality, by_knowledge_base, on_grid, step_for
@@ -37,8 +39,9 @@ from rag_monitor.server.schemas.values import (
     parse_length,
     window_of,
 )
+from rag_monitor.spelling import nearest
 
-router = APIRouter(prefix="/api/v1", tags=["Quality"])
+router = APIRouter(prefix="/api/v1", tags=["Quality"], route_class=OnceRoute)
 
 POINTS: Final = 60
 MAX_POINTS: Final = 1500
@@ -93,12 +96,17 @@ def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summ
             )
         )
     if where.app is not None and not apps:
-        raise _no_app(where.app)
-    return Summary(start=window.start, end=window.end, apps=apps)
+        raise _no_app(services, caller, where.app)
+    unknown = []
+    if where.release is not None and not any(app.metrics for app in apps):
+        unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
+    return Summary(start=window.start, end=window.end, apps=apps, hints=sentences(unknown))
 
 
-def _no_app(name: str) -> ProblemError:
-    return ProblemError(404, f"No app named {name!r} has sent traces.", kind="not-found")
+def _no_app(services: Services, caller: Principal, name: str) -> ProblemError:
+    near = nearest(name, (known.app for known in services.traces.apps(caller.project)))
+    meant = f" Did you mean {near!r}?" if near else ""
+    return ProblemError(404, f"No app named {name!r} has sent traces.{meant}", kind="not-found")
 
 
 class ReleasesQuery(Given):
@@ -185,7 +193,8 @@ def series(
     if not any(point.traces for point in points) and where.app not in {
         known.app for known in services.traces.apps(caller.project)
     }:
-        raise _no_app(where.app)
+        raise _no_app(services, caller, where.app)
+    found = any(point.judged or point.failed or point.suspect for point in points)
     return SeriesOut(
         app=where.app,
         metric=where.metric,
@@ -194,4 +203,5 @@ def series(
         knowledge_base=where.knowledge_base,
         step_s=step.total_seconds(),
         points=[EstimateOut.from_domain(point) for point in points],
+        hints=[] if found else sentences(unknown_in_series(services, wanted, window)),
     )

@@ -13,6 +13,8 @@ from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
+from rag_monitor.server.bodies import OnceRoute
+from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas import trace_json
 from rag_monitor.server.schemas.traces import (
@@ -33,7 +35,7 @@ from rag_monitor.server.schemas.values import (
     plain,
 )
 
-router = APIRouter(prefix="/api/v1", tags=["Traces"])
+router = APIRouter(prefix="/api/v1", tags=["Traces"], route_class=OnceRoute)
 
 _JSON_TYPES: Final = frozenset({"application/json", "application/x-ndjson", "application/jsonl"})
 _EXAMPLE: Final = {
@@ -163,7 +165,10 @@ def list_traces(
         raise ProblemError(
             422, "`cursor`: is not one this server gave; start again without it."
         ) from error
-    return TraceList.from_domain(page)
+    if page.items or where.cursor is not None:
+        return TraceList.from_domain(page)
+    unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
+    return TraceList.from_domain(page, sentences(unknown))
 
 
 @router.get("/traces/{trace_id}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -12,6 +13,7 @@ from rag_monitor.server.ports import BackfillPreview
 from rag_monitor.server.schemas.values import (
     Flag,
     Given,
+    Hints,
     Moment,
     Name,
     Number,
@@ -150,9 +152,12 @@ class BackfillOut(Wire):
         description="Whether today's budget has that much left; null when the cost is not known."
     )
     queued: int = Field(description="0 in a preview.")
+    hints: Hints
 
     @classmethod
-    def from_domain(cls, preview: BackfillPreview, queued: int) -> BackfillOut:
+    def from_domain(
+        cls, preview: BackfillPreview, queued: int, hints: Sequence[str] = ()
+    ) -> BackfillOut:
         """The outcome as it goes out."""
         return cls(
             traces=preview.traces,
@@ -163,6 +168,7 @@ class BackfillOut(Wire):
             measured_on=preview.measured_on,
             fits_budget=preview.fits_budget,
             queued=queued,
+            hints=list(hints),
         )
 
 

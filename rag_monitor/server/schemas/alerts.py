@@ -13,6 +13,7 @@ from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind, Severi
 from rag_monitor.server.schemas.values import (
     Flag,
     Given,
+    Hints,
     MetricName,
     Moment,
     Name,
@@ -267,6 +268,7 @@ class AlertsOut(Wire):
     """Alerts, newest first."""
 
     alerts: list[AlertOut]
+    hints: Hints
 
 
 class AcknowledgeIn(Given):

@@ -6,7 +6,7 @@ from pydantic import Field
 
 from rag_monitor.domain.labelling import LabelReason, LabelTask
 from rag_monitor.server.schemas.traces import TraceRow
-from rag_monitor.server.schemas.values import Wire, finite
+from rag_monitor.server.schemas.values import Hints, Wire, finite
 
 
 class LabelTaskOut(Wire):
@@ -35,3 +35,4 @@ class LabelTasks(Wire):
     """Traces that wait for a mark, the most telling first."""
 
     items: list[LabelTaskOut]
+    hints: Hints

@@ -9,7 +9,7 @@ from pydantic import Field
 from rag_monitor.aggregation.comparison import compare, sentence
 from rag_monitor.domain.window import Estimate
 from rag_monitor.server.ports import LatencySummary, RoutingConfusion
-from rag_monitor.server.schemas.values import Wire, finite
+from rag_monitor.server.schemas.values import Hints, Wire, finite
 
 
 class EstimateOut(Wire):
@@ -218,6 +218,7 @@ class Summary(Wire):
     start: datetime
     end: datetime
     apps: list[AppOut]
+    hints: Hints
 
 
 class SeriesOut(Wire):
@@ -230,3 +231,4 @@ class SeriesOut(Wire):
     knowledge_base: str | None
     step_s: float
     points: list[EstimateOut]
+    hints: Hints

@@ -18,6 +18,7 @@ from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Tim
 from rag_monitor.sampling.explanation import explain
 from rag_monitor.server.schemas.values import (
     Given,
+    Hints,
     KnownMetric,
     Ratio,
     Text,
@@ -81,12 +82,15 @@ class TraceList(Wire):
 
     items: list[TraceRow]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page.")
+    hints: Hints
 
     @classmethod
-    def from_domain(cls, page: TracePage) -> TraceList:
+    def from_domain(cls, page: TracePage, hints: Sequence[str] = ()) -> TraceList:
         """The page as it goes out."""
         return cls(
-            items=[TraceRow.from_domain(row) for row in page.items], next_cursor=page.next_cursor
+            items=[TraceRow.from_domain(row) for row in page.items],
+            next_cursor=page.next_cursor,
+            hints=list(hints),
         )
 
 

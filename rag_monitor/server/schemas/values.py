@@ -86,6 +86,16 @@ WindowText = Annotated[
     Field(description="Length of the window that ends now.", examples=["1h", "24h", "7d"]),
 ]
 
+Hints = Annotated[
+    list[str],
+    Field(
+        default_factory=list,
+        description="Where the answer is empty: filters whose value nothing stored has, and the "
+        "nearest value there is.",
+    ),
+]
+"""A field of answers that a filter can empty."""
+
 
 def _number(value: object) -> object:
     """JSON has numbers: a text or a truth value in their place is a mistake of the sender."""

@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse
 from rag_monitor.alerting.replay import Replay
 from rag_monitor.domain.alert import Alert, AlertRule, Silence
 from rag_monitor.domain.stored import TraceSummary
+from rag_monitor.server.hints import unknown_names
 from rag_monitor.server.ui.figures import Figures, figures_of
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
 
@@ -61,16 +62,15 @@ def _alerts(me: Visitor) -> HTMLResponse:
     project = me.principal.project
     silences = [silence for silence in me.services.silences.all(project) if silence.ends_at > now]
     rules = me.services.rules.all(project)
-    over = [
-        alert
-        for alert in me.services.alerts.load(project)
-        if alert.state not in OPEN_STATES and app in {"", alert.app}
-    ]
+    alerts = me.services.alerts.load(project)
+    over = [alert for alert in alerts if alert.state not in OPEN_STATES and app in {"", alert.app}]
+    alerted = {alert.app for alert in alerts}
     return page(
         me,
         "alerts.html",
         {
             "app": app,
+            "hints": unknown_names(me.services, project, app=app or None, further=alerted),
             "open": _open(me, app, {rule.name: rule for rule in rules}, silences, now),
             "over": sorted(over, key=lambda alert: alert.since, reverse=True)[:MAX_HISTORY],
             "silences": silences,

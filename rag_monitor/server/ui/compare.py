@@ -11,6 +11,7 @@ from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.window import Series, Window
+from rag_monitor.server.hints import Unknown
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
@@ -44,6 +45,8 @@ def _compare(me: Visitor) -> HTMLResponse:
         "compare.html",
         {
             "apps": apps,
+            # Its releases are not held against those there are: they may be of the app before.
+            "hints": [Unknown.of("app", wanted, apps)] if wanted and app != wanted else [],
             "app": app,
             "releases": releases,
             "chosen": (new, old),

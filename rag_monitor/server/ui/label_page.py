@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
 from rag_monitor.domain.labelling import LabelTask
+from rag_monitor.server.hints import unknown_names
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
@@ -27,11 +28,14 @@ REASONS: Final = {
 def labels(me: Viewer) -> HTMLResponse:
     """Traces that wait for a mark, the most telling first."""
     app = me.request.query_params.get("app", "").strip()[:200]
+    tasks = waiting(me, SHOWN, app or None)
+    unknown = [] if tasks else unknown_names(me.services, me.principal.project, app=app or None)
     return page(
         me,
         "labels.html",
         {
-            "tasks": waiting(me, SHOWN, app or None),
+            "tasks": tasks,
+            "hints": unknown,
             "apps": me.services.traces.apps(me.principal.project),
             "app": app,
             "reasons": REASONS,

@@ -17,6 +17,7 @@ from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import AppSummary, ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.server.hints import Unknown, unknown_names
 from rag_monitor.server.ports import EstimateSource
 from rag_monitor.server.quality import (
     HitRate,
@@ -100,12 +101,19 @@ def _overview(me: Visitor) -> HTMLResponse:
             "left_out": len(chosen) - len(shown),
             "known": known,
             "wanted": wanted,
+            "hints": _hints(me, wanted) if known and not chosen else [],
             "length": length,
             "alerts": alerts,
             "endpoint": me.services.options.public_url or str(me.request.base_url).rstrip("/"),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
         },
     )
+
+
+def _hints(me: Visitor, wanted: str | None) -> list[Unknown]:
+    """The app that was meant, where its name is near; that this one is empty stands below."""
+    unknown = unknown_names(me.services, me.principal.project, app=wanted)
+    return [one for one in unknown if one.near is not None]
 
 
 def _by_name(apps: Sequence[AppSummary]) -> list[AppSummary]:

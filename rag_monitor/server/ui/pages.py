@@ -17,6 +17,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import KeyScope, TraceQuery
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload, NotFound
+from rag_monitor.server.hints import Unknown, unknown_names
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.schemas.values import parse_length
@@ -60,6 +61,7 @@ def traces(me: Viewer) -> HTMLResponse:
             "statuses": list(TraceStatus),
             "next": me.link("/traces", **values, cursor=found.next_cursor),
             "filtered": any(values.values()),
+            "hints": _hints(me, form) if not found.items and not form["cursor"] else [],
             "unknown": _unknown_values(form),
             "ignored": _limit_is_ignored(form),
             "filters": {name: value for name, value in values.items() if value},
@@ -87,6 +89,12 @@ def _query(me: Visitor, form: dict[str, str]) -> TraceQuery:
         cursor=form["cursor"] or None,
         limit=TRACES_PER_PAGE,
     )
+
+
+def _hints(me: Visitor, form: Mapping[str, str]) -> list[Unknown]:
+    """The filters that empty the list because nothing stored has such a value."""
+    app, release = form["app"] or None, form["release"] or None
+    return unknown_names(me.services, me.principal.project, app=app, release=release)
 
 
 def _unknown_values(form: Mapping[str, str]) -> dict[str, str]:

@@ -126,6 +126,14 @@ def test_a_mark_is_sent(url: str, services: Services) -> None:
     assert services.feedback.marks[0].comment == "编造"
 
 
+def test_a_name_that_no_trace_has_is_warned_of(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with Client(url) as monitor:
+        assert monitor.traces(app="loan-asistant") == []
+
+    (record,) = [one for one in caplog.records if one.name == "rag_monitor.client"]
+    assert "Did you mean 'loan-assistant'?" in record.getMessage()
+
+
 def test_a_refusal_says_why(url: str) -> None:
     monitor = Client(url)
 

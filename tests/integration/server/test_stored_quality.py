@@ -83,4 +83,28 @@ async def test_a_series_of_an_app_that_never_sent_anything_is_not_found(house: H
         known = await client.get("/api/v1/series", params={"app": "shop", **query})
 
     assert (unknown.status_code, known.status_code) == (404, 200)
-    assert unknown.json()["detail"] == "No app named 'shopp' has sent traces."
+    detail = "No app named 'shopp' has sent traces. Did you mean 'shop'?"
+    assert unknown.json()["detail"] == detail
+
+
+@pytest.mark.parametrize(
+    ("path", "near"),
+    [
+        ("traces?app=shopp", "shop"),
+        ("alerts?app=shopp", "shop"),
+        ("labels/waiting?app=shopp", "shop"),
+        ("traces?app=shop&release=none", None),
+        ("summary?app=shop&release=none", None),
+    ],
+)
+async def test_a_name_that_no_stored_trace_has_is_told(
+    house: House, path: str, near: str | None
+) -> None:
+    await house.take(1)
+    await house.work()
+
+    async with open_client(over(house)) as client:
+        (hint,) = (await client.get(f"/api/v1/{path}")).json()["hints"]
+
+    assert "nothing stored here has" in hint
+    assert near is None or hint.endswith(f"Did you mean {near!r}?")

@@ -77,7 +77,8 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
     [
         "demo", "serve", "migrate", "import", "export", "erase", "evaluate", "agreement",
         "compare", "golden",
-        "rules export", "rules check", "keys list", "keys create", "keys revoke", "doctor",
+        "rules export", "rules check", "alerts list", "alerts acknowledge", "silences list",
+        "silences create", "silences end", "keys list", "keys create", "keys revoke", "doctor",
     ],
 )  # fmt: skip
 def test_every_command_explains_itself_and_speaks_json(
@@ -85,6 +86,32 @@ def test_every_command_explains_itself_and_speaks_json(
 ) -> None:
     assert run(*command.split(), "--help") == 0
     assert "--json" in capsys.readouterr().out
+
+
+def test_keys_are_listed_with_their_last_use_and_end(
+    monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
+) -> None:
+    key = {"scopes": ["ingest", "read"], "last_used_at": None, "expires_at": None,
+           "revoked_at": None}  # fmt: skip
+    used, ended = "2026-01-05T12:00:59Z", "2026-01-06T08:30:00+08:00"
+    monitor.answers["GET", "/api/v1/keys"] = (
+        200,
+        {
+            "keys": [
+                key | {"id": "a", "name": "new"},
+                key | {"id": "b", "name": "old", "last_used_at": used, "revoked_at": ended},
+                key | {"id": "c", "name": "brief", "expires_at": ended},
+            ]
+        },
+    )
+
+    assert run("keys", "list", "--url", monitor.url) == 0
+
+    assert capsys.readouterr().out.splitlines() == [
+        "a  new  ingest, read  never used",
+        "b  old  ingest, read  last used 2026-01-05 12:00 UTC  revoked 2026-01-06 00:30 UTC",
+        "c  brief  ingest, read  never used  expires 2026-01-06 00:30 UTC",
+    ]
 
 
 def test_an_unknown_command_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
@@ -178,9 +205,24 @@ def test_export_writes_one_line_per_trace(
     assert monitor.requests[0][1] == "/api/v1/traces?app=x"
 
 
-def test_export_leaves_no_half_file_and_passes_over_what_was_erased_meanwhile(
-    monitor: FakeMonitor, tmp_path: Path
+def test_an_export_of_nothing_says_which_name_nothing_has(
+    monitor: FakeMonitor, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    hint = "`app`: nothing stored here has app 'fqa'. Did you mean 'faq'?"
+    page = {"items": [], "next_cursor": None, "hints": [hint]}
+    monitor.answers["GET", "/api/v1/traces"] = (200, page)
+
+    assert run("export", "--app", "fqa", "--url", monitor.url) == 0
+
+    shown = capsys.readouterr()
+    assert hint in shown.err
+    assert shown.out == ""
+
+
+def test_export_leaves_no_half_file_and_passes_over_what_was_erased_meanwhile(
+    monitor: FakeMonitor, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("rag_monitor.cli.remote.PATIENCE_S", 0.0)
     page = {"items": [{"trace_id": "a"}, {"trace_id": "b"}], "next_cursor": None}
     monitor.answers["GET", "/api/v1/traces"] = (200, page)
     monitor.answers["GET", "/api/v1/traces/a"] = (404, {"detail": "erased"})

@@ -153,6 +153,45 @@ async def test_going_on_with_another_input_or_other_metrics_is_refused(tmp_path:
 
 
 @pytest.mark.parametrize("kind", [".jsonl", ".csv"])
+async def test_going_on_with_another_judge_is_refused(tmp_path: Path, kind: str) -> None:
+    path = _file(tmp_path, [_row(n) for n in range(3)])
+    output = tmp_path / f"scores{kind}"
+    await _evaluate(path, ScriptedJudge(name="one"), output=output)
+    written = output.read_bytes()
+    with output.open("rb+") as stream:
+        stream.truncate(written.rstrip(b"\n").rindex(b"\n") + 1)
+
+    with pytest.raises(ConfigurationError, match=r"line 1 was judged by one.* is other.* now"):
+        await _evaluate(path, ScriptedJudge(name="other"), output=output, resume=True)
+    await _evaluate(path, ScriptedJudge(name="one"), output=output, resume=True)
+
+    assert output.read_bytes() == written
+    assert {line["judge"] for line in read_lines(output)} == {
+        str(ScriptedJudge(name="one").identity)
+    }
+
+
+@pytest.mark.parametrize("kind", [".jsonl", ".csv"])
+async def test_an_older_file_that_names_no_judge_is_gone_on_with(tmp_path: Path, kind: str) -> None:
+    path = _file(tmp_path, [_row(n) for n in range(3)])
+    output = tmp_path / f"scores{kind}"
+    judge = ScriptedJudge()
+    await _evaluate(path, judge, output=output)
+    lines = output.read_text("utf-8").splitlines()
+    named = f",{judge.identity}" if kind == ".csv" else f', "judge": "{judge.identity}"'
+    lines = [line.replace(named, "").removesuffix(",judge") for line in lines]
+    assert not any("judge" in line for line in lines)
+    output.write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
+
+    _, run = await _evaluate(path, judge, output=output, resume=True)
+
+    assert run.resumed == 2
+    found = list(read_lines(output))
+    assert [line["id"] for line in found] == ["r0", "r1", "r2"]
+    assert all(line["input"] and line["scores"]["faithfulness"] is not None for line in found)
+
+
+@pytest.mark.parametrize("kind", [".jsonl", ".csv"])
 async def test_going_on_after_a_row_was_changed_is_refused(tmp_path: Path, kind: str) -> None:
     rows = [_row(n) for n in range(3)]
     path, output = _file(tmp_path, list(rows)), tmp_path / f"scores{kind}"
@@ -206,6 +245,7 @@ def test_every_kind_of_output_gives_the_lines_back(tmp_path: Path, kind: str) ->
             "failed": {},
             "suspect": {},
             "input": "h12345678901234567890",
+            "judge": "scripted/m/0",
         },
         {
             "id": "-1",
@@ -215,6 +255,7 @@ def test_every_kind_of_output_gives_the_lines_back(tmp_path: Path, kind: str) ->
             "failed": {"faithfulness": "judge_timeout"},
             "suspect": {},
             "input": "h12345678901234567890",
+            "judge": "scripted/m/0",
         },
     ]
     writer = open_lines(path, ["faithfulness", "bleu_4"])
@@ -235,6 +276,7 @@ def test_csv_cells_cannot_become_formulas(tmp_path: Path) -> None:
             "failed": {},
             "suspect": {},
             "input": None,
+            "judge": None,
         }
         writer.write({"id": id_, "scores": {}, "flagged": None, **empty})
     writer.close()

@@ -106,6 +106,10 @@ def _broken(_: httpx.Request) -> httpx.Response:
     raise httpx.ConnectError("refused")
 
 
+def _lost(_: httpx.Request) -> httpx.Response:
+    raise httpx.ReadError("")
+
+
 def _slow(_: httpx.Request) -> httpx.Response:
     raise httpx.ReadTimeout("slow")
 
@@ -116,7 +120,11 @@ def _slow(_: httpx.Request) -> httpx.Response:
         (httpx.Response(500, text="boom"), "HTTP 500: boom"),
         (httpx.Response(200, json={"other": 1}), "--answer-field"),
         (httpx.Response(200, text="{", headers={"content-type": "application/json"}), "cannot be"),
-        (_broken, "ConnectError"),
+        (
+            _broken,
+            "nobody answers at http://app.example/ask (refused); is the application running?",
+        ),
+        (_lost, "the connection to http://app.example/ask broke off (ReadError)"),
         (_slow, "no answer within"),
     ],
 )
@@ -126,6 +134,17 @@ def test_whatever_goes_wrong_is_an_answer_with_an_error(reply: Any, said: str) -
     assert answer.text is None
     assert answer.error is not None
     assert said in answer.error
+
+
+def test_what_is_told_of_an_endpoint_holds_no_secret_of_its_address() -> None:
+    options = EndpointOptions(url="http://me:hush@app.example:8000/ask?key=hush")
+    endpoint = Endpoint(options, transport=httpx.MockTransport(_broken))
+
+    error = endpoint.ask("q").error or ""
+    endpoint.close()
+
+    assert "http://app.example:8000/ask (refused)" in error
+    assert "hush" not in error
 
 
 def test_an_answer_becomes_a_trace_with_the_rows_labels_and_the_tag() -> None:

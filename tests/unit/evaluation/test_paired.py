@@ -127,3 +127,40 @@ def test_a_comparison_says_which_lines_it_left_out(
     last = done.output.splitlines()[-1]
     assert last.startswith(said)
     assert ("3 left out" if language == "en" else "3 编号重复") in last
+
+
+def _judged(path: Path, judge: str | None) -> Path:
+    about = {} if judge is None else {"judge": judge}
+    lines = [
+        json.dumps({"id": f"r{n}", "scores": {"faithfulness": 0.9}, **about}) for n in range(3)
+    ]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("judges", "told"),
+    [
+        (("embedded/10", "packed/q"), True),
+        (("embedded/10", "embedded/10"), False),
+        (("embedded/10", None), False),
+        ((None, None), False),
+    ],
+)
+def test_that_others_judged_is_told(
+    tmp_path: Path, judges: tuple[str | None, str | None], told: bool
+) -> None:
+    a = _judged(tmp_path / "a.jsonl", judges[0])
+    b = _judged(tmp_path / "b.jsonl", judges[1])
+
+    english = CliRunner().invoke(app, ["compare", str(a), str(b)])
+    chinese = CliRunner().invoke(app, ["compare", str(a), str(b), "--language", "zh", "--json"])
+
+    said = "A was judged by embedded/10 and B by packed/q: what differs may be the judges"
+    assert (said in english.stderr) is told
+    assert (
+        "A 由 embedded/10 评审，B 由 packed/q 评审：差异可能来自评审模型" in chinese.stderr
+    ) is told
+    found = json.loads(chinese.stdout)
+    assert found["judges_a"] == ([] if judges[0] is None else [judges[0]])
+    assert english.exit_code == chinese.exit_code == 0

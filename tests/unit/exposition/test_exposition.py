@@ -106,6 +106,13 @@ def test_hits_traces_and_alerts_have_their_names() -> None:
     hits = {"app": "test-app", "kind": "plugin", "name": "maps"}
     assert read(shown, "rag_monitor_hit_ratio", basis="all", **hits) == pytest.approx(1 / 3)
     assert read(shown, "rag_monitor_hit_ratio", basis="expected", **hits) == 1.0
+    for basis, count, ratio in (("all", 3, 1 / 3), ("expected", 1, 1.0)):
+        lower = read(shown, "rag_monitor_hit_ratio_lower", basis=basis, **hits)
+        upper = read(shown, "rag_monitor_hit_ratio_upper", basis=basis, **hits)
+        assert lower is not None
+        assert upper is not None
+        assert 0 <= lower < ratio <= upper <= 1
+        assert read(shown, "rag_monitor_hit_ratio_samples", basis=basis, **hits) == count
     assert read(shown, "rag_monitor_traces_total", app="test-app", status="ok") == 2
     assert read(shown, "rag_monitor_traces_total", app="test-app", status="error") == 1
     labels = {"app": "test-app", "rule": "faithfulness-drop", "state": "firing"}

@@ -1,6 +1,7 @@
 import pytest
 
 from rag_monitor.errors import UnknownJudge
+from rag_monitor.evaluation.problems import problem
 from rag_monitor.judges import registry
 
 
@@ -17,3 +18,12 @@ def test_an_unknown_name_lists_the_known_ones() -> None:
 
 def test_built_in_names_come_first() -> None:
     assert registry.names()[:4] == ("embedded", "embedded-lexical", "openai_compatible", "packed")
+
+
+def test_a_slip_of_the_pen_is_told_with_the_name_that_was_meant() -> None:
+    with pytest.raises(UnknownJudge, match=r"'embeded' \(did you mean 'embedded'\?\)") as caught:
+        registry.create("embeded")
+
+    assert problem(str(caught.value), "zh").startswith(
+        "没有评审模型 'embeded'（是否想用 'embedded'？）；可用：embedded, "
+    )

@@ -1,0 +1,160 @@
+"""`rag-monitor silences`: mute announcements for a release or for maintenance, and end that."""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, Any, Final
+from urllib.parse import quote
+
+import typer
+
+from rag_monitor.cli.output import AsJson, print_fields, print_json, print_line
+from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.cli.words import Language, LanguageOption, fields_in, minute, said
+from rag_monitor.errors import ConfigurationError
+
+app = typer.Typer(help="List, create and end silences.", no_args_is_help=True)
+
+_LENGTH: Final = re.compile(r"(\d{1,6})(m|h|d|w)")
+_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_EVERY: Final = "*"
+
+
+@app.command("list")
+def list_silences(
+    over: Annotated[bool, typer.Option("--all", help="Those that are over, too.")] = False,
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
+    as_json: AsJson = False,
+) -> None:
+    """Show what is silenced now or will be, the one that ends first before the others."""
+    with Remote(url, api_key) as monitor:
+        found = monitor.get("/api/v1/silences")["silences"]
+    now = datetime.now(UTC)
+    silences = sorted(
+        (one for one in found if over or _moment(one["ends_at"]) > now),
+        key=lambda one: _moment(one["ends_at"]),
+    )
+    if as_json:
+        print_json({"silences": silences})
+        return
+    for silence in silences:
+        print_line(_told(silence, language))
+    if not silences:
+        print_line(said("nothing is silenced", language))
+
+
+@app.command("create")
+def create_silence(
+    rule: Annotated[
+        str | None, typer.Option(help="The rule to mute, as `rules export` names it; '*': any.")
+    ] = None,
+    of_app: Annotated[
+        str | None, typer.Option("--app", help="The application to mute; '*': any.")
+    ] = None,
+    length: Annotated[str | None, typer.Option("--for", help="How long: 90m, 4h, 2d, 1w.")] = None,
+    until: Annotated[
+        str | None, typer.Option("--to", help="ISO 8601 time with a zone, in place of --for.")
+    ] = None,
+    since: Annotated[
+        str | None, typer.Option("--from", help="ISO 8601 time with a zone; default: now.")
+    ] = None,
+    comment: Annotated[str, typer.Option(help="Why; others see it.")] = "",
+    by: Annotated[str, typer.Option(help="Who; default: the name of the key.")] = "",
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
+    as_json: AsJson = False,
+) -> None:
+    """Mute the announcements of a rule, an application or both; states go on being recorded."""
+    if rule is None and of_app is None:
+        raise ConfigurationError(
+            "say what to silence: --rule, --app or both; --rule '*' silences everything"
+        )
+    if (length is None) == (until is None):
+        raise ConfigurationError("say how long, either --for 2h or --to 2026-01-05T12:00:00Z")
+    body: dict[str, str] = {
+        "rule": rule or _EVERY,
+        "app": of_app or _EVERY,
+        "ends_at": until or _end(since, length or ""),
+        "comment": comment,
+        "created_by": by,
+    }
+    if since is not None:
+        body["starts_at"] = since
+    with Remote(url, api_key) as monitor:
+        made = monitor.call("POST", "/api/v1/silences", json=body)
+    if as_json:
+        print_json(made)
+        return
+    shown = {"id": made["id"], "silenced": _what(made, language), "until": minute(made["ends_at"])}
+    print_fields(fields_in(shown, language))
+
+
+@app.command("end")
+def end_silence(
+    id: Annotated[str, typer.Argument(help="Id of the silence, from `silences list`.")],
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
+    as_json: AsJson = False,
+) -> None:
+    """End a silence now; what fires is announced again."""
+    with Remote(url, api_key) as monitor:
+        monitor.call("DELETE", f"/api/v1/silences/{quote(id, safe='')}")
+    if as_json:
+        print_json({"ended": id})
+    else:
+        print_line(said("ended {id}", language, id=id))
+
+
+def _end(since: str | None, length: str) -> str:
+    """When a silence of this length is over.
+
+    Raises:
+        ConfigurationError: One of the two cannot be read.
+    """
+    match = _LENGTH.fullmatch(length)
+    if match is None or not int(match[1]):
+        raise ConfigurationError(f"--for {length!r}: write a length such as 90m, 4h, 2d or 1w")
+    start = datetime.now(UTC) if since is None else _given("--from", since)
+    try:
+        return (start + timedelta(**{_UNITS[match[2]]: int(match[1])})).isoformat()
+    except OverflowError:
+        raise ConfigurationError(f"--for {length!r}: a silence lasts at most 366 days") from None
+
+
+def _given(option: str, text: str) -> datetime:
+    try:
+        moment = _moment(text)
+    except ValueError:
+        moment = None
+    if moment is None or moment.tzinfo is None:
+        raise ConfigurationError(
+            f"{option} {text!r}: write a time with its zone, such as 2026-01-05T12:00:00Z"
+        )
+    return moment
+
+
+def _moment(text: str) -> datetime:
+    return datetime.fromisoformat(text)
+
+
+def _told(silence: dict[str, Any], language: Language) -> str:
+    """A silence in a line for people."""
+    parts = [
+        silence["id"],
+        _what(silence, language),
+        said("until {time}", language, time=minute(silence["ends_at"])),
+    ]
+    if _moment(silence["starts_at"]) > datetime.now(UTC):
+        parts.append(said("from {time}", language, time=minute(silence["starts_at"])))
+    return "  ".join([*parts, *(silence[one] for one in ("created_by", "comment") if silence[one])])
+
+
+def _what(silence: dict[str, Any], language: Language) -> str:
+    rule = said("every rule", language) if silence["rule"] == _EVERY else silence["rule"]
+    app = said("every app", language) if silence["app"] == _EVERY else silence["app"]
+    return said("{rule} on {app}", language, rule=rule, app=app)
