@@ -155,7 +155,8 @@ def _database(settings: Any) -> str:
         raise ConfigurationError(
             f"the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
         )
-    return f"reachable, schema {revision}"
+    exposed = migration.exposed(settings.database_url)
+    return f"reachable, schema {revision}" + (f"; {exposed}" if exposed else "")
 
 
 def _queue(settings: Any) -> str:

@@ -17,7 +17,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from rag_monitor.errors import SchemaMismatch
-from rag_monitor.store.engine import describe, is_to_be_made, parse_url, require_folder
+from rag_monitor.store.engine import (
+    describe,
+    exposure,
+    is_to_be_made,
+    keep_private,
+    parse_url,
+    require_folder,
+)
 from rag_monitor.store.failures import translate
 
 T = TypeVar("T")
@@ -54,6 +61,11 @@ def not_yet_made(url: str) -> str | None:
     parsed = parse_url(url)
     require_folder(parsed)
     return parsed.database if is_to_be_made(parsed) else None
+
+
+def exposed(url: str) -> str | None:
+    """What to do about a SQLite file that every user of this machine may read; None: none may."""
+    return exposure(parse_url(url))
 
 
 def current(url: str) -> str | None:
@@ -173,6 +185,7 @@ def _engine(url: str) -> Engine:
     if parsed.get_backend_name() == "postgresql":
         return create_engine(parsed, poolclass=NullPool, connect_args={"connect_timeout": 5})
     engine = create_engine(parsed, poolclass=NullPool)
+    keep_private(engine)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:

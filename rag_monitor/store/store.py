@@ -15,7 +15,7 @@ from rag_monitor.store.alerts import Alerts, Silences
 from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.budgets import Budgets
-from rag_monitor.store.engine import Database, require_folder
+from rag_monitor.store.engine import Database, exposure, require_folder
 from rag_monitor.store.feedback import FeedbackMarks
 from rag_monitor.store.fresh_scores import FreshScores
 from rag_monitor.store.keys import Keys
@@ -105,6 +105,8 @@ class Store:
             if isinstance(clock, SharedClock):
                 _set_clock(database, clock)
             _prepare_schema(database, options, clock)
+            if lock is not None and (exposed := exposure(database.url)):
+                _LOG.warning(exposed)
             store = cls(options, clock, database, lock)
         except BaseException:
             database.close()

@@ -109,3 +109,14 @@ def test_a_parked_trace_is_named_with_its_reason_and_the_way_to_mend(store: Stor
     assert not ok
     assert f"default/{task.trace.trace_id} (unsavable)" in detail
     assert "backfill" in detail
+
+
+def test_a_database_that_everybody_can_read_is_named(store: Store, tmp_path: Path) -> None:
+    ok, detail = _said_of("database")
+    assert (ok, "every user" in detail) == (True, False)
+
+    (tmp_path / "m.db").chmod(0o644)
+    ok, detail = _said_of("database")
+    assert ok
+    assert f"every user of this machine can read {tmp_path / 'm.db'}" in detail
+    assert "chmod o-r" in detail
