@@ -50,6 +50,12 @@ def head() -> str:
     return ScriptDirectory.from_config(_config()).get_current_head() or ""
 
 
+def revisions() -> list[str]:
+    """Every revision this release knows, the oldest first."""
+    script = ScriptDirectory.from_config(_config())
+    return [revision.revision for revision in script.walk_revisions()][::-1]
+
+
 def not_yet_made(url: str) -> str | None:
     """The name of a SQLite file that the first connection would make; None: there is a database.
 
@@ -138,7 +144,8 @@ def refuse_newer(connection: Connection) -> None:
     except CommandError:
         raise SchemaMismatch(
             f"the database is at schema revision {revision}, which this release does not know: it "
-            "was written by a newer rag-monitor. Upgrade rag-monitor, or restore a backup"
+            "was written by a newer rag-monitor. Upgrade rag-monitor, restore a backup, or let the "
+            f"newer one go back to what this release needs: `rag-monitor migrate --to {head()}`"
         ) from None
 
 
