@@ -28,6 +28,7 @@ from rag_monitor.store.replies import Replies
 from rag_monitor.store.retention import Retention
 from rag_monitor.store.rollups import Rollups
 from rag_monitor.store.rules import Rules
+from rag_monitor.store.set_back import SetBack
 from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
@@ -81,6 +82,7 @@ class Store:
         self.replies: Final = Replies(database, clock)
         self.fresh_scores: Final = FreshScores(database)
         self.retention: Final = Retention(database, ballast, options.partitions_ahead)
+        self.set_back: Final = SetBack(database, options)
         self._closing = threading.Event()
         self._clock = clock
         self._upkeep: threading.Thread | None = None

@@ -310,6 +310,15 @@ class Jobs:
         telemetry.QUEUE_DEPTH.labels(queue=_OUTBOX).set(waiting)
         return sent
 
+    async def mend_times(self) -> int:
+        """Make due what a clock that was ahead has put off, once it was set back."""
+        count = await asyncio.to_thread(
+            self._store.set_back.mend, self._clock.now(), self._options.lease_s
+        )
+        if count:
+            _log.warning("%d rows were put off by a clock that was ahead; they are due now", count)
+        return count
+
     async def retain(self) -> int:
         """Delete what is older than it may get.
 
