@@ -244,6 +244,8 @@ def _trials(settings: Any, name: str) -> list[Check]:
 
 
 def _judge(settings: Any) -> str:
+    from rag_monitor.worker.judging import never_asked
+
     async def look() -> str:
         judge = create_judge(settings)
         try:
@@ -251,7 +253,8 @@ def _judge(settings: Any) -> str:
             if isinstance(judge, InspectableJudge):
                 able = await judge.inspect()
                 found += "; " + ", ".join(f"{name} {value}" for name, value in able.items())
-            return found
+            unread = never_asked(settings)
+            return f"{found}; {unread}" if unread else found
         finally:
             await judge.close()
 
