@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib import metadata
@@ -23,6 +23,7 @@ from rag_monitor.judges.judge import InspectableJudge
 
 if TYPE_CHECKING:
     from rag_monitor.alerting.notifiers.notifier import Notifier
+    from rag_monitor.domain.alert import AlertRule
     from rag_monitor.domain.clock import SharedClock
     from rag_monitor.store.store import Store
 
@@ -199,7 +200,8 @@ def _store(settings: Any, clock: SharedClock) -> Store:
 
 
 def _rules(settings: Any) -> str:
-    """Whether every rule reaches the channels it names."""
+    """Whether every rule reaches the channels it names, and watches an app that there is."""
+    from rag_monitor.alerting.unseen import warnings_of
     from rag_monitor.domain.clock import SharedClock
 
     if reason := _not_looked_at(settings):
@@ -207,6 +209,12 @@ def _rules(settings: Any) -> str:
     channels = _built(settings)
     with _store(settings, SharedClock()) as store:
         rules = [rule for rule in store.rules.all() if rule.enabled]
+        apps = {project: store.traces.app_names(project) for project in _projects(rules)}
+    doubts = [
+        f"{rule.project}/{rule.name}: {doubt}"
+        for rule in rules
+        for doubt in warnings_of(rule, apps[rule.project])
+    ]
     for rule in rules:
         gone = [name for name in rule.notifiers if name not in channels]
         if gone:
@@ -214,7 +222,12 @@ def _rules(settings: Any) -> str:
                 f"{rule.project}/{rule.name} names {', '.join(gone)}, configured: "
                 f"{', '.join(channels)}; correct the rule, or [notifiers]"
             )
-    return f"{len(rules)} in force, all with channels that are configured"
+    found = f"{len(rules)} in force, all with channels that are configured"
+    return "; ".join((found, *doubts))
+
+
+def _projects(rules: Iterable[AlertRule]) -> set[str]:
+    return {rule.project for rule in rules}
 
 
 def _channels(settings: Any) -> str:

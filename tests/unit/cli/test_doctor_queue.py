@@ -88,6 +88,20 @@ def test_a_rule_whose_channel_is_gone_is_not_in_order(store: Store) -> None:
     assert detail.startswith("default/page names pager, configured: log;")
 
 
+def test_a_rule_for_an_app_without_traces_is_named(store: Store) -> None:
+    ingest(store, make_trace(app="bank-faq"))
+    store.rules.save(AlertRule(name="gone", kind=RuleKind.NO_DATA, app="bank-faqs"))
+    store.rules.save(AlertRule(name="fine", kind=RuleKind.NO_DATA, app="bank-faq"))
+    store.close()
+
+    ok, detail = _rules()
+
+    assert ok
+    assert "default/gone: app: no stored trace is of an application called 'bank-faqs'" in detail
+    assert "did you mean 'bank-faq'?" in detail
+    assert "default/fine" not in detail
+
+
 def test_waiting_traces_are_counted(store: Store) -> None:
     ingest(store, make_trace())
     store.close()
