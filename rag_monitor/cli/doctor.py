@@ -7,6 +7,7 @@ import platform
 import sys
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from rag_monitor.domain.clock import SharedClock
     from rag_monitor.store.store import Store
 
+_LATELY: Final = timedelta(days=1)
 _MINIMUM: Final = (3, 11)
 _PARKED_SHOWN: Final = 3
 _OPTIONAL: Final = {
@@ -91,6 +93,7 @@ def doctor(
         checks.append(_tried("queue", lambda: _queue(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
         checks.append(_tried("channels", lambda: _channels(settings)))
+        checks.append(_tried("messages", lambda: _messages(settings)))
         checks.append(_tried("rules", lambda: _rules(settings)))
     _end(checks, as_json)
 
@@ -224,6 +227,36 @@ def _rules(settings: Any) -> str:
             )
     found = f"{len(rules)} in force, all with channels that are configured"
     return "; ".join((found, *doubts))
+
+
+def _messages(settings: Any) -> str:
+    """What no channel has taken: waiting for one that is gone, or given up."""
+    from rag_monitor.domain.clock import SharedClock
+
+    if reason := _not_looked_at(settings):
+        return reason
+    channels = _built(settings)
+    clock = SharedClock()
+    with _store(settings, clock) as store:
+        found = store.outbox.undelivered()
+    since = clock.now() - _LATELY
+    lost = [
+        f"{item.count} for {item.channel} "
+        + (f"were given up ({item.error})" if item.given_up else "wait, which is not configured")
+        for item in found
+        if (item.given_up and item.created_at >= since)
+        or (not item.given_up and item.channel not in channels)
+    ]
+    if lost:
+        raise ConfigurationError(
+            f"messages that nobody has read: {'; '.join(lost)}; look at the Alerts page for what "
+            f"they said, and correct [notifiers] (configured: {', '.join(channels)})"
+        )
+    waiting = sum(item.count for item in found if not item.given_up)
+    earlier = sum(item.count for item in found if item.given_up)
+    return f"{waiting} wait for their channels" + (
+        f"; {earlier} were given up, none of them in the last day" if earlier else ""
+    )
 
 
 def _projects(rules: Iterable[AlertRule]) -> set[str]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, make_trace
 from tests.contract.evidence import claim, ingest
+from tests.contract.test_store_rest import ALERT, NOTE
 
 
 @pytest.fixture
@@ -86,6 +89,35 @@ def test_a_rule_whose_channel_is_gone_is_not_in_order(store: Store) -> None:
 
     assert not ok
     assert detail.startswith("default/page names pager, configured: log;")
+
+
+def test_messages_for_a_channel_that_is_gone_are_named(store: Store) -> None:
+    store.alerts.save([ALERT], [replace(NOTE, channel="pager"), replace(NOTE, channel="log")])
+    ok, detail = _said_of("messages")
+    assert not ok
+    assert "1 for pager wait, which is not configured" in detail
+    assert "configured: log" in detail
+
+    now = datetime.now(UTC)
+    for note in store.outbox.due(now):
+        if note.channel == "log":
+            store.outbox.sent(note)
+        else:
+            store.outbox.dead(note, "no channel 'pager' is configured")
+    ok, detail = _said_of("messages")
+    assert (ok, detail) == (
+        True,
+        "0 wait for their channels; 1 were given up, none of them in the last day",
+    )
+
+    late = replace(NOTE, channel="pager", dedup_key="k2", created_at=now)
+    store.alerts.save([ALERT], [late])
+    (note,) = store.outbox.due(now)
+    store.outbox.dead(note, "no channel 'pager' is configured")
+    ok, detail = _said_of("messages")
+    assert not ok
+    assert "2 for pager were given up (no channel 'pager' is configured)" in detail
+    assert store.outbox.given_up() == 2
 
 
 def test_a_rule_for_an_app_without_traces_is_named(store: Store) -> None:
