@@ -43,6 +43,8 @@ FOREIGN_VARIABLES = frozenset(
 
 _INGEST_DEFAULT: Final = IngestOptions().max_bytes
 _SHORTEST_LEASE_S: Final = 1.0
+_LONGEST: Final = {"s": 1_000_000_000, "hours": 300_000, "days": 36_500}
+"""The most of a setting whose name ends in that unit: decades."""
 
 Role = Literal["all", "ingest", "api", "worker"]
 Language = Literal["en", "zh"]
@@ -332,6 +334,11 @@ def _value(name: str, hint: Any, value: Any) -> Any:
         raise ConfigurationError(f"`{name}` = {shown}: {problem[0].lower()}{problem[1:]}") from None
     if isinstance(read, float) and not math.isfinite(read):
         raise ConfigurationError(f"`{name}` = {read}: must be a finite number")
+    longest = _LONGEST.get(name.rpartition("_")[2])
+    if longest is not None and isinstance(read, int | float) and read > longest:
+        raise ConfigurationError(
+            f"`{name}` = {read:g}: at most {longest:,}, or times would pass the calendar's end"
+        )
     return read
 
 

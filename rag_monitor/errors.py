@@ -10,6 +10,7 @@
         QueueFull              the sender may retry (503)
       StoreError
         StoreUnavailable       passing; retry (503)
+          StoreFull            its disk is full; make room, then retry (503)
           NotIngesting         another process takes traces in (503)
         SchemaMismatch         run `rag-monitor migrate`, or upgrade
         NotFound               no such row in this project (404)
@@ -80,6 +81,10 @@ class StoreError(RagMonitorError):
 
 class StoreUnavailable(StoreError):  # noqa: N818
     """The database does not answer right now; try again."""
+
+
+class StoreFull(StoreUnavailable):
+    """The disk of the database is full; make room, then try again."""
 
 
 class NotIngesting(StoreUnavailable):

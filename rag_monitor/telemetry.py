@@ -69,6 +69,19 @@ RULES_CHECKED_AT: Final = Gauge(
     "When the leader last looked at all alert rules, as Unix time.",
     registry=REGISTRY,
 )
+HTTP_REQUESTS: Final = Counter(
+    "rag_monitor_http_requests",
+    "HTTP requests by method, route (its template) and status.",
+    ("method", "route", "status"),
+    registry=REGISTRY,
+)
+HTTP_SECONDS: Final = Histogram(
+    "rag_monitor_http_request_duration_seconds",
+    "Wall time from a request's head to the end of its answer.",
+    ("method", "route"),
+    buckets=tuple(0.001 * 4**n for n in range(9)),
+    registry=REGISTRY,
+)
 NOTIFICATIONS: Final = Counter(
     "rag_monitor_notifications",
     "Notifications by channel and outcome.",

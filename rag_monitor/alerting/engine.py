@@ -14,7 +14,16 @@ from functools import partial
 
 from rag_monitor import telemetry
 from rag_monitor.alerting.evaluator import Evaluator, slot
-from rag_monitor.alerting.lifecycle import Event, Step, announce, dedup_key, muted, retire, step
+from rag_monitor.alerting.lifecycle import (
+    Event,
+    Step,
+    announce,
+    dedup_key,
+    muted,
+    retire,
+    set_back,
+    step,
+)
 from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.alerting.ports import AlertStore, EstimateSource, RuleSource, SilenceSource
 from rag_monitor.domain.alert import (
@@ -109,7 +118,7 @@ class AlertEngine:
         silences = () if self._silences is None else self._silences.all()
         run = _Run(now=moment, asked_at=asked_at, silences=tuple(silences))
         rules = {(rule.project, rule.name): rule for rule in self._rules.all()}
-        standing, ended = self._standing()
+        standing, ended = self._standing(moment)
         for rule in rules.values():
             if rule.enabled:
                 self._guarded(rule, partial(self._look_at, run, rule, standing))
@@ -129,13 +138,17 @@ class AlertEngine:
         evaluator = Evaluator(self._estimates, self._options)
         return {app: evaluator.look(rule, app, moment) for app in evaluator.apps(rule)}
 
-    def _standing(self) -> tuple[dict[_Key, Alert], list[Alert]]:
+    def _standing(self, now: datetime) -> tuple[dict[_Key, Alert], list[Alert]]:
         """Pending and firing alerts by rule and app, and the resolved ones."""
+
+        def load(state: AlertState) -> list[Alert]:
+            return [set_back(alert, now) for alert in self._alerts.load(None, state)]
+
         open_alerts: dict[_Key, Alert] = {}
         for state in (AlertState.PENDING, AlertState.FIRING):
-            for alert in sorted(self._alerts.load(None, state), key=lambda item: item.started_at):
+            for alert in sorted(load(state), key=lambda item: item.started_at):
                 open_alerts[alert.project, alert.rule, alert.app] = alert
-        return open_alerts, list(self._alerts.load(None, AlertState.RESOLVED))
+        return open_alerts, load(AlertState.RESOLVED)
 
     def _guarded(self, rule: AlertRule, work: Callable[[], None]) -> None:
         try:

@@ -9,10 +9,18 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
+from typing import Final
 
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Finding, Silence
+
+_MEANT: Final = timedelta(hours=1)
+"""A moment further ahead was written by a clock that was wrong."""
+_MOMENTS: Final = (
+    "since", "started_at", "fired_at", "last_announced_at", "clear_since", "resolved_at",
+    "acknowledged_at",
+)  # fmt: skip
 
 
 class Event(StrEnum):
@@ -111,6 +119,20 @@ def retire(alert: Alert, now: datetime, resolved_for_s: float) -> Alert:
     if (now - resolved_at).total_seconds() < resolved_for_s:
         return alert
     return replace(alert, state=AlertState.INACTIVE, since=now)
+
+
+def set_back(alert: Alert, now: datetime) -> Alert:
+    """The alert as it would be, had the clock not been ahead when it was last looked at.
+
+    Its moments after `now` keep their order, and the latest of them becomes `now`: an alert must
+    not stay as it is for as long as the clock was ahead.
+    """
+    moments = {name: getattr(alert, name) for name in _MOMENTS}
+    ahead = {name: at for name, at in moments.items() if at is not None and at > now}
+    latest = max(ahead.values(), default=now)
+    if latest - now <= _MEANT:
+        return alert
+    return replace(alert, **{name: at - (latest - now) for name, at in ahead.items()})
 
 
 def _from_pending(rule: AlertRule, alert: Alert, active: bool | None, now: datetime) -> Alert:

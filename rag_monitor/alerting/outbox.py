@@ -54,6 +54,11 @@ class Dispatcher:
         self._options = options or DeliveryOptions()
         # Spreads retries; nothing secret depends on it.
         self._random = random.Random(seed)  # noqa: S311
+        for channel in notifiers:
+            # Counters that are there from the start: of one that appears with its first failure,
+            # Prometheus sees no increase.
+            for outcome in ("sent", "failed", "dead"):
+                telemetry.NOTIFICATIONS.labels(channel=channel, outcome=outcome)
         self._threads: dict[str, ThreadPoolExecutor] = {}
         self._running: dict[str, Future[int]] = {}
 

@@ -128,6 +128,13 @@ def _own() -> list[dict[str, Any]]:
             "Channel {{ $labels.channel }} does not take notifications.",
         ),
         _rule(
+            # A channel that was removed has no counter before its first loss: no increase shows it.
+            "RagMonitorMessagesUndelivered",
+            'sum(delta(rag_monitor_queue_depth{queue="undelivered"}[1h])) > 0',
+            {"severity": "ticket"},
+            "Messages were given up; rag-monitor doctor names their channel and the reason.",
+        ),
+        _rule(
             "RagMonitorRulesFail",
             'sum(increase(rag_monitor_job_failures_total{job="rule"}[15m])) > 0',
             {"severity": "ticket"},

@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import platform
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
+from datetime import timedelta
 from functools import partial
 from importlib import metadata
 from pathlib import Path
@@ -23,9 +24,11 @@ from rag_monitor.judges.judge import InspectableJudge
 
 if TYPE_CHECKING:
     from rag_monitor.alerting.notifiers.notifier import Notifier
+    from rag_monitor.domain.alert import AlertRule
     from rag_monitor.domain.clock import SharedClock
     from rag_monitor.store.store import Store
 
+_LATELY: Final = timedelta(days=1)
 _MINIMUM: Final = (3, 11)
 _PARKED_SHOWN: Final = 3
 _OPTIONAL: Final = {
@@ -90,6 +93,7 @@ def doctor(
         checks.append(_tried("queue", lambda: _queue(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
         checks.append(_tried("channels", lambda: _channels(settings)))
+        checks.append(_tried("messages", lambda: _messages(settings)))
         checks.append(_tried("rules", lambda: _rules(settings)))
     _end(checks, as_json)
 
@@ -155,7 +159,8 @@ def _database(settings: Any) -> str:
         raise ConfigurationError(
             f"the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
         )
-    return f"reachable, schema {revision}"
+    exposed = migration.exposed(settings.database_url)
+    return f"reachable, schema {revision}" + (f"; {exposed}" if exposed else "")
 
 
 def _queue(settings: Any) -> str:
@@ -198,7 +203,8 @@ def _store(settings: Any, clock: SharedClock) -> Store:
 
 
 def _rules(settings: Any) -> str:
-    """Whether every rule reaches the channels it names."""
+    """Whether every rule reaches the channels it names, and watches an app that there is."""
+    from rag_monitor.alerting.unseen import warnings_of
     from rag_monitor.domain.clock import SharedClock
 
     if reason := _not_looked_at(settings):
@@ -206,6 +212,12 @@ def _rules(settings: Any) -> str:
     channels = _built(settings)
     with _store(settings, SharedClock()) as store:
         rules = [rule for rule in store.rules.all() if rule.enabled]
+        apps = {project: store.traces.app_names(project) for project in _projects(rules)}
+    doubts = [
+        f"{rule.project}/{rule.name}: {doubt}"
+        for rule in rules
+        for doubt in warnings_of(rule, apps[rule.project])
+    ]
     for rule in rules:
         gone = [name for name in rule.notifiers if name not in channels]
         if gone:
@@ -213,7 +225,42 @@ def _rules(settings: Any) -> str:
                 f"{rule.project}/{rule.name} names {', '.join(gone)}, configured: "
                 f"{', '.join(channels)}; correct the rule, or [notifiers]"
             )
-    return f"{len(rules)} in force, all with channels that are configured"
+    found = f"{len(rules)} in force, all with channels that are configured"
+    return "; ".join((found, *doubts))
+
+
+def _messages(settings: Any) -> str:
+    """What no channel has taken: waiting for one that is gone, or given up."""
+    from rag_monitor.domain.clock import SharedClock
+
+    if reason := _not_looked_at(settings):
+        return reason
+    channels = _built(settings)
+    clock = SharedClock()
+    with _store(settings, clock) as store:
+        found = store.outbox.undelivered()
+    since = clock.now() - _LATELY
+    lost = [
+        f"{item.count} for {item.channel} "
+        + (f"were given up ({item.error})" if item.given_up else "wait, which is not configured")
+        for item in found
+        if (item.given_up and item.created_at >= since)
+        or (not item.given_up and item.channel not in channels)
+    ]
+    if lost:
+        raise ConfigurationError(
+            f"messages that nobody has read: {'; '.join(lost)}; look at the Alerts page for what "
+            f"they said, and correct [notifiers] (configured: {', '.join(channels)})"
+        )
+    waiting = sum(item.count for item in found if not item.given_up)
+    earlier = sum(item.count for item in found if item.given_up)
+    return f"{waiting} wait for their channels" + (
+        f"; {earlier} were given up, none of them in the last day" if earlier else ""
+    )
+
+
+def _projects(rules: Iterable[AlertRule]) -> set[str]:
+    return {rule.project for rule in rules}
 
 
 def _channels(settings: Any) -> str:
@@ -243,6 +290,8 @@ def _trials(settings: Any, name: str) -> list[Check]:
 
 
 def _judge(settings: Any) -> str:
+    from rag_monitor.worker.judging import never_asked
+
     async def look() -> str:
         judge = create_judge(settings)
         try:
@@ -250,7 +299,8 @@ def _judge(settings: Any) -> str:
             if isinstance(judge, InspectableJudge):
                 able = await judge.inspect()
                 found += "; " + ", ".join(f"{name} {value}" for name, value in able.items())
-            return found
+            unread = never_asked(settings)
+            return f"{found}; {unread}" if unread else found
         finally:
             await judge.close()
 

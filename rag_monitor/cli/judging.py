@@ -26,8 +26,9 @@ def create_judge(settings: Any, name: str | None = None) -> Judge:
         UnknownJudge: No judge of that name.
         ConfigurationError: Its options are not usable.
     """
-    from rag_monitor.judges.configured import make_judge
+    from rag_monitor.judges.configured import check_tables, make_judge
 
+    check_tables(settings.judges)
     return make_judge(name or settings.judge, settings.judges)
 
 

@@ -1,43 +1,104 @@
-"""`rag-monitor migrate`: bring the database schema up to date."""
+"""`rag-monitor migrate`: bring the database schema up to date, or back for an older release."""
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.spelling import did_you_mean
 
 
 def migrate(
     check: Annotated[
         bool, typer.Option("--check", help="Only say whether it is needed; exit 1 if so.")
     ] = False,
+    to: Annotated[
+        str | None,
+        typer.Option(
+            "--to",
+            metavar="REVISION",
+            help="Stop at this revision, or go back to it for an older release.",
+        ),
+    ] = None,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask before going back.")] = False,
     database_url: Annotated[
         str | None, typer.Option(help="Database; default: the configured one.")
     ] = None,
     config: ConfigPath = None,
     as_json: AsJson = False,
 ) -> None:
-    """Create or upgrade the tables. Safe to run again."""
+    """Create or upgrade the tables. Safe to run again.
+
+    Going back (--to) deletes what the older schema has no place for. Stop every process first.
+    """
     from rag_monitor.store import migration
 
     url = load(config, {"database_url": database_url}).database_url
+    wanted = _known(to) if to else migration.head()
     missing = migration.not_yet_made(url) if check else None
     before = None if missing else migration.known(url)
-    after = before if check else migration.upgrade(url)
-    head = migration.head()
+    after = before
+    if not check:
+        back = before is not None and before > wanted
+        after = _go_back(url, before or "", wanted, yes) if back else migration.upgrade(url, wanted)
     if as_json:
-        print_json({"before": before, "after": after, "head": head, "current": after == head})
-    elif after == head:
+        print_json(
+            {
+                "before": before,
+                "after": after,
+                "head": migration.head(),
+                "current": after == migration.head(),
+            }
+        )
+    elif after == wanted:
         print_line(
-            f"the schema is at {head}" + ("" if before == after else f" (was {before or 'empty'})")
+            f"the schema is at {wanted}"
+            + ("" if before == after else f" (was {before or 'empty'})")
         )
     else:
         found = "the database is empty" if before is None else f"the schema is at {before}"
         if missing:
             found = f"there is no file {missing} yet"
-        print_line(f"{found}, this release needs {head}: run without --check")
-    if after != head:
+        needs = f"--to asks for {wanted}" if to else f"this release needs {wanted}"
+        print_line(f"{found}, {needs}: run without --check")
+    if after != wanted:
         raise typer.Exit(1)
+
+
+def _known(revision: str) -> str:
+    from rag_monitor.store import migration
+
+    known = migration.revisions()
+    if revision not in known:
+        raise ConfigurationError(
+            f"there is no revision {revision!r}{did_you_mean(revision, known)}; "
+            f"this release knows {', '.join(known)}"
+        )
+    return revision
+
+
+def _go_back(url: str, before: str, wanted: str, yes: bool) -> str:
+    """Down to an older schema, with nobody at work on the SQLite file."""
+    from rag_monitor.store import migration
+    from rag_monitor.store.engine import parse_url
+    from rag_monitor.store.lockfile import FileLock
+
+    question = (
+        f"Go back from schema {before} to {wanted}? What {wanted} has no place for is deleted."
+    )
+    if not yes and not typer.confirm(question, err=True):
+        raise typer.Exit(1)
+    parsed = parse_url(url)
+    sqlite = parsed.get_backend_name() == "sqlite"
+    lock = FileLock(Path(parsed.database or "")) if sqlite else None
+    try:
+        migration.downgrade(url, wanted)
+    finally:
+        if lock is not None:
+            lock.release()
+    return wanted

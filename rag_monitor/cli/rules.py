@@ -98,9 +98,22 @@ def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, An
     )
     name = rule.get("name", "(no name)")
     if reply.is_success:
-        return {"name": name, "ok": True, "reason": None, "history": reply.json().get("history")}
+        told = reply.json()
+        return {
+            "name": name,
+            "ok": True,
+            "reason": None,
+            "warnings": told.get("warnings", []),
+            "history": told.get("history"),
+        }
     if reply.status_code in (400, 422):
-        return {"name": name, "ok": False, "reason": explain(reply), "history": None}
+        return {
+            "name": name,
+            "ok": False,
+            "reason": explain(reply),
+            "warnings": [],
+            "history": None,
+        }
     raise refusal(reply)
 
 
@@ -109,11 +122,15 @@ def _told(verdict: dict[str, Any], language: Language) -> list[str]:
     if not verdict["ok"]:
         return [said("{name}: {reason}", language, **verdict)]
     history = verdict["history"]
+    doubts = [
+        said("{name}: {reason}", language, name=verdict["name"], reason=doubt)
+        for doubt in verdict["warnings"]
+    ]
     if history is None:
-        return []
+        return doubts
     if not history["apps"]:
-        return [said("{name}: no application has sent traces yet", language, **verdict)]
-    return [
+        return [*doubts, said("{name}: no application has sent traces yet", language, **verdict)]
+    return doubts + [
         said(
             "{name}, {app}: would have fired {fired} times in {looks} looks "
             "({untold} could not tell)",

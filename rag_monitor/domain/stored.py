@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
+from typing import Final
 
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.feedback import Feedback
@@ -314,6 +315,9 @@ class ErasureReport:
     outbox: int = 0
 
 
+_MOST_DAYS: Final = 36_500
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPolicy:
     """How long things are kept."""
@@ -333,6 +337,8 @@ class RetentionPolicy:
         for name, days in {"traces_days": self.traces_days, **self.apps}.items():
             if days < 1:
                 raise ValueError(f"`{name}`: traces are kept at least one day, not {days}")
+            if days > _MOST_DAYS:
+                raise ValueError(f"`{name}`: at most {_MOST_DAYS:,} days, not {days:,}")
         if self.scores_days < 1:
             raise ValueError(
                 f"`scores_days`: scores are kept at least one day, not {self.scores_days}"

@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Final
 
 from rag_monitor.errors import ConfigurationError
+
+_ABOVE_ZERO: Final = (
+    "max_bytes", "max_spans", "max_depth", "max_keys", "max_in_flight_bytes", "decode_workers",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,11 +40,24 @@ class IngestOptions:
     """The same when the database does not answer."""
 
     def __post_init__(self) -> None:
-        if not 1 <= self.retry_after_s <= 5 or not 1 <= self.retry_after_store_s <= 5:
-            raise ConfigurationError(
-                "[ingest] retry_after_s and retry_after_store_s must be 1 to 5: "
-                "senders drop a batch that is to wait longer"
-            )
+        for name in ("retry_after_s", "retry_after_store_s"):
+            if not 1 <= getattr(self, name) <= 5:
+                raise ConfigurationError(
+                    f"[ingest]: `{name}` must be 1 to 5, not {getattr(self, name)}: senders drop a "
+                    "batch that is to wait longer"
+                )
+        for name in _ABOVE_ZERO:
+            if getattr(self, name) < 1:
+                raise ConfigurationError(
+                    f"[ingest]: `{name}` must be at least 1, not {getattr(self, name)}: nothing "
+                    "could be taken in"
+                )
+        for name in ("inline_bytes", "inline_compressed_bytes"):
+            if getattr(self, name) < 0:
+                raise ConfigurationError(
+                    f"[ingest]: `{name}` must be 0 (never on the event loop) or more, not "
+                    f"{getattr(self, name)}"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

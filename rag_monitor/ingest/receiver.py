@@ -19,6 +19,7 @@ from rag_monitor.errors import (
     IngestError,
     MalformedPayload,
     QueueFull,
+    StoreError,
     StoreUnavailable,
     UnsupportedMediaType,
 )
@@ -160,7 +161,7 @@ class Receiver:
                 )
                 if rows.blobs:
                     await self._write(project, rows.blobs)
-        except IngestError as error:
+        except (IngestError, StoreError) as error:
             telemetry.dropped("ingest", refusal_reason(error))
             raise
         if rows.errors:

@@ -9,9 +9,12 @@ from typing import Final
 
 from rag_monitor.errors import (
     MalformedPayload,
+    NotIngesting,
     PayloadTooLarge,
     QueueFull,
     RagMonitorError,
+    StoreError,
+    StoreFull,
     StoreUnavailable,
     UnsupportedMediaType,
 )
@@ -102,7 +105,7 @@ def refusal_reason(error: Exception) -> str:
 def refusal(error: Exception, encoding: str | None, retry_after_s: int) -> OtlpReply:
     """The answer for a request that was not taken: a `google.rpc.Status`."""
     status, code, _ = _found(error)
-    message = str(error) if isinstance(error, RagMonitorError) else "not taken; try again"
+    message = _message(error)
     headers = {"Retry-After": str(retry_after_s)} if status == 503 else {}
     if encoding == PROTOBUF:
         text = message.encode("utf-8", "replace")
@@ -110,6 +113,15 @@ def refusal(error: Exception, encoding: str | None, retry_after_s: int) -> OtlpR
     else:
         body = json.dumps({"code": code, "message": message}).encode()
     return OtlpReply(status=status, content_type=encoding or JSON, body=body, headers=headers)
+
+
+def _message(error: Exception) -> str:
+    """For senders: what the store says names its file or host, which is for the log only."""
+    if isinstance(error, StoreFull):
+        return "the disk of the database is full; nothing was stored, send it again later"
+    if isinstance(error, StoreError) and not isinstance(error, NotIngesting):
+        return "the database does not answer right now; nothing was stored, send it again"
+    return str(error) if isinstance(error, RagMonitorError) else "not taken; try again"
 
 
 def _found(error: Exception) -> tuple[int, int, str]:

@@ -8,7 +8,7 @@ the actors of a Ray cluster run.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -20,6 +20,7 @@ from rag_monitor.judges import ensemble, ray, registry
 from rag_monitor.judges.calibrated import CalibratedJudge, Calibration
 from rag_monitor.judges.calibration import read_calibration
 from rag_monitor.judges.judge import Judge
+from rag_monitor.spelling import did_you_mean
 
 Tables = Mapping[str, Mapping[str, Any]]
 
@@ -57,6 +58,43 @@ def make_judge(
     else:
         judge = registry.create(kind, table, ledger=ledger, cache=cache)
     return calibrated(judge, Path(path)) if path else judge
+
+
+def check_tables(tables: Tables) -> None:
+    """Refuse a table that is no judge's: its settings would never be read.
+
+    Raises:
+        ConfigurationError: No judge has the table's name or kind; the message names the nearest.
+    """
+    known = (*registry.names(), ensemble.NAME, ray.NAME)
+    for name, table in tables.items():
+        kind = str(table.get("kind", name))
+        if kind in known:
+            continue
+        if "kind" in table:
+            problem = f"there is no judge of the kind {kind!r}{did_you_mean(kind, known)}"
+        else:
+            problem = (
+                f"no judge is called {name!r}{did_you_mean(name, known)}; correct the name, or say "
+                'with kind = "…" which judge the table is for'
+            )
+        raise ConfigurationError(f"[judges.{name}]: {problem}; known: {', '.join(known)}")
+
+
+def unused_tables(tables: Tables, used: Iterable[str]) -> list[str]:
+    """The tables that none of the judges `used` reads, nor a judge they are made of."""
+    reached: set[str] = set()
+    wanted = list(used)
+    while wanted:
+        name = wanted.pop()
+        if name in reached:
+            continue
+        reached.add(name)
+        table = tables.get(name, {})
+        members = table.get("members", ())
+        wanted += [str(member) for member in members] if isinstance(members, list) else []
+        wanted += [str(table["judge"])] if "judge" in table else []
+    return [name for name in tables if name not in reached]
 
 
 def kind_of(name: str, tables: Tables) -> str:

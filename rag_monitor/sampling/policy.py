@@ -49,6 +49,11 @@ class SamplingOptions:
     """Another salt than the judge's, so that the two draws are independent."""
 
     def __post_init__(self) -> None:
+        if self.rate == 0:
+            raise ConfigurationError(
+                "sampling.rate is a share from above 0 to 1, not 0.0; to have nothing judged by an "
+                'expensive judge, leave `judge` at "embedded"'
+            )
         for name in ("rate", "floor_share"):
             _check_share(name, getattr(self, name), least_open=True)
         for name in ("error_rate", "new_release_rate", "budget_soft", "human_rate"):

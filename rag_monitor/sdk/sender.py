@@ -33,6 +33,8 @@ _MOST_MISTAKES: Final = 3
 _MAX_BATCH_TRACES: Final = 512
 _MOST_NOTES: Final = 100
 """Feedback notes held while the server is away; more wait in the queue."""
+_SPOOL_AGAIN_S: Final = 1.0
+"""How long a disk that took nothing is left alone."""
 _YIELD_NS: Final = 300_000
 """After so long a waiting handler gets the interpreter; asked for, it would come after 5 ms."""
 
@@ -97,6 +99,7 @@ class Sender:
         self._stopping = False
         self._failures = 0
         self._retry_at = 0.0
+        self._spool_again_at = 0.0
         self._announced = False
         self._next: Item | None = None
         self._adopting = self._spool is not None
@@ -338,6 +341,8 @@ class Sender:
                 batch.file = self._spool.save(batch.traces)
             except Exception as error:  # noqa: BLE001 - the boundary
                 GUARD.caught("spool", error)
+            if batch.file is None:
+                self._spool_again_at = time.monotonic() + _SPOOL_AGAIN_S
 
     def _forget(self, batch: Batch) -> None:
         if self._spool is not None and batch.file is not None:
@@ -366,11 +371,7 @@ class Sender:
 
     def _park(self) -> None:
         """While the server is away, move what waits in memory to disk; notes wait in memory."""
-        while (
-            self._spool is not None
-            and len(self._held) < _MOST_NOTES
-            and all(batch.note is not None for batch in islice(self._held, 1, None))
-        ):
+        while self._spool is not None and len(self._held) < _MOST_NOTES and self._kept():
             batch = self._collect()
             if batch is None:
                 return
@@ -379,6 +380,24 @@ class Sender:
                 self._held.append(batch)
             else:
                 self._parked.append((batch.file, len(batch)))
+
+    def _kept(self) -> bool:
+        """Whether the disk has all that is held; what it would not take before, it is given again.
+
+        What follows the batch that is being sent need not wait in memory, too.
+        """
+        missing = [batch for batch in self._held if batch.note is None and batch.file is None]
+        if missing and time.monotonic() < self._spool_again_at:
+            return False
+        for batch in missing:
+            self._keep(batch)
+            if batch.file is None:
+                return False
+        for batch in list(islice(self._held, 1, None)):
+            if batch.file is not None:
+                self._held.remove(batch)
+                self._parked.append((batch.file, len(batch)))
+        return True
 
     def _unparked(self) -> Batch | None:
         """The oldest batch that was moved to disk."""
@@ -400,6 +419,9 @@ class Sender:
 
     def _save_rest(self, spool: Spool) -> int:
         """Write what is still in memory to disk; returns how many traces will not be lost."""
+        for held in self._held:
+            if held.file is None:
+                self._keep(held)
         saved = sum(len(batch) for batch in self._held if batch.file is not None)
         saved += sum(count for _, count in self._parked)
         while (batch := self._collect()) is not None:

@@ -7,6 +7,7 @@ a torn write is never read.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
 import struct
@@ -61,14 +62,11 @@ class Spool:
             own = self._own or self._open()
             self._sequence += 1
             final = own / f"{self._sequence:012d}{_SUFFIX}"
-            partial = final.with_suffix(".tmp")
-            with partial.open("wb") as file:
-                file.write(data)
-                file.flush()
-                os.fsync(file.fileno())
-            partial.rename(final)
+            _write(final, data)
         except OSError as error:
-            GUARD.say("spool", "cannot write the spool (%s); traces wait in memory only", error)
+            GUARD.say(
+                "spool", "cannot write the spool (%s); traces wait in memory only", _reason(error)
+            )
             return None
         self._bytes += len(data)
         return str(final)
@@ -82,7 +80,9 @@ class Spool:
             if path.parent == self._own:
                 self._bytes -= size
         except OSError as error:
-            GUARD.say("spool", "cannot remove a spooled batch (%s); it may be sent twice", error)
+            GUARD.say(
+                "spool", "cannot remove a spooled batch (%s); it may be sent twice", _reason(error)
+            )
 
     def adopt(self) -> tuple[str, list[list[bytes]]] | None:
         """The oldest batch a dead process left, under that process's lock; None when there is none.
@@ -118,7 +118,7 @@ class Spool:
                 self._orphans.extend(files)
                 return True
         except OSError as error:
-            GUARD.say("spool", "cannot read the spool (%s)", error)
+            GUARD.say("spool", "cannot read the spool (%s)", _reason(error))
         return False
 
     def close(self) -> None:
@@ -131,7 +131,11 @@ class Spool:
     def _open(self) -> Path:
         own = self._root / f"{os.getpid()}-{uuid.uuid4().hex[:8]}"
         own.mkdir(parents=True, mode=0o700)
-        self._lock_fd = _try_lock(own / "lock")
+        try:
+            self._lock_fd = _try_lock(own / "lock")
+        except OSError:
+            own.rmdir()  # without a lock nobody would ever look into it
+            raise
         self._own = own
         return own
 
@@ -141,7 +145,7 @@ class Spool:
         try:
             data = file.read_bytes()
         except OSError as error:
-            GUARD.say("spool", "cannot read a spooled batch (%s)", error)
+            GUARD.say("spool", "cannot read a spooled batch (%s)", _reason(error))
             return []
         position = 0
         while position + _HEADER.size <= len(data):
@@ -160,6 +164,26 @@ class Spool:
         return traces
 
 
+def _write(final: Path, data: bytes) -> None:
+    """Put the file there whole, or leave nothing behind: a full disk needs the room."""
+    partial = final.with_suffix(".tmp")
+    try:
+        with partial.open("wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        partial.rename(final)
+    except OSError:
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
+        raise
+
+
+def _reason(error: OSError) -> str:
+    """What the system says, without the path."""
+    return os.strerror(error.errno) if error.errno else type(error).__name__
+
+
 def _try_lock(path: Path) -> int | None:
     fd = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     try:
@@ -176,4 +200,4 @@ def _discard(directory: Path) -> None:
     try:
         directory.rmdir()
     except OSError as error:  # somebody put something else there
-        GUARD.say("spool", "cannot remove an empty spool directory (%s)", error)
+        GUARD.say("spool", "cannot remove an empty spool directory (%s)", _reason(error))

@@ -30,6 +30,7 @@ from rag_monitor.server.routes import (
     traces,
 )
 from rag_monitor.server.schemas.problem import ProblemDetails
+from rag_monitor.server.traffic import Traffic
 from rag_monitor.server.ui import (
     actions,
     alert_pages,
@@ -98,6 +99,7 @@ def create_app(services: Services) -> FastAPI:
     app.add_middleware(BodyLimit, options=services.options)
     app.add_middleware(HostGuard, options=services.options)
     app.add_middleware(LastResort, answer=_answer)
+    app.add_middleware(Traffic, routes=app.state.api_routes)
     app.openapi = lambda: document_of(app)  # type: ignore[method-assign]
     return app
 

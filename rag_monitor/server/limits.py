@@ -61,7 +61,9 @@ class LastResort:
             return
         if scope["method"] == "HEAD":
             # Servers leave the body of an answer to HEAD away by themselves.
-            scope = {**scope, "method": "GET"}
+            asked, scope = scope, {**scope, "method": "GET"}
+        else:
+            asked = scope
         started = False
 
         async def guarded(message: Message) -> None:
@@ -78,6 +80,9 @@ class LastResort:
                 logger.exception("a response broke off")
                 raise
             await self._answer(Request(scope), error)(scope, receive, guarded)
+        finally:
+            if "route" in scope:  # for whoever stands before us
+                asked["route"] = scope["route"]
 
 
 def _secure(headers: MutableHeaders, path: str) -> None:

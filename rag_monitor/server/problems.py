@@ -113,9 +113,16 @@ def problem_of(error: Exception) -> Problem:
                 status=status, detail=str(error), kind=word, headers=_retry_headers(status)
             )
     if isinstance(error, errors.StoreUnavailable):
-        detail = "The database does not answer right now. Nothing was stored; send it again."
+        full = isinstance(error, errors.StoreFull)
         return Problem(
-            status=503, detail=detail, kind="store-unavailable", headers=_retry_headers(503)
+            status=503,
+            detail=(
+                "The disk of the database is full. Nothing was stored; send it again later."
+                if full
+                else "The database does not answer right now. Nothing was stored; send it again."
+            ),
+            kind="store-full" if full else "store-unavailable",
+            headers=_retry_headers(503),
         )
     logger.error("unexpected %s while answering a request", type(error).__name__, exc_info=error)
     return Problem(

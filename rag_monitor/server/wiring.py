@@ -148,6 +148,8 @@ def _health(store: Store, clock: Clock) -> HealthReport:
         logger.warning("not ready: %s", error)
         return HealthReport(ready=False, checks={"store": "does not answer; the log has the cause"})
     checks = {"store": "ok", "evaluation": "ok"}
+    if store.writer.refusing:
+        checks["ingest"] = "the database takes nothing in; the log has the cause"
     if backlog.oldest_age_s > _BEHIND.total_seconds():
         checks["evaluation"] = (
             f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"

@@ -6,6 +6,7 @@ SQLite needs space to delete: without it a full disk could never be emptied from
 from __future__ import annotations
 
 import logging
+import os
 from pathlib import Path
 from typing import Final
 
@@ -26,6 +27,7 @@ class Ballast:
             return True
         try:
             with self._path.open("wb") as file:
+                os.fchmod(file.fileno(), 0o600)
                 for _ in range(0, self._bytes, _BLOCK):
                     file.write(b"\1" * _BLOCK)
         except OSError as error:

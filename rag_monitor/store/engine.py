@@ -6,7 +6,10 @@ readers on connections of their own that see a snapshot. PostgreSQL: one pool, t
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sqlite3
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -86,6 +89,37 @@ def is_to_be_made(url: URL) -> bool:
     if url.get_backend_name() != "sqlite" or name.startswith("file:"):
         return False
     return not Path(name).exists()
+
+
+def keep_private(engine: Engine) -> None:
+    """Let the SQLite file that a connection would make be readable by its user alone.
+
+    It holds what people asked. SQLite gives the files beside it (`-wal`, `-shm`) the same mode; a
+    file that is there keeps the one it has.
+    """
+
+    @event.listens_for(engine, "do_connect")
+    def make(*_: Any) -> None:
+        if is_to_be_made(engine.url):
+            with contextlib.suppress(OSError):  # connecting says what is wrong
+                flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+                os.close(os.open(engine.url.database or "", flags, 0o600))
+
+
+def exposure(url: URL) -> str | None:
+    """What to do about a SQLite file that every user of this machine may read; None: none may."""
+    if url.get_backend_name() != "sqlite":
+        return None
+    try:
+        open_to_all = Path(url.database or "").stat().st_mode & stat.S_IROTH
+    except OSError:
+        return None
+    if not open_to_all:
+        return None
+    return (
+        f"every user of this machine can read {url.database}, where people's questions are: "
+        f"chmod o-r {url.database}*"
+    )
 
 
 class Database:
@@ -284,6 +318,7 @@ def _sqlite_engine(url: URL, options: StoreOptions, *, writer: bool) -> Engine:
         max_overflow=0,
         pool_timeout=options.pool_timeout_s,
     )
+    keep_private(engine)
     pragmas = [
         f"busy_timeout={BUSY_TIMEOUT_MS}",
         "journal_mode=WAL",

@@ -8,7 +8,7 @@ from typing import Final
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from rag_monitor.errors import StoreError, StoreUnavailable
+from rag_monitor.errors import StoreError, StoreFull, StoreUnavailable
 
 _RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01", "55P03"})
 """Serialisation failure, deadlock, lock not available: the same work may succeed right away."""
@@ -67,6 +67,8 @@ def translate(error: Exception, database: str) -> StoreError:
     cause = getattr(error, "orig", None) or error
     detail = str(cause).strip().splitlines()
     text = f"{database}: {detail[0] if detail else type(cause).__name__}"
+    if is_disk_full(error):
+        return StoreFull(f"the disk of the database is full ({text}); make room on it")
     if is_passing(error):
         mend = next((m for said, m in _MENDS if re.search(said, text, re.IGNORECASE)), "try again")
         return StoreUnavailable(f"the database does not take this right now ({text}); {mend}")

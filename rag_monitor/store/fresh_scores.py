@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, false, func, select
+from sqlalchemy import Connection, false, func, select, update
 
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.store.engine import Database
@@ -43,6 +43,13 @@ class FreshScores:
         )
         row = {"project": _EVERYBODY, "name": name, "at": at}
         self._database.transact(lambda connection: connection.execute(statement, [row]))
+
+    def rewind(self, name: str, at: datetime) -> None:
+        """Put a mark back that a wrong clock has moved ahead."""
+        statement = update(marks).where(
+            marks.c.project == _EVERYBODY, marks.c.name == name, marks.c.at > at
+        )
+        self._database.transact(lambda connection: connection.execute(statement.values(at=at)))
 
     def between(self, after: datetime, until: datetime, limit: int) -> list[PlacedScore]:
         """Current scores made after `after` and no later than `until`, oldest first.

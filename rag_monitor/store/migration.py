@@ -17,7 +17,14 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
 from rag_monitor.errors import SchemaMismatch
-from rag_monitor.store.engine import describe, is_to_be_made, parse_url, require_folder
+from rag_monitor.store.engine import (
+    describe,
+    exposure,
+    is_to_be_made,
+    keep_private,
+    parse_url,
+    require_folder,
+)
 from rag_monitor.store.failures import translate
 
 T = TypeVar("T")
@@ -43,6 +50,12 @@ def head() -> str:
     return ScriptDirectory.from_config(_config()).get_current_head() or ""
 
 
+def revisions() -> list[str]:
+    """Every revision this release knows, the oldest first."""
+    script = ScriptDirectory.from_config(_config())
+    return [revision.revision for revision in script.walk_revisions()][::-1]
+
+
 def not_yet_made(url: str) -> str | None:
     """The name of a SQLite file that the first connection would make; None: there is a database.
 
@@ -54,6 +67,11 @@ def not_yet_made(url: str) -> str | None:
     parsed = parse_url(url)
     require_folder(parsed)
     return parsed.database if is_to_be_made(parsed) else None
+
+
+def exposed(url: str) -> str | None:
+    """What to do about a SQLite file that every user of this machine may read; None: none may."""
+    return exposure(parse_url(url))
 
 
 def current(url: str) -> str | None:
@@ -126,7 +144,8 @@ def refuse_newer(connection: Connection) -> None:
     except CommandError:
         raise SchemaMismatch(
             f"the database is at schema revision {revision}, which this release does not know: it "
-            "was written by a newer rag-monitor. Upgrade rag-monitor, or restore a backup"
+            "was written by a newer rag-monitor. Upgrade rag-monitor, restore a backup, or let the "
+            f"newer one go back to what this release needs: `rag-monitor migrate --to {head()}`"
         ) from None
 
 
@@ -173,6 +192,7 @@ def _engine(url: str) -> Engine:
     if parsed.get_backend_name() == "postgresql":
         return create_engine(parsed, poolclass=NullPool, connect_args={"connect_timeout": 5})
     engine = create_engine(parsed, poolclass=NullPool)
+    keep_private(engine)
 
     @event.listens_for(engine, "connect")
     def prepare(connection: Any, record: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
 from typing import Any, Final
@@ -18,6 +19,20 @@ from rag_monitor.store.tables import outbox
 _WAITING: Final = "waiting"
 _SENT: Final = "sent"
 _DEAD: Final = "dead"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Undelivered:
+    """Messages of one channel that nobody has read."""
+
+    channel: str
+    given_up: bool
+    """No channel will get them; otherwise they still wait."""
+    count: int
+    created_at: datetime
+    """Of the latest."""
+    error: str
+    """Why the latest was not taken; empty: it was not tried yet."""
 
 
 class Outbox:
@@ -74,6 +89,44 @@ class Outbox:
         statement = select(func.count()).select_from(outbox).where(outbox.c.state == _WAITING)
         with self._database.read() as connection:
             return connection.execute(statement).scalar_one()
+
+    def given_up(self) -> int:
+        """Messages that no channel will get, kept until retention deletes them."""
+        statement = select(func.count()).select_from(outbox).where(outbox.c.state == _DEAD)
+        with self._database.read() as connection:
+            return connection.execute(statement).scalar_one()
+
+    def undelivered(self) -> list[Undelivered]:
+        """What waits or was given up, by channel, with the reason of the latest."""
+        latest = func.max(outbox.c.id).label("latest")
+        groups = (
+            select(
+                outbox.c.channel,
+                outbox.c.state,
+                func.count().label("messages"),
+                func.max(outbox.c.created_at).label("created_at"),
+                latest,
+            )
+            .where(outbox.c.state.in_((_WAITING, _DEAD)))
+            .group_by(outbox.c.channel, outbox.c.state)
+            .subquery()
+        )
+        statement = (
+            select(groups, outbox.c.error)
+            .join(outbox, outbox.c.id == groups.c.latest)
+            .order_by(groups.c.channel, groups.c.state)
+        )
+        with self._database.read() as connection:
+            return [
+                Undelivered(
+                    channel=row.channel,
+                    given_up=row.state == _DEAD,
+                    count=row.messages,
+                    created_at=row.created_at,
+                    error=row.error or "",
+                )
+                for row in connection.execute(statement)
+            ]
 
     def _change(self, notification: Notification, **values: Any) -> None:
         statement = (

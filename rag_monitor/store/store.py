@@ -15,7 +15,7 @@ from rag_monitor.store.alerts import Alerts, Silences
 from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.budgets import Budgets
-from rag_monitor.store.engine import Database, require_folder
+from rag_monitor.store.engine import Database, exposure, require_folder
 from rag_monitor.store.feedback import FeedbackMarks
 from rag_monitor.store.fresh_scores import FreshScores
 from rag_monitor.store.keys import Keys
@@ -28,6 +28,7 @@ from rag_monitor.store.replies import Replies
 from rag_monitor.store.retention import Retention
 from rag_monitor.store.rollups import Rollups
 from rag_monitor.store.rules import Rules
+from rag_monitor.store.set_back import SetBack
 from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
@@ -81,6 +82,7 @@ class Store:
         self.replies: Final = Replies(database, clock)
         self.fresh_scores: Final = FreshScores(database)
         self.retention: Final = Retention(database, ballast, options.partitions_ahead)
+        self.set_back: Final = SetBack(database, options)
         self._closing = threading.Event()
         self._clock = clock
         self._upkeep: threading.Thread | None = None
@@ -105,6 +107,8 @@ class Store:
             if isinstance(clock, SharedClock):
                 _set_clock(database, clock)
             _prepare_schema(database, options, clock)
+            if lock is not None and (exposed := exposure(database.url)):
+                _LOG.warning(exposed)
             store = cls(options, clock, database, lock)
         except BaseException:
             database.close()

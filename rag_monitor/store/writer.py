@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import threading
+import time
 from collections import deque
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -51,6 +52,7 @@ class Writer:
         self._bytes = 0
         self._thread: threading.Thread | None = None
         self._stopping = False
+        self._refusing_since: float | None = None
 
     def start(self) -> None:
         """Start the thread. Calling it again does nothing."""
@@ -78,6 +80,11 @@ class Writer:
     def waiting(self) -> int:
         """Blobs that are not durable yet."""
         return self._rows
+
+    @property
+    def refusing(self) -> bool:
+        """Whether the database took nothing of what was last given to it."""
+        return self._refusing_since is not None
 
     async def write(self, batch: IngestBatch) -> WriteOutcome:
         """Store the batch and return once it is committed.
@@ -166,6 +173,7 @@ class Writer:
         try:
             self._commit(group)
         except StoreUnavailable as error:
+            self._refuse(error)
             for waiting in group:
                 waiting.outcome = error
         except StoreError as error:
@@ -182,11 +190,24 @@ class Writer:
         fresh = self._database.transact(
             lambda connection: write_group(connection, blobs, self._options)
         )
+        self._accept()
         start = 0
         for waiting in group:
             new = sum(fresh[start : start + waiting.rows])
             start += waiting.rows
             waiting.outcome = WriteOutcome(new=new, duplicates=waiting.rows - new)
+
+    def _refuse(self, error: StoreUnavailable) -> None:
+        """Tell of an outage once; a process of the role `ingest` has no other line about it."""
+        if self._refusing_since is None:
+            self._refusing_since = time.monotonic()
+            _LOG.warning("no traces are taken in, senders are told to try again: %s", error)
+
+    def _accept(self) -> None:
+        if self._refusing_since is not None:
+            away = time.monotonic() - self._refusing_since
+            self._refusing_since = None
+            _LOG.info("traces are taken in again after %.0f s", away)
 
     def _release(self, group: Iterable[_Waiting]) -> None:
         with self._wake:

@@ -17,6 +17,8 @@ from rag_monitor.worker.roots import Roots
 _log = logging.getLogger(__name__)
 
 MARK: Final = "export"
+_MEANT: Final = timedelta(hours=1)
+"""A mark further ahead was set by a clock that was wrong."""
 
 
 class ScoreExport:
@@ -53,6 +55,10 @@ class ScoreExport:
         now = self._clock.now()
         after = self._scores.mark(MARK, now)
         until = now - timedelta(seconds=self._options.settle_s)
+        if after > now + _MEANT:
+            _log.warning("the mark of the export lies ahead: the clock was set back; it follows")
+            self._scores.rewind(MARK, until)
+            after = until
         batch = self._scores.between(after, until, self._options.batch)
         if not batch:
             return 0

@@ -38,6 +38,7 @@ _log = logging.getLogger(__name__)
 _COUNT_EVERY_S: Final = 2.0
 """How often the queue is counted."""
 _OUTBOX: Final = "outbox"
+_GIVEN_UP: Final = "undelivered"
 _REST: Final = 3.0
 """Seconds of rest for each second of recomputing rollups."""
 _SAVE_AGAIN_S: Final = 1.0
@@ -273,8 +274,9 @@ class Jobs:
 
     def step_down(self) -> None:
         """Lead no longer: how many messages wait is for the next leader to say."""
-        with contextlib.suppress(KeyError):  # it led too briefly to count them
-            telemetry.QUEUE_DEPTH.remove(_OUTBOX)
+        for queue in (_OUTBOX, _GIVEN_UP):
+            with contextlib.suppress(KeyError):  # it led too briefly to count them
+                telemetry.QUEUE_DEPTH.remove(queue)
 
     async def check_rules(self) -> int:
         """Evaluate the alert rules; the count is of state changes."""
@@ -308,7 +310,18 @@ class Jobs:
         sent = await asyncio.to_thread(self._dispatcher.deliver_due, self._clock.now())
         waiting = await asyncio.to_thread(self._store.outbox.waiting)
         telemetry.QUEUE_DEPTH.labels(queue=_OUTBOX).set(waiting)
+        given_up = await asyncio.to_thread(self._store.outbox.given_up)
+        telemetry.QUEUE_DEPTH.labels(queue=_GIVEN_UP).set(given_up)
         return sent
+
+    async def mend_times(self) -> int:
+        """Make due what a clock that was ahead has put off, once it was set back."""
+        count = await asyncio.to_thread(
+            self._store.set_back.mend, self._clock.now(), self._options.lease_s
+        )
+        if count:
+            _log.warning("%d rows were put off by a clock that was ahead; they are due now", count)
+        return count
 
     async def retain(self) -> int:
         """Delete what is older than it may get.

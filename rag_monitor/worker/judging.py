@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import logging
+from typing import Final
+
 from rag_monitor.config import Settings
 from rag_monitor.evaluation.plan import EvaluationPlan
-from rag_monitor.judges.configured import make_judge
+from rag_monitor.judges.configured import check_tables, make_judge, unused_tables
 from rag_monitor.judges.judge import Judge
 from rag_monitor.store.store import Store
+
+_LOG: Final = logging.getLogger(__name__)
 
 EMBEDDED = "embedded"
 LEXICAL = "embedded-lexical"
@@ -35,6 +40,9 @@ def create_judge(settings: Settings, name: str | None = None, store: Store | Non
 
 def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
     """Embedded on everything; another configured judge on what the sampler draws."""
+    check_tables(settings.judges)
+    if unread := never_asked(settings):
+        _LOG.warning(unread)
     configured = create_judge(settings, store=store)
     if configured.identity.name in (EMBEDDED, LEXICAL):
         every, sampled = configured, None
@@ -47,6 +55,18 @@ def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
         sampled=sampled,
         options=settings.evaluation,
     )
+
+
+def never_asked(settings: Settings) -> str | None:
+    """What to say of judges that are set up and judge no traffic; None: there are none.
+
+    They may be meant for `evaluate`, `agreement` or a backfill.
+    """
+    names = unused_tables(settings.judges, (settings.judge, EMBEDDED, LEXICAL))
+    if not names:
+        return None
+    tables = ", ".join(f"[judges.{name}]" for name in names)
+    return f"{tables}: judges no traffic, which goes to `judge` = {settings.judge!r}"
 
 
 def _stand_in(settings: Settings) -> Judge:

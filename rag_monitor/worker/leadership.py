@@ -64,7 +64,7 @@ class Leadership:
             else:
                 self._lease = self._leases.renew(self._lease, self._ttl_s)
         except LeaseLost:
-            _log.warning("leadership was taken over by another process")
+            _log.warning("leadership was lost: its lease ran out, or another process has it")
             self._lease = None
         except StoreUnavailable:
             # Without the database nobody can lead, and nobody can save either.

@@ -21,7 +21,7 @@ from sqlalchemy import create_engine, text
 
 from rag_monitor.domain.ports import IngestBatch
 from rag_monitor.domain.stored import RetentionPolicy
-from rag_monitor.errors import ConfigurationError, StoreUnavailable
+from rag_monitor.errors import ConfigurationError, StoreFull, StoreUnavailable
 from rag_monitor.store import lockfile, partitions
 from rag_monitor.store.engine import parse_url
 from rag_monitor.store.options import StoreOptions
@@ -141,12 +141,15 @@ def test_a_full_disk_refuses_loses_nothing_and_heals_by_retention(
             except StoreUnavailable as refusal:
                 error = refusal
 
-        assert "full" in str(error)
+        assert isinstance(error, StoreFull)
+        assert "make room" in str(error)
         assert acknowledged
+        assert store.writer.refusing
         assert all(store.spans.blobs("default", trace_id) for trace_id in acknowledged)
         later = clock.advance(timedelta(days=40))
         store.retention.run(later, RetentionPolicy())
         assert write(store, blob("f" * 32, b"again"), at=later).new == 1
+        assert not store.writer.refusing
 
 
 @pytest.mark.postgresql

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from datetime import timedelta
 
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -124,6 +125,25 @@ def test_a_receiver_that_was_away_gets_everything_when_it_is_back(
 
     sink.status = 200
     assert _send(export) == 2
+    assert _ids(sink) == ["a", "b"]
+
+
+def test_a_mark_that_a_wrong_clock_moved_ahead_holds_nothing_back(
+    store: Store, clock: ManualClock, sink: LogSink
+) -> None:
+    export = _export(store, clock, sink)
+    _send(export)
+    right = clock.now()
+    clock.set(right + timedelta(days=2))
+    _score(store, clock, "a" * 32, "faithfulness")
+    clock.advance(60)
+    assert _send(export) == 1
+
+    clock.set(right + timedelta(seconds=60))
+    _send(export)
+    _score(store, clock, "b" * 32, "faithfulness")
+    clock.advance(60)
+    assert _send(export) == 1
     assert _ids(sink) == ["a", "b"]
 
 

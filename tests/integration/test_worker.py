@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -353,7 +354,8 @@ async def test_figures_say_what_waits_for_channels_and_when_rules_were_looked_at
         dedup_key="a1:firing", project="default", channel="recorder", alert=alert,
         event="firing", created_at=EPOCH + timedelta(hours=1),
     )  # fmt: skip
-    house.store.alerts.save([alert], [note])
+    gone = replace(note, channel="removed", created_at=EPOCH)
+    house.store.alerts.save([alert], [note, gone])
 
     await house.jobs.deliver()
     waiting = figure("rag_monitor_queue_depth", queue="outbox")
@@ -363,8 +365,10 @@ async def test_figures_say_what_waits_for_channels_and_when_rules_were_looked_at
 
     assert waiting == 1
     assert figure("rag_monitor_queue_depth", queue="outbox") == 0
+    assert figure("rag_monitor_queue_depth", queue="undelivered") == 1
     looked_at = figure("rag_monitor_rules_checked_timestamp_seconds")
     assert looked_at == house.clock.now().timestamp()
     house.jobs.step_down()
     assert figure("rag_monitor_queue_depth", queue="outbox") is None
+    assert figure("rag_monitor_queue_depth", queue="undelivered") is None
     assert (figure("process_resident_memory_bytes") or 0) > 0

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from alembic import op
 from alembic.script import ScriptDirectory
-from sqlalchemy import Engine, create_engine
+from sqlalchemy import Engine, create_engine, text
 
 from rag_monitor.aggregation.totals import merged
 from rag_monitor.domain.rollup import RollupQuery
@@ -149,6 +149,7 @@ def test_an_older_release_refuses_to_serve_and_to_migrate_and_says_why(
         said = done.stdout + done.stderr
         assert done.returncode not in (0, -9), (command, said)
         assert "newer rag-monitor" in said, command
+        assert f"rag-monitor migrate --to {_REVISIONS[-2]}" in said, command
         assert "Traceback" not in said, command
     assert migration.current(database_url) == migration.head()
 
@@ -163,6 +164,47 @@ def test_this_release_asks_for_the_migration_of_an_older_schema(
     done = _run(_ROOT, empty_database_url, tmp_path, ["migrate", "--check"])
     assert done.returncode == 1
     assert migration.head() in done.stdout
+
+
+def test_the_way_back_for_an_older_release_keeps_the_rows(
+    engine: Engine, empty_database_url: str, tmp_path: Path
+) -> None:
+    migration.upgrade(empty_database_url)
+    target = _REVISIONS[-2]
+
+    unsure = _run(_ROOT, empty_database_url, tmp_path, ["migrate", "--to", target])
+    assert unsure.returncode == 1
+    assert migration.current(empty_database_url) == migration.head()
+    done = _run(_ROOT, empty_database_url, tmp_path, ["migrate", "--to", target, "--yes"])
+    assert done.stdout.strip() == f"the schema is at {target} (was {_REVISIONS[-1]})"
+    assert migration.current(empty_database_url) == target
+    with engine.connect() as connection:
+        assert connection.execute(text("SELECT count(*) FROM traces")).scalar_one() > 0
+
+    older = _older_release(tmp_path)
+    assert _run(older, empty_database_url, tmp_path, ["migrate", "--check"]).returncode == 0
+    again = _run(_ROOT, empty_database_url, tmp_path, ["migrate", "--to", _REVISIONS[-1]])
+    assert again.returncode == 0
+    assert migration.current(empty_database_url) == migration.head()
+
+
+def test_a_revision_nobody_knows_is_refused_with_those_there_are(
+    database_url: str, tmp_path: Path
+) -> None:
+    done = _run(_ROOT, database_url, tmp_path, ["migrate", "--to", "0099", "--yes"])
+
+    assert done.returncode != 0
+    assert "there is no revision '0099'" in done.stderr
+    assert ", ".join(_REVISIONS) in done.stderr
+
+
+def test_there_is_no_way_back_below_a_running_server(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'm.db'}"
+    with Store.open(StoreOptions(url=url, ballast_bytes=0)):
+        done = _run(_ROOT, url, tmp_path, ["migrate", "--to", _FIRST, "--yes"])
+
+    assert "in use by another rag-monitor process" in done.stderr
+    assert migration.current(url) == migration.head()
 
 
 def _older_release(folder: Path) -> Path:

@@ -94,6 +94,28 @@ def test_a_database_named_where_nothing_reads_it_is_refused(
         ("[store]\npool_size = 0", "pool_size"),
         ("[store]\nretry_s = -1", "retry_s"),
         ("[http]\nmax_body_bytes = -1", "max_body_bytes"),
+        ("[evaluation]\nlag_limit_s = 0", "lag_limit_s"),
+        ("[evaluation]\nlag_clear_s = -1", "lag_clear_s"),
+        ("[evaluation]\nlag_clear_s = 61", "lag_clear_s"),
+        ("[evaluation]\nmax_attempts = 0", "max_attempts"),
+        ("[evaluation]\nmax_attempts = 200", "max_attempts"),
+        ("[evaluation]\nretry_base_s = -5", "retry_base_s"),
+        ("[evaluation]\nmetrics = []", "metrics"),
+        ('[evaluation]\nmetrics = ["faithfullness"]', "metrics"),
+        ("[ingest]\nmax_bytes = -5", "max_bytes"),
+        ("[ingest]\nmax_spans = 0", "max_spans"),
+        ("[ingest]\nmax_depth = -1", "max_depth"),
+        ("[ingest]\nmax_keys = 0", "max_keys"),
+        ("[ingest]\nmax_in_flight_bytes = 0", "max_in_flight_bytes"),
+        ("[ingest]\ndecode_workers = 0", "decode_workers"),
+        ("[ingest]\ninline_bytes = -1", "inline_bytes"),
+        ("[ingest]\ninline_compressed_bytes = -1", "inline_compressed_bytes"),
+        ("[ingest]\nretry_after_s = 9", "retry_after_s"),
+        ("[ingest]\nretry_after_store_s = 0", "retry_after_store_s"),
+        ("[retention]\ntraces_days = 1000000000", "retention.traces_days"),
+        ("[retention]\napps = { shop = 1000000000 }", "shop"),
+        ("[store]\nroot_delay_s = 1e12", "store.root_delay_s"),
+        ("[http]\nsession_hours = 1e9", "http.session_hours"),
         ("[http]\nmax_inflight_bytes = 1000", "max_inflight_bytes"),
         ("[http]\nbody_timeout_s = 0", "body_timeout_s"),
         ("[http]\nsession_hours = -1", "session_hours"),
@@ -109,6 +131,37 @@ def test_a_number_that_cannot_work_is_named_before_the_server_starts(
     file.write_text(text, encoding="utf-8")
 
     with pytest.raises(ConfigurationError, match=f"`{names}`"):
+        load_settings(file, {})
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("rate = 0", 'leave `judge` at "embedded"'),
+        ("rate = 1.5", "from above 0 to 1, not 1.5"),
+        ("floor_share = 0", "from above 0 to 1"),
+        ("error_rate = -0.1", "from 0 to 1, not -0.1"),
+        ("new_release_rate = 2", "from 0 to 1, not 2"),
+        ("budget_soft = 1.01", "from 0 to 1, not 1.01"),
+        ("human_rate = -1", "from 0 to 1, not -1"),
+        ("min_per_window = -1", "cannot be negative"),
+        ('strata = { "app=x" = nan }', "from above 0 to 1, not nan"),
+    ],
+)
+def test_an_impossible_share_of_sampling_is_named(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "rag_monitor.toml"
+    file.write_text(f"[sampling]\n{text}\n", encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match="sampling") as refused:
+        load_settings(file, {})
+    assert said in str(refused.value)
+
+
+def test_a_mistyped_live_metric_is_told_the_nearest(tmp_path: Path) -> None:
+    file = tmp_path / "rag_monitor.toml"
+    file.write_text('[evaluation]\nmetrics = ["faithfullness"]\n', encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match="did you mean 'faithfulness'"):
         load_settings(file, {})
 
 

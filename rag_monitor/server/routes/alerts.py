@@ -8,6 +8,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
+from rag_monitor.alerting.unseen import warnings_of
 from rag_monitor.domain.alert import AlertState, Silence
 from rag_monitor.errors import RuleError
 from rag_monitor.server import audit
@@ -92,7 +93,8 @@ def check_rule(
     if days > 0 and services.replay_rule is not None:
         now = services.clock.now()
         replayed = services.replay_rule(rule, now - timedelta(days=days), now)
-    return RuleChecked.from_domain(rule, findings, replayed)
+    apps = [summary.app for summary in services.traces.apps(caller.project)]
+    return RuleChecked.from_domain(rule, findings, replayed, warnings_of(rule, apps))
 
 
 @router.get("/alerts")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Annotated
 
@@ -208,6 +208,10 @@ class RuleChecked(Wire):
     history: HistoryOut | None = Field(
         default=None, description="null unless `days` was given, or where it is not offered."
     )
+    warnings: list[str] = Field(
+        default=[],
+        description="What may be a mistake, such as an app of which there is no trace.",
+    )
 
     @classmethod
     def from_domain(
@@ -215,6 +219,7 @@ class RuleChecked(Wire):
         rule: AlertRule,
         findings: Mapping[str, Finding] | None,
         history: Replay | None = None,
+        warnings: Sequence[str] = (),
     ) -> RuleChecked:
         """The outcome as it goes out."""
         return cls(
@@ -224,6 +229,7 @@ class RuleChecked(Wire):
             if findings is None
             else {app: FindingOut.from_domain(f) for app, f in findings.items()},
             history=None if history is None else HistoryOut.from_domain(history),
+            warnings=list(warnings),
         )
 
 

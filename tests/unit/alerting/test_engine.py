@@ -114,6 +114,23 @@ def test_it_fires_and_resolves(house: _House) -> None:
     assert house.states() == {"a": "inactive"}
 
 
+def test_an_alert_of_a_clock_that_was_days_ahead_ends_when_it_is_set_back(house: _House) -> None:
+    right = house.clock.now()
+    house.clock.set(right + timedelta(days=2))
+    house.silent = {"a"}
+    assert house.tick() == ["firing"]
+
+    house.clock.set(right)
+    house.silent = set()
+    said = house.tick() + house.tick()
+    assert said == ["resolved"]
+    (alert,) = house.alerts.alerts.values()
+    assert alert.resolved_at is not None
+    assert alert.started_at < alert.resolved_at <= house.clock.now()
+    house.tick(601)
+    assert house.states() == {"a": "inactive"}
+
+
 def test_windows_end_at_slots(house: _House) -> None:
     house.rules.rules = [rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.5})]
     house.clock.advance(7.3)

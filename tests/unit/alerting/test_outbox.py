@@ -177,6 +177,15 @@ def test_a_message_is_given_up_after_too_many_attempts_and_counted(
     assert outbox.waiting == []
 
 
+def test_a_channels_counters_are_there_before_its_first_failure(make: Make) -> None:
+    make({"quiet": _Channel()})
+
+    for outcome in ("sent", "failed", "dead"):
+        labels = {"channel": "quiet", "outcome": outcome}
+        found = telemetry.REGISTRY.get_sample_value("rag_monitor_notifications_total", labels)
+        assert found == 0
+
+
 def test_a_message_refused_for_what_it_says_does_not_take_its_group_with_it(
     make: Make, outbox: FakeOutbox
 ) -> None:

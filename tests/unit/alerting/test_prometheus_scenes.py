@@ -73,6 +73,19 @@ def test_somebody_is_told_when_no_worker_leads_though_the_rest_is_up(tmp_path: P
     )
 
 
+def test_a_message_for_a_channel_that_was_removed_is_missed(tmp_path: Path) -> None:
+    """The counter of that channel appears with the loss, so that its increase is none."""
+    summary = "Messages were given up; rag-monitor doctor names their channel and the reason."
+    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": {"summary": summary}}
+    series = {
+        'rag_monitor_queue_depth{queue="undelivered"}': "0x70 1x110",
+        'rag_monitor_notifications_total{channel="removed",outcome="dead"}': "_x70 1x110",
+    }
+    name = "RagMonitorMessagesUndelivered"
+
+    play(tmp_path, series, [(60, name, []), (75, name, [alert]), (150, name, [])])
+
+
 def test_an_app_that_has_just_begun_to_send_has_not_stopped(tmp_path: Path) -> None:
     """Its counter appears with its first traces: by its increase it never sent any."""
     counted = {'rag_monitor_traces_total{app="new",status="ok"}': f"5x{PLAYED}"}

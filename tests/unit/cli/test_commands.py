@@ -303,6 +303,22 @@ def test_rules_that_cannot_work_are_named(
     assert "mine: a drop needs a metric" in capsys.readouterr().out
 
 
+def test_what_may_be_a_mistake_in_a_rule_is_told(
+    monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "rules.json"
+    file.write_text('{"rules": [{"name": "mine", "kind": "no_data"}]}', encoding="utf-8")
+    answer = {"history": None, "warnings": ["app: no stored trace is of it"]}
+    monitor.answers["POST", "/api/v1/rules/check"] = (200, answer)
+
+    assert run("rules", "check", str(file), "--url", monitor.url) == 0
+    told = capsys.readouterr().out
+    assert "mine: app: no stored trace is of it" in told
+    assert "1 of 1 rules are in order" in told
+    assert run("rules", "check", str(file), "--json", "--url", monitor.url) == 0
+    assert json.loads(capsys.readouterr().out)["rules"][0]["warnings"] == answer["warnings"]
+
+
 def test_summaries_are_told_in_chinese(
     monitor: FakeMonitor, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,7 @@ from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, make_trace
 from tests.contract.evidence import claim, ingest
+from tests.contract.test_store_rest import ALERT, NOTE
 
 
 @pytest.fixture
@@ -88,6 +91,49 @@ def test_a_rule_whose_channel_is_gone_is_not_in_order(store: Store) -> None:
     assert detail.startswith("default/page names pager, configured: log;")
 
 
+def test_messages_for_a_channel_that_is_gone_are_named(store: Store) -> None:
+    store.alerts.save([ALERT], [replace(NOTE, channel="pager"), replace(NOTE, channel="log")])
+    ok, detail = _said_of("messages")
+    assert not ok
+    assert "1 for pager wait, which is not configured" in detail
+    assert "configured: log" in detail
+
+    now = datetime.now(UTC)
+    for note in store.outbox.due(now):
+        if note.channel == "log":
+            store.outbox.sent(note)
+        else:
+            store.outbox.dead(note, "no channel 'pager' is configured")
+    ok, detail = _said_of("messages")
+    assert (ok, detail) == (
+        True,
+        "0 wait for their channels; 1 were given up, none of them in the last day",
+    )
+
+    late = replace(NOTE, channel="pager", dedup_key="k2", created_at=now)
+    store.alerts.save([ALERT], [late])
+    (note,) = store.outbox.due(now)
+    store.outbox.dead(note, "no channel 'pager' is configured")
+    ok, detail = _said_of("messages")
+    assert not ok
+    assert "2 for pager were given up (no channel 'pager' is configured)" in detail
+    assert store.outbox.given_up() == 2
+
+
+def test_a_rule_for_an_app_without_traces_is_named(store: Store) -> None:
+    ingest(store, make_trace(app="bank-faq"))
+    store.rules.save(AlertRule(name="gone", kind=RuleKind.NO_DATA, app="bank-faqs"))
+    store.rules.save(AlertRule(name="fine", kind=RuleKind.NO_DATA, app="bank-faq"))
+    store.close()
+
+    ok, detail = _rules()
+
+    assert ok
+    assert "default/gone: app: no stored trace is of an application called 'bank-faqs'" in detail
+    assert "did you mean 'bank-faq'?" in detail
+    assert "default/fine" not in detail
+
+
 def test_waiting_traces_are_counted(store: Store) -> None:
     ingest(store, make_trace())
     store.close()
@@ -109,3 +155,14 @@ def test_a_parked_trace_is_named_with_its_reason_and_the_way_to_mend(store: Stor
     assert not ok
     assert f"default/{task.trace.trace_id} (unsavable)" in detail
     assert "backfill" in detail
+
+
+def test_a_database_that_everybody_can_read_is_named(store: Store, tmp_path: Path) -> None:
+    ok, detail = _said_of("database")
+    assert (ok, "every user" in detail) == (True, False)
+
+    (tmp_path / "m.db").chmod(0o644)
+    ok, detail = _said_of("database")
+    assert ok
+    assert f"every user of this machine can read {tmp_path / 'm.db'}" in detail
+    assert "chmod o-r" in detail

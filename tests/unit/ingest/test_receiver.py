@@ -17,7 +17,13 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from rag_monitor import semconv, telemetry
 from rag_monitor.domain.ports import BlobFormat
-from rag_monitor.errors import ConfigurationError, QueueFull, StoreUnavailable
+from rag_monitor.errors import (
+    ConfigurationError,
+    QueueFull,
+    StoreError,
+    StoreFull,
+    StoreUnavailable,
+)
 from rag_monitor.ingest.derive import derive
 from rag_monitor.ingest.limits import IngestOptions
 from rag_monitor.ingest.receiver import Receiver
@@ -374,7 +380,13 @@ async def test_special_numbers_and_times_end_in_a_trace_that_is_valid_json(
 
 @pytest.mark.parametrize(
     ("failure", "wait"),
-    [(QueueFull(), "2"), (StoreUnavailable(), "5"), (RuntimeError("secret"), "5")],
+    [
+        (QueueFull(), "2"),
+        (StoreUnavailable("SQLite /srv/secret.db: locked"), "5"),
+        (StoreFull("SQLite /srv/secret.db: full"), "5"),
+        (StoreError("PostgreSQL secret:5432/x"), "5"),
+        (RuntimeError("secret"), "5"),
+    ],
 )
 async def test_a_store_that_fails_is_answered_503_with_a_short_wait(
     receiver: Receiver, sink: Sink, failure: Exception, wait: str

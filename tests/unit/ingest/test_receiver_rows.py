@@ -13,6 +13,7 @@ from rag_monitor.ingest.derive import derive
 from rag_monitor.ingest.limits import IngestOptions
 from rag_monitor.ingest.logs import EvaluationRecord
 from rag_monitor.ingest.receiver import Receiver
+from rag_monitor.telemetry import REGISTRY
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.ingest.evidence import TRACE_ID, Sink, pairs
 
@@ -93,8 +94,15 @@ async def test_a_body_without_a_row_of_json_is_malformed(receiver: Receiver, bod
 
 async def test_rows_wait_for_their_commit(receiver: Receiver, sink: Sink) -> None:
     sink.failure = StoreUnavailable()
+    before = refused_by_the_store()
     with pytest.raises(StoreUnavailable):
         await receiver.receive_json(b'{"question": "q", "answer": "a"}', "p")
+    assert refused_by_the_store() == before + 1
+
+
+def refused_by_the_store() -> float:
+    labels = {"stage": "ingest", "reason": "store_unavailable"}
+    return REGISTRY.get_sample_value("rag_monitor_dropped_total", labels) or 0.0
 
 
 EVALUATION = {

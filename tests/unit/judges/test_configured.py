@@ -12,7 +12,7 @@ from rag_monitor.errors import ConfigurationError, UnknownJudge
 from rag_monitor.judges import ray as on_ray
 from rag_monitor.judges import registry
 from rag_monitor.judges.calibration import Calibration
-from rag_monitor.judges.configured import kind_of, make_judge
+from rag_monitor.judges.configured import check_tables, kind_of, make_judge, unused_tables
 from rag_monitor.judges.judge import Judge
 from rag_monitor.statistics.calibration import Platt
 from rag_monitor.testing import ScriptedJudge
@@ -165,3 +165,42 @@ def test_where_a_judge_runs_is_no_part_of_its_name(name: str, kind: str) -> None
 def test_a_name_nobody_knows_lists_the_known_ones() -> None:
     with pytest.raises(UnknownJudge, match="openai_compatible"):
         make_judge("oracle", {})
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        ({"embeded": {"threshold": 0.3}}, r"\[judges.embeded\].*did you mean 'embedded'"),
+        ({"mine": {"model": "m"}}, r"no judge is called 'mine'; .*kind = "),
+        ({"mine": {"kind": "openai-compatible"}}, "did you mean 'openai_compatible'"),
+        ({"mine": {"kind": 5}}, "no judge of the kind '5'"),
+    ],
+)
+def test_a_table_that_is_no_judges_is_refused_with_the_nearest_name(
+    tables: dict[str, dict[str, object]], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        check_tables(tables)
+
+
+def test_tables_of_judges_are_taken() -> None:
+    check_tables(
+        {
+            "embedded": {},
+            "mine": {"kind": "openai_compatible"},
+            "both": {"kind": "ensemble", "members": ["mine", "embedded"]},
+            "many": {"kind": "ray", "judge": "embedded"},
+        }
+    )
+
+
+def test_a_table_is_unused_unless_a_judge_in_use_reads_it() -> None:
+    tables = {
+        "mine": {"kind": "openai_compatible"},
+        "other": {"kind": "openai_compatible"},
+        "both": {"kind": "ensemble", "members": ["mine", "embedded"]},
+        "many": {"kind": "ray", "judge": "both"},
+    }
+
+    assert unused_tables(tables, ["many"]) == ["other"]
+    assert unused_tables(tables, ["embedded"]) == ["mine", "other", "both", "many"]

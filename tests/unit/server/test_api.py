@@ -290,6 +290,20 @@ async def test_a_rule_is_checked_without_being_saved(
     assert "r" not in services.rules.rules
 
 
+async def test_a_rule_for_an_app_without_traces_comes_with_a_warning(
+    client: httpx.AsyncClient, services: Services
+) -> None:
+    (known, *_) = services.traces.apps("default")
+    rule = {"name": "r", "kind": "no_data"}
+
+    for app, warned in (("*", 0), (known.app, 0), (known.app + "s", 1)):
+        answer = await client.post("/api/v1/rules/check", json={**rule, "app": app})
+        assert answer.status_code == 200
+        warnings = answer.json()["warnings"]
+        assert len(warnings) == warned
+    assert f"did you mean {known.app!r}?" in warnings[0]
+
+
 async def test_an_alert_is_acknowledged(client: httpx.AsyncClient) -> None:
     answer = await client.post("/api/v1/alerts/al-1/acknowledge", json={"by": "mei"})
     bodyless = await client.post("/api/v1/alerts/al-2/acknowledge")

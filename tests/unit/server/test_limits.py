@@ -8,7 +8,7 @@ import anyio
 import httpx
 import pytest
 
-from rag_monitor.errors import ConfigurationError, SchemaMismatch, StoreUnavailable
+from rag_monitor.errors import ConfigurationError, SchemaMismatch, StoreFull, StoreUnavailable
 from rag_monitor.server.context import ServerOptions, Services
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
@@ -154,6 +154,7 @@ async def test_every_answer_carries_the_security_headers(client: httpx.AsyncClie
     ("error", "kind"),
     [
         (StoreUnavailable("host=10.0.0.1 password=hunter2"), "store-unavailable"),
+        (StoreFull("/var/lib/hunter2.db"), "store-full"),
         (SchemaMismatch(), "schema-mismatch"),
         (RuntimeError("select hunter2"), "unexpected"),
         (RecursionError(), "unexpected"),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import sqlite3
+
 import pytest
 from sqlalchemy.exc import OperationalError
 
-from rag_monitor.errors import StoreUnavailable
+from rag_monitor.errors import StoreFull, StoreUnavailable
 from rag_monitor.store.failures import translate
 
 HEAD = 'connection failed: connection to server at "127.0.0.1", port 5432 failed: '
@@ -27,3 +29,12 @@ def test_an_operator_is_told_how_to_mend_it(said: str, mend: str) -> None:
 
     assert isinstance(error, StoreUnavailable)
     assert mend in str(error).rpartition(");")[2]
+
+
+def test_a_full_disk_is_named_as_one() -> None:
+    said = sqlite3.OperationalError("database or disk is full")
+
+    error = translate(OperationalError("select 1", {}, said), "SQLite m.db")
+
+    assert isinstance(error, StoreFull)
+    assert "make room" in str(error)

@@ -9,6 +9,7 @@ import pytest
 
 from rag_monitor.config import Settings, load_settings
 from rag_monitor.domain.judgement import Aspect, JudgeRequest
+from rag_monitor.errors import ConfigurationError
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.worker.judging import create_plan
@@ -68,3 +69,17 @@ def test_who_chose_words_alone_has_no_stand_in(tmp_path: Path, store: Store) -> 
 
     assert plan.every.identity.name == "embedded-lexical"
     assert plan.lagging is None
+
+
+def test_a_mistyped_table_stops_the_worker(tmp_path: Path, store: Store) -> None:
+    with pytest.raises(ConfigurationError, match="did you mean 'embedded'"):
+        create_plan(settings(tmp_path, "[judges.embeded]\nthreshold = 0.25\n"), store)
+
+
+def test_a_judge_that_nobody_asks_is_named(
+    tmp_path: Path, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    text = '[judges.big]\nkind = "openai_compatible"\nbase_url = "http://x"\nmodel = "m"\n'
+    create_plan(settings(tmp_path, text), store)
+
+    assert "[judges.big]: judges no traffic, which goes to `judge` = 'embedded'" in caplog.text

@@ -1,0 +1,65 @@
+"""What is told while the database takes nothing in: once in the log, and by `/readyz`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rag_monitor.errors import StoreFull
+from rag_monitor.server.wiring import _health
+from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.store import Store
+from rag_monitor.testing import ManualClock
+from tests.contract.evidence import blob, write
+
+
+@pytest.fixture
+def store(tmp_path: Path, clock: ManualClock) -> Iterator[Store]:
+    options = StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)
+    with Store.open(options, clock) as opened:
+        opened.writer.start()
+        yield opened
+
+
+def _fill(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(work: Callable[[Any], Any], **_: Any) -> Any:
+        raise StoreFull
+
+    monkeypatch.setattr(store._database, "transact", full)
+
+
+def test_an_outage_of_taking_in_is_told_once_and_its_end_too(
+    store: Store, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.INFO, logger="rag_monitor.store.writer")
+    with monkeypatch.context() as patch:
+        _fill(store, patch)
+        for number in range(3):
+            with pytest.raises(StoreFull):
+                write(store, blob(f"{number:032x}"))
+    for number in range(3):
+        write(store, blob(f"{number:032x}"))
+
+    begun, ended = [record.getMessage() for record in caplog.records]
+    assert begun.startswith("no traces are taken in")
+    assert "disk of the database is full" in begun
+    assert ended.startswith("traces are taken in again after")
+
+
+def test_readiness_names_it_and_what_was_stored_is_still_served(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        _fill(store, patch)
+        with pytest.raises(StoreFull):
+            write(store, blob())
+    report = _health(store, clock)
+    assert report.ready
+    assert report.checks["ingest"] == "the database takes nothing in; the log has the cause"
+
+    write(store, blob())
+    assert "ingest" not in _health(store, clock).checks
