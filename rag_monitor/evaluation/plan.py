@@ -58,6 +58,10 @@ class EvaluationOptions:
                 f"each time from `retry_base_s` ({self.retry_base_s:g} s) on and would pass a day"
             )
 
+    def wait_s(self, attempts: int) -> float:
+        """How long a trace waits that failed so many times, in seconds."""
+        return self.retry_base_s * 2.0 ** (attempts - 1)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvaluationPlan:

@@ -28,14 +28,14 @@ class SetBack:
         longest = max(options.rootless_delay_s, options.root_delay_s, options.claim_s)
         self._traces = max(_AT_LEAST, timedelta(seconds=longest * _MARGIN))
 
-    def mend(self, now: datetime, lease_s: float) -> int:
+    def mend(self, now: datetime, longest_s: float) -> int:
         """Make due what was put off too far; returns how many rows that were.
 
         Args:
             now: The time.
-            lease_s: How long a task is claimed for, as the workers are set.
+            longest_s: The longest that a task is claimed for, or waits to be tried again.
         """
-        tasks = max(_AT_LEAST, timedelta(seconds=lease_s * _MARGIN))
+        tasks = max(_AT_LEAST, timedelta(seconds=longest_s * _MARGIN))
         state = evaluation_tasks.c.state
         waiting = and_(state == "waiting", evaluation_tasks.c.not_before > now + tasks)
         leased = and_(state == "leased", evaluation_tasks.c.lease_until > now + tasks)

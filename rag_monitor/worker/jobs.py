@@ -213,8 +213,7 @@ class Jobs:
             return []
 
     def _wait(self, task: EvaluationTask, reason: str) -> None:
-        base = self._pipeline.plan.options.retry_base_s
-        wait = timedelta(seconds=base * 2 ** (task.attempts - 1))
+        wait = timedelta(seconds=self._pipeline.plan.options.wait_s(task.attempts))
         try:
             self._store.tasks.retry(task, reason, self._clock.now() + wait)
         except LeaseLost:
@@ -316,9 +315,9 @@ class Jobs:
 
     async def mend_times(self) -> int:
         """Make due what a clock that was ahead has put off, once it was set back."""
-        count = await asyncio.to_thread(
-            self._store.set_back.mend, self._clock.now(), self._options.lease_s
-        )
+        plan = self._pipeline.plan.options
+        longest_s = max(self._options.lease_s, plan.wait_s(plan.max_attempts))
+        count = await asyncio.to_thread(self._store.set_back.mend, self._clock.now(), longest_s)
         if count:
             _log.warning("%d rows were put off by a clock that was ahead; they are due now", count)
         return count
