@@ -11,7 +11,7 @@ from rag_monitor.alerting.rules import check_rule
 from rag_monitor.config import Settings
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import TraceQuery
-from rag_monitor.errors import StoreError
+from rag_monitor.errors import StoreError, StoreFull
 from rag_monitor.exposition.collector import MonitorCollector, render
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.judges.configured import kind_of
@@ -149,7 +149,15 @@ def _health(store: Store, clock: Clock) -> HealthReport:
         return HealthReport(ready=False, checks={"store": "does not answer; the log has the cause"})
     checks = {"store": "ok", "evaluation": "ok"}
     if store.writer.refusing:
-        checks["ingest"] = "the database takes nothing in; the log has the cause"
+        # Told unready, a process gets no traces that would show it that the outage is over.
+        try:
+            store.try_writing()
+        except StoreFull:
+            checks["ingest"] = "the disk of the database is full; what is stored can be read"
+        except StoreError as error:
+            logger.warning("not ready: %s", error)
+            checks["store"] = "takes nothing in; the log has the cause"
+            return HealthReport(ready=False, checks=checks)
     if backlog.oldest_age_s > _BEHIND.total_seconds():
         checks["evaluation"] = (
             f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"

@@ -44,6 +44,8 @@ _CLOCK_S: Final = 10.0
 """How often a shared clock is set."""
 _ROUND_TRIP_S: Final = 0.5
 """An answer that took longer is asked for again."""
+_PROBE: Final = "probe"
+"""The mark that `try_writing` moves."""
 
 
 class Store:
@@ -143,6 +145,15 @@ class Store:
     def ping(self) -> None:
         """Raise `StoreUnavailable` unless the database answers."""
         self.leases.now()
+
+    def try_writing(self) -> None:
+        """Write one small row, to see whether the database takes anything in.
+
+        Raises:
+            StoreFull: Its disk is full.
+            StoreError: It does not, for another reason.
+        """
+        self.fresh_scores.advance(_PROBE, self._clock.now())
 
     def close(self, timeout_s: float = 10.0) -> None:
         """Write what waits, then close every connection. Calling it again does nothing."""

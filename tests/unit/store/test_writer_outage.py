@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.errors import StoreFull
+from rag_monitor.errors import StoreFull, StoreUnavailable
 from rag_monitor.server.wiring import _health
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
@@ -25,11 +25,13 @@ def store(tmp_path: Path, clock: ManualClock) -> Iterator[Store]:
         yield opened
 
 
-def _fill(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(work: Callable[[Any], Any], **_: Any) -> Any:
-        raise StoreFull
+def _refuse(
+    store: Store, monkeypatch: pytest.MonkeyPatch, error: type[StoreUnavailable] = StoreFull
+) -> None:
+    def refuse(work: Callable[[Any], Any], **_: Any) -> Any:
+        raise error
 
-    monkeypatch.setattr(store._database, "transact", full)
+    monkeypatch.setattr(store._database, "transact", refuse)
 
 
 def test_an_outage_of_taking_in_is_told_once_and_its_end_too(
@@ -37,7 +39,7 @@ def test_an_outage_of_taking_in_is_told_once_and_its_end_too(
 ) -> None:
     caplog.set_level(logging.INFO, logger="rag_monitor.store.writer")
     with monkeypatch.context() as patch:
-        _fill(store, patch)
+        _refuse(store, patch)
         for number in range(3):
             with pytest.raises(StoreFull):
                 write(store, blob(f"{number:032x}"))
@@ -50,16 +52,30 @@ def test_an_outage_of_taking_in_is_told_once_and_its_end_too(
     assert ended.startswith("traces are taken in again after")
 
 
-def test_readiness_names_it_and_what_was_stored_is_still_served(
+def test_readiness_names_a_full_disk_and_what_was_stored_is_still_served(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
-        _fill(store, patch)
+        _refuse(store, patch)
         with pytest.raises(StoreFull):
             write(store, blob())
-    report = _health(store, clock)
-    assert report.ready
-    assert report.checks["ingest"] == "the database takes nothing in; the log has the cause"
+        report = _health(store, clock)
 
-    write(store, blob())
+    assert report.ready
+    assert "disk of the database is full" in report.checks["ingest"]
     assert "ingest" not in _health(store, clock).checks
+
+
+def test_a_database_that_cannot_be_written_is_not_ready_until_it_can(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        _refuse(store, patch, StoreUnavailable)
+        assert _health(store, clock).ready
+        with pytest.raises(StoreUnavailable):
+            write(store, blob())
+        report = _health(store, clock)
+
+    assert not report.ready
+    assert "takes nothing in" in report.checks["store"]
+    assert _health(store, clock).ready
