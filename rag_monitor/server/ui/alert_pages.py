@@ -148,6 +148,9 @@ def trial_page(me: Visitor, rule: AlertRule, days: int, original: str) -> HTMLRe
             "rule": rule,
             "original": original,
             "saved": rule in services.rules.all(me.principal.project),
+            "hints": unknown_names(
+                services, me.principal.project, app=None if rule.app == "*" else rule.app
+            ),
             "findings": {
                 app: (finding, figures_of(me, finding, rule)) for app, finding in findings.items()
             },

@@ -187,6 +187,22 @@ async def test_a_rule_that_was_tried_can_be_saved_from_there(services: Services)
     assert 'formaction="/ui/rules"' not in again
 
 
+@pytest.mark.parametrize(
+    ("app", "told"),
+    [("*", False), ("loan-assistant", False), ("loan-asistant", True)],
+)
+async def test_a_dry_run_says_that_no_trace_is_of_the_app(
+    services: Services, app: str, told: bool
+) -> None:
+    async with open_client(trying(services), headers=HTML) as client:
+        token = token_of((await client.get("/settings")).text)
+        form = {"token": token, "name": "new", "kind": "drop", "metric": "faithfulness", "app": app}
+        tried = (await client.post("/ui/rules/try", data=form)).text
+
+    assert ("No stored trace has the app loan-asistant." in tried) is told
+    assert ("Did you mean loan-assistant?" in tried) is told
+
+
 async def test_the_other_language_of_a_page_that_a_form_made_is_the_settings(
     services: Services,
 ) -> None:
