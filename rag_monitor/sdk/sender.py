@@ -64,6 +64,27 @@ class Batch:
         return 1 if self.note is not None else len(self.traces)
 
 
+class Bell:
+    """Wakes the thread. Atomic: a signal or the collector may ring it while it is being rung.
+
+    A `threading.Event` would then wait for its own lock, for ever.
+    """
+
+    def __init__(self) -> None:
+        self._silent = threading.Lock()
+        self._silent.acquire()
+
+    def ring(self) -> None:
+        """End the wait of now, or else the next one."""
+        if self._silent.locked():
+            with contextlib.suppress(RuntimeError):  # somebody else was faster
+                self._silent.release()
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when it has been rung, and silence it."""
+        self._silent.acquire(timeout=min(timeout_s, threading.TIMEOUT_MAX))
+
+
 class Sender:
     """Owns the thread, the connection and the back-off."""
 
@@ -90,7 +111,8 @@ class Sender:
     def renew_after_fork(self) -> None:
         """Forget the parent's thread, connection and batches."""
         self._thread: threading.Thread | None = None
-        self._wake = threading.Event()
+        self._bell = Bell()
+        self._starting = False
         self._start_lock = threading.RLock()
         self._held: deque[Batch] = deque()
         self._parked: deque[tuple[str, int]] = deque()
@@ -118,24 +140,27 @@ class Sender:
     def ensure_started(self) -> bool:
         """Start the thread when there is none; a machine without threads is tolerated."""
         with self._start_lock:
-            if self.alive:
-                return True
+            if self.alive or self._starting:  # by what a signal interrupted
+                return self.alive
             now = time.monotonic()
             if self._start_failed_at is not None and now - self._start_failed_at < RESTART_EVERY_S:
                 return False
             thread = threading.Thread(target=self._run, name="rag-monitor-sender", daemon=True)
+            self._starting = True
             try:
                 thread.start()
             except RuntimeError as error:
                 self._start_failed_at = now
                 GUARD.say("thread", "cannot start the sender (%s); traces wait in memory", error)
                 return False
+            finally:
+                self._starting = False
             self._thread = thread
             return True
 
     def wake(self) -> None:
         """Send soon instead of at the next interval."""
-        self._wake.set()
+        self._bell.ring()
 
     def nudge(self) -> None:
         """As `wake`, unless a batch is held: it looks for more when that one has arrived.
@@ -144,7 +169,7 @@ class Sender:
         A spool takes what waits even then.
         """
         if not self._held or self._spool is not None:
-            self._wake.set()
+            self._bell.ring()
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until everything produced so far is settled; True when all of it arrived."""
@@ -187,8 +212,7 @@ class Sender:
         if key is not None:
             otel_context.attach(otel_context.set_value(key, True))
         while not self._stopping:
-            self._wake.wait(self._pause_s())
-            self._wake.clear()
+            self._bell.wait(self._pause_s())
             try:
                 self._drain()
             except Exception as error:  # noqa: BLE001 - the boundary; the thread must live on
