@@ -137,6 +137,8 @@ class Recorder:
 
     def flush(self, timeout_s: float) -> bool:
         """Wait up to `timeout_s`; True when everything produced so far has arrived."""
+        if self.closed:  # nobody sends any more
+            return not self.waiting
         return self._sender.flush(timeout_s)
 
     def close(self, timeout_s: float) -> bool:

@@ -74,9 +74,14 @@ class Bell:
         self._silent = threading.Lock()
         self._silent.acquire()
 
+    @property
+    def rung(self) -> bool:
+        """Whether the next wait ends at once."""
+        return not self._silent.locked()
+
     def ring(self) -> None:
         """End the wait of now, or else the next one."""
-        if self._silent.locked():
+        if not self.rung:
             with contextlib.suppress(RuntimeError):  # somebody else was faster
                 self._silent.release()
 
