@@ -12,6 +12,7 @@ from typing import Any
 from opentelemetry.context import attach, detach
 
 from rag_monitor.sdk.client import active
+from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import CURRENT, LiveTrace
@@ -146,7 +147,7 @@ def open_scope(
     context that outlived its trace, such as a worker begun in a request, it begins a fresh one.
     """
     try:
-        outer = CURRENT.get()
+        outer = here()
         if outer is not None and not outer.closed:
             return _join(outer, spec, args, kwargs or {})
         client = active()
