@@ -64,7 +64,7 @@ def configure(
     Raises:
         ConfigurationError: Only with `strict=True`; names what is wrong and how to mend it.
     """
-    given = {
+    given: dict[str, Any] = {
         "app": app,
         "endpoint": endpoint,
         "environment": environment,
@@ -73,10 +73,16 @@ def configure(
         "enabled": enabled,
         **settings,
     }
+    _set_up(given, strict=strict, at_start=True)
+
+
+def _set_up(given: dict[str, Any], *, strict: bool, at_start: bool) -> None:
     try:
         options = _options({k: v for k, v in given.items() if v is not None}, strict=strict)
         options.require_valid()
         recorder = _recorder_class()(options) if options.enabled else None
+        if recorder is not None and at_start:
+            recorder.prepare()
     except Exception as error:
         if strict:
             raise
@@ -93,6 +99,7 @@ def prepare() -> None:
     """
     try:
         _recorder_class()
+        from rag_monitor.sdk import tools  # noqa: F401 - loaded, that is all
     except Exception as error:  # noqa: BLE001 - the boundary
         GUARD.caught("prepare", error)
 
@@ -116,7 +123,7 @@ def active() -> Recorder | None:
     if recorder is None and not _disabled:
         with _LOCK:
             if _active is None and not _disabled:
-                configure()
+                _set_up({}, strict=False, at_start=False)
             recorder = _active
     return recorder
 
@@ -181,7 +188,7 @@ def feedback(
 
 
 def _recorder_class() -> type[Recorder]:
-    """Imported late: with HTTP, redaction and encoding it is most of what the SDK loads."""
+    """Imported late: who only imports the package, or runs its command, needs none of it."""
     from rag_monitor.sdk.recorder import Recorder
 
     return Recorder

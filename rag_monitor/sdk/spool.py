@@ -135,11 +135,11 @@ class Spool:
         self._own = own
         return own
 
-    def read(self, file: Path) -> list[list[bytes]]:
+    def read(self, file: Path | str) -> list[list[bytes]]:
         """The traces of a batch; what is damaged is left out."""
         traces: list[list[bytes]] = []
         try:
-            data = file.read_bytes()
+            data = Path(file).read_bytes()
         except OSError as error:
             GUARD.say("spool", "cannot read a spooled batch (%s)", error)
             return []
