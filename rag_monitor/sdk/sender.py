@@ -163,6 +163,7 @@ class Sender:
                 return False
             thread = threading.Thread(target=self._run, name="rag-monitor-sender", daemon=True)
             self._starting = True
+            self._bell = Bell()  # gevent may have patched locks since, and threads with them
             try:
                 thread.start()
             except RuntimeError as error:

@@ -8,7 +8,10 @@ import threading
 from collections.abc import Callable
 from typing import Any, ClassVar
 
+import pytest
+
 import rag_monitor as rm
+from rag_monitor.sdk import client as sdk_client
 from rag_monitor.sdk.asgi import RagMonitorMiddleware
 from rag_monitor.sdk.record import CURRENT, NULL
 from rag_monitor.testing import InMemoryExporter
@@ -143,6 +146,24 @@ def test_a_signal_at_any_line_of_ours_does_not_block(captured: InMemoryExporter)
     stats: Any = rm.stats()
     assert stats["produced"] == stats["delivered"] > 3
     assert set(threading.enumerate()) - before == {captured.client._sender._thread}
+
+
+def test_locks_that_were_patched_after_configure_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by gevent in a forked worker: a thread is a greenlet then, and a real lock holds it up."""
+    made: list[Any] = []
+    real = threading.Lock
+
+    def patched() -> Any:
+        made.append(real())
+        return made[-1]
+
+    rm.configure(endpoint="http://127.0.0.1:9")
+    monkeypatch.setattr(threading, "Lock", patched)
+    make(1)
+
+    recorder = sdk_client.active()
+    assert recorder is not None
+    assert any(lock is recorder._sender._bell._silent for lock in made)
 
 
 async def test_headers_from_outside_change_no_setting(captured: InMemoryExporter) -> None:
