@@ -135,14 +135,21 @@ def flush(timeout_s: float = 5.0) -> bool:
         True when everything arrived within `timeout_s`; False when something is still on its way
         or was dropped meanwhile.
     """
-    recorder = _active
-    return recorder.flush(timeout_s) if recorder is not None else True
+    return _waited(lambda recorder: recorder.flush(timeout_s))
 
 
 def shutdown(timeout_s: float = 5.0) -> bool:
     """Flush, then stop the sender. Traces made later are dropped and counted."""
+    return _waited(lambda recorder: recorder.close(timeout_s))
+
+
+def _waited(wait: Callable[[Recorder], bool]) -> bool:
     recorder = _active
-    return recorder.close(timeout_s) if recorder is not None else True
+    try:
+        return wait(recorder) if recorder is not None else True
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("flush", error)
+        return False
 
 
 def stats() -> dict[str, object]:

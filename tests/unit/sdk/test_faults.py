@@ -13,6 +13,7 @@ import pytest
 import rag_monitor as rm
 from rag_monitor.sdk import client as sdk_client
 from rag_monitor.sdk.asgi import RagMonitorMiddleware
+from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.record import CURRENT, NULL
 from rag_monitor.testing import InMemoryExporter
 from tests.otlp_sink import _records
@@ -164,6 +165,24 @@ def test_locks_that_were_patched_after_configure_are_used(monkeypatch: pytest.Mo
     recorder = sdk_client.active()
     assert recorder is not None
     assert any(lock is recorder._sender._bell._silent for lock in made)
+
+
+def test_waiting_never_raises_into_the_host(
+    captured: InMemoryExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a library has replaced locks under a condition's feet."""
+
+    def failing(*_: Any) -> bool:
+        raise RuntimeError("cannot wait on un-acquired lock")
+
+    monkeypatch.setattr(GUARD, "strict", False)
+    monkeypatch.setattr(captured.client, "flush", failing)
+    make(1)
+
+    assert not rm.flush(1)
+    assert not rm.shutdown(1)
+    assert GUARD.errors == {"flush": 2}
+    monkeypatch.undo()
 
 
 async def test_headers_from_outside_change_no_setting(captured: InMemoryExporter) -> None:
