@@ -147,7 +147,7 @@ class _Exchange:
             if not self.disconnected:
                 self._request.gave(message.get("body", b""), more=more)
             if self.complete:  # what the application does from here on, nobody waits for
-                self._request.ends()
+                self._request.ends(cancelled=self.disconnected)
 
 
 def _copy_of(message: Message) -> Message:

@@ -6,6 +6,7 @@ The only module of the SDK that reads the environment.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import threading
 import weakref
@@ -287,7 +288,7 @@ async def server_stops(message: Mapping[str, Any]) -> None:
     """
     try:
         ended = message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed")
-        if ended and any(recorder.waiting for recorder in list(_recorders)):
+        if ended and any(r.waiting or r.unfinished for r in list(_recorders)):
             await _off_the_loop(_at_server_end)
     except Exception as error:  # noqa: BLE001 - the boundary
         GUARD.caught("lifecycle", error)
@@ -304,6 +305,7 @@ async def _off_the_loop(wait: Callable[[], None]) -> None:
 
 def _at_server_end() -> None:
     """As at exit, but soon done when the monitor is known to be away: tests start many servers."""
+    _end_abandoned()
     _guarded_for_all(
         lambda recorder: recorder.flush(
             _AWAY_S if recorder.held_up else recorder.options.exit_timeout_s - 0.5
@@ -330,7 +332,14 @@ def _finish(recorder: Recorder) -> None:
         recorder.close(0.0)
 
 
+def _end_abandoned() -> None:
+    """A stream that nobody reads any more ends its trace when it is collected: not too late."""
+    if any(recorder.unfinished and not recorder.closed for recorder in list(_recorders)):
+        gc.collect()
+
+
 def _at_exit() -> None:
+    _end_abandoned()
     _guarded_for_all(lambda recorder: recorder.close(recorder.options.exit_timeout_s - 0.5))
 
 

@@ -44,6 +44,8 @@ class Recorder:
         self._sender = Sender(options, self.counters, self._queue, self._tools)
         self._pid = os.getpid()
         self._started = False
+        self._begun = 0
+        self._finished = 0
         self.closed = False
         if options.provider == "share":  # its spans are opened in the call
             self.prepare()
@@ -64,6 +66,7 @@ class Recorder:
             name: What is traced.
             ended: The trace this context still holds although it is over; no parent of this one.
         """
+        self._begun += 1
         provider = self._host.provider()
         if self._shared is not None and provider is not None:
             return self._shared.open(self, provider, name, ended)
@@ -84,6 +87,7 @@ class Recorder:
             if self._pid != os.getpid():  # forked by C code that runs no hooks of Python's
                 self.renew_after_fork()
             if isinstance(item, LiveTrace):
+                self._finished += 1
                 item.chars += item.answer_chars
                 for text in (item.question, item.answer):
                     if type(text) is str:
@@ -120,6 +124,11 @@ class Recorder:
         return self.counters.produced != self.counters.settled
 
     @property
+    def unfinished(self) -> bool:
+        """Whether traces seem to be open. Threads count at once: it may say so though none is."""
+        return self._begun != self._finished
+
+    @property
     def held_up(self) -> bool:
         """Whether the last attempt to reach the monitor failed."""
         return self._sender.held_up
@@ -152,6 +161,7 @@ class Recorder:
         """In a forked child: empty queue, fresh locks, own thread at the next trace."""
         self._pid = os.getpid()
         self._started = False
+        self._begun = self._finished = 0
         self.counters.renew_after_fork()
         self._queue.renew_after_fork()
         self._sender.renew_after_fork()

@@ -92,11 +92,11 @@ class Scope:
             GUARD.caught("failed", mistake)
             self.ended("error")
 
-    def ended(self, status: str | None = None) -> None:
-        """The answer is complete, or will never be."""
+    def ended(self, status: str | None = None, ended: int | None = None) -> None:
+        """The answer is complete, or will never be; `ended` says since when."""
         try:
             if self.owner:
-                self.live.finish(status)
+                self.live.finish(status, ended)
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("ended", error)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from time import perf_counter_ns
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any
 
@@ -140,6 +141,7 @@ class AnswerStream:
         self._scope = scope
         self._body = body
         self._iterator: Any = None
+        self._last: int | None = None
 
     def __aiter__(self) -> AnswerStream:
         return self
@@ -161,6 +163,7 @@ class AnswerStream:
             raise
         scope.pause()
         scope.chunk(chunk)
+        self._last = perf_counter_ns()
         return chunk
 
     async def aclose(self) -> None:
@@ -178,7 +181,7 @@ class AnswerStream:
     def __del__(self) -> None:
         # the caller went away: nobody will read the rest
         if "_scope" in self.__dict__:
-            self._scope.ended("cancelled")
+            self._scope.ended("cancelled", self._last)  # it may be collected much later
 
 
 def finish_with(scope: Scope, result: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import json
 import os
@@ -10,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,8 +19,10 @@ import pytest
 
 import rag_monitor as rm
 from rag_monitor.sdk.asgi import RagMonitorMiddleware
+from rag_monitor.sdk.client import server_stops
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.recorder import Recorder
+from rag_monitor.testing import InMemoryExporter
 from tests.otlp_sink import _records
 from tests.unit.sdk.conftest import BadServer
 
@@ -272,3 +275,26 @@ def test_a_recorder_that_is_closed_is_not_waited_for(tmp_path: Path) -> None:
     start = time.monotonic()
     assert recorder.flush(30)
     assert time.monotonic() - start < 10
+
+
+async def test_streams_that_nobody_reads_any_more_are_flushed_with_the_rest(
+    captured: InMemoryExporter,
+) -> None:
+    def answering() -> Iterator[str]:
+        with rm.trace(question="q"):
+            yield "one"
+            yield "two"
+
+    gc.collect()
+    gc.disable()
+    try:
+        cycle: list[Any] = [answering()]
+        next(cycle[0])
+        cycle.append(cycle)
+        del cycle
+        await server_stops({"type": "lifespan.shutdown.complete"})
+    finally:
+        gc.enable()
+
+    assert captured.client.stats()["delivered"] == 1
+    assert captured.records[0]["status"] == "abandoned"
