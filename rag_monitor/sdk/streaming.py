@@ -7,11 +7,14 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from time import perf_counter_ns
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any
+from typing import Any, TypeVar
+from weakref import finalize
 
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.peek import peek
+from rag_monitor.sdk.peek import peek, type_name
 from rag_monitor.sdk.scope import Scope
+
+W = TypeVar("W")
 
 
 def watch(scope: Scope, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -184,6 +187,27 @@ class AnswerStream:
             self._scope.ended("cancelled", self._last)  # it may be collected much later
 
 
+def _ending(scope: Scope, watcher: W) -> W:
+    """`watcher`, whose trace ends with it even if it never began."""
+    finalize(watcher, scope.ended, "abandoned").atexit = False
+    return watcher
+
+
+def _watched_inside(scope: Scope, stream: Any) -> bool:
+    """Watch what a stream of OpenAI's client, or one made like it, iterates; it stays itself."""
+    pieces = peek(stream, "_iterator")
+    fresh = type(pieces) is GeneratorType and inspect.getgeneratorstate(pieces) == "GEN_CREATED"
+    if not fresh and type(pieces) is not AsyncGeneratorType:
+        return False
+    try:
+        watcher = watch(scope, pieces) if fresh else watch_async(scope, pieces)
+        stream._iterator = _ending(scope, watcher)
+    except Exception as error:  # noqa: BLE001 - the boundary; a stream we may not touch
+        GUARD.caught("stream", error)
+        return False
+    return True
+
+
 def finish_with(scope: Scope, result: Any) -> Any:
     """End the trace with a handler's result, or watch the result if it is a stream.
 
@@ -195,11 +219,13 @@ def finish_with(scope: Scope, result: Any) -> Any:
         scope.returned(result)
         return result
     if kind is GeneratorType and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
-        return watch(scope, result)
+        return _ending(scope, watch(scope, result))
     if kind is AsyncGeneratorType and not result.ag_running and result.ag_frame is not None:
-        return watch_async(scope, result)
+        return _ending(scope, watch_async(scope, result))
     if kind is CoroutineType and inspect.getcoroutinestate(result) == inspect.CORO_CREATED:
-        return watch_coroutine(scope, result)
+        return _ending(scope, watch_coroutine(scope, result))
+    if type_name(result).endswith("Stream") and _watched_inside(scope, result):
+        return result
     body = peek(result, "body_iterator")
     if body is not None:
         try:
