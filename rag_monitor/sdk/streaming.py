@@ -194,14 +194,19 @@ def _ending(scope: Scope, watcher: W) -> W:
 
 
 def _watched_inside(scope: Scope, stream: Any) -> bool:
-    """Watch what a stream of OpenAI's client, or one made like it, iterates; it stays itself."""
-    pieces = peek(stream, "_iterator")
+    """Watch what a stream of a client or a response of a framework iterates; it stays itself.
+
+    OpenAI's client and those made like it, and Django, keep it in `_iterator`, Flask in `response`.
+    """
+    kind = type_name(stream)
+    place = "_iterator" if "Stream" in kind else "response" if kind == "Response" else ""
+    pieces: Any = peek(stream, place) if place else None
     fresh = type(pieces) is GeneratorType and inspect.getgeneratorstate(pieces) == "GEN_CREATED"
     if not fresh and type(pieces) is not AsyncGeneratorType:
         return False
     try:
         watcher = watch(scope, pieces) if fresh else watch_async(scope, pieces)
-        stream._iterator = _ending(scope, watcher)
+        setattr(stream, place, _ending(scope, watcher))
     except Exception as error:  # noqa: BLE001 - the boundary; a stream we may not touch
         GUARD.caught("stream", error)
         return False
@@ -224,7 +229,7 @@ def finish_with(scope: Scope, result: Any) -> Any:
         return _ending(scope, watch_async(scope, result))
     if kind is CoroutineType and inspect.getcoroutinestate(result) == inspect.CORO_CREATED:
         return _ending(scope, watch_coroutine(scope, result))
-    if type_name(result).endswith("Stream") and _watched_inside(scope, result):
+    if _watched_inside(scope, result):
         return result
     body = peek(result, "body_iterator")
     if body is not None:

@@ -365,3 +365,57 @@ async def test_what_is_returned_and_never_read_is_abandoned(captured: InMemoryEx
     gc.collect()
 
     assert [r["status"] for r in captured.records] == ["abandoned"] * 4
+
+
+def test_responses_of_flask_are_read_whole_or_as_they_stream(captured: InMemoryExporter) -> None:
+    flask = pytest.importorskip("flask", reason="needs flask")
+
+    def pieces() -> Iterator[str]:
+        with rm.plugin("inside"):
+            yield "one "
+        yield "two"
+
+    def whole() -> Any:
+        return flask.jsonify(answer="whole")
+
+    def streamed() -> Any:
+        return flask.Response(pieces(), mimetype="text/plain")
+
+    app = flask.Flask("test")
+    for view in (whole, streamed):
+        app.post(f"/{view.__name__}")(rm.trace(view))
+    replies = [app.test_client().post(path).data for path in ("/whole", "/streamed")]
+
+    assert replies[1] == b"one two"
+    assert [(r["answer"], r["status"], r["streamed"]) for r in captured.records] == [
+        ("whole", "ok", False),
+        ("one two", "ok", True),
+    ]
+
+
+class StreamingHttpResponse:
+    """As Django keeps what it streams."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._iterator = pieces
+
+
+class JsonResponse:
+    """As Django keeps what it does not."""
+
+    def __init__(self) -> None:
+        self.headers = {"Content-Type": "application/json"}
+        self._container = [b'{"answer": ', b'"whole"}']
+
+
+def test_responses_of_django_are_read_whole_or_as_they_stream(captured: InMemoryExporter) -> None:
+    pieces = (piece for piece in (b"one ", b"two"))
+    streamed = StreamingHttpResponse(pieces)
+    rm.trace(lambda question: streamed)("q")
+    rm.trace(lambda question: JsonResponse())("q")
+
+    assert list(streamed._iterator) == [b"one ", b"two"]
+    assert [(r["answer"], r["streamed"]) for r in captured.records] == [
+        ("whole", False),
+        ("one two", True),
+    ]
