@@ -24,8 +24,8 @@ from rag_monitor.domain.record import resolve_contexts
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace, derive_trace_id
 from rag_monitor.sdk.client import install
 from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.outcome import Outcome
 from rag_monitor.sdk.recorder import Recorder
-from rag_monitor.sdk.transport import Outcome
 
 _FLUSH_S: Final = 30.0
 """Long enough for a machine that is busy with other tests; a flush ends when all is out."""
@@ -198,6 +198,7 @@ class InMemoryExporter:
 
     def __init__(self, **settings: Any) -> None:
         self.client = Recorder(Options(**settings), transport=self)
+        self.client.prepare()
         self._bodies: list[tuple[str, bytes]] = []
 
     def __enter__(self) -> Self:

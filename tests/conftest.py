@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 from rag_monitor.testing import ManualClock
 from tests.db import (  # noqa: F401 - fixtures
@@ -16,7 +16,9 @@ from tests.db import (  # noqa: F401 - fixtures
     postgresql_template,
 )
 
-settings.register_profile("thorough", max_examples=10_000)
+settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("thorough", settings.get_profile("steady"), max_examples=10_000)
+settings.load_profile("steady")  # a busy machine is no failure of what is tested
 
 _SCRUBBED = ("RAG_MONITOR_", "OTEL_", "HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "NO_PROXY")
 

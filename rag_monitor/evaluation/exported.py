@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
+from math import isfinite
 from typing import Any, Final
 
 TIMING_COLUMNS: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
@@ -16,13 +17,13 @@ _NOT_OF_A_TRACE: Final = frozenset({*TIMING_COLUMNS, *TOKEN_COLUMNS, SCORES_COLU
 
 
 def restored(row: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The trace that an exported row holds; a row of any other table as it is.
+    """The trace that an exported row holds; of any other table the row with its timings in place.
 
     Columns win over the JSON beside them: somebody may have mended or emptied them since.
     """
     whole = _whole(row.get(TRACE_COLUMN))
     if whole is None:
-        return row
+        return _gathered(row)
     columns = {name: value for name, value in row.items() if name not in _NOT_OF_A_TRACE}
     if columns.get("contexts") == _texts(whole.get("contexts")):
         columns.pop("contexts", None)  # those of the trace have ids and scores, too
@@ -32,6 +33,23 @@ def restored(row: Mapping[str, Any]) -> Mapping[str, Any]:
         "timings": _folded(whole.get("timings"), row, TIMING_COLUMNS),
         "usage": _folded(whole.get("usage"), row, TOKEN_COLUMNS),
     }
+
+
+def _gathered(row: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A table without the whole traces: times and tokens are where Trace JSON has them."""
+    fields = dict(row)
+    for target, names in (("timings", TIMING_COLUMNS), ("usage", TOKEN_COLUMNS)):
+        beside = fields.get(target)
+        found = {name: row[name] for name in names if _is_number(row.get(name))}
+        if found and (beside is None or isinstance(beside, dict)):
+            fields[target] = {**(beside or {}), **found}
+            for name in found:
+                del fields[name]
+    return fields
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and isfinite(value)
 
 
 def _whole(cell: object) -> Mapping[str, Any] | None:

@@ -33,9 +33,12 @@ class RagMonitorMiddleware:
 
     async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
         """Serve one connection; anything but a wanted HTTP request passes untouched."""
+        if scope.get("type") == "lifespan":
+            await _Lifespan(receive, send).serve(self.app, scope)
+            return
         request = self._open(scope)
         if request is None:
-            await self.app(scope, receive, _flushing(scope, send))
+            await self.app(scope, receive, send)
             return
         exchange = _Exchange(request, receive, send)
         request.scope.resume()
@@ -59,16 +62,42 @@ class RagMonitorMiddleware:
             return None
 
 
-def _flushing(scope: MutableMapping[str, Any], send: Send) -> Send:
-    """`send`; that of a lifespan flushes before the server hears that the application is done."""
-    if scope.get("type") != "lifespan":
-        return send
+class _Lifespan:
+    """The application's start and end; flushes before the server hears that it is done.
 
-    async def flushing(message: Message) -> None:
+    An application that refuses it, by raising or returning before it has looked at a message,
+    would never hear of the end: we stand in for it.
+    """
+
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self._refused = True
+
+    async def serve(self, app: App, scope: MutableMapping[str, Any]) -> None:
+        try:
+            await app(scope, self.receive, self.send)
+        except Exception:
+            if not self._refused:
+                raise
+        if self._refused:
+            await self._stand_in()
+
+    async def receive(self) -> Message:
+        self._refused = False
+        return await self._receive()
+
+    async def send(self, message: Message) -> None:
+        self._refused = False
         await server_stops(message)
-        await send(message)
+        await self._send(message)
 
-    return flushing
+    async def _stand_in(self) -> None:
+        for kind in ("lifespan.startup", "lifespan.shutdown"):
+            message = await self._receive()
+            if message.get("type") != kind:
+                return
+            await self.send({"type": f"{kind}.complete"})
 
 
 class _Exchange:
@@ -118,7 +147,7 @@ class _Exchange:
             if not self.disconnected:
                 self._request.gave(message.get("body", b""), more=more)
             if self.complete:  # what the application does from here on, nobody waits for
-                self._request.ends()
+                self._request.ends(cancelled=self.disconnected)
 
 
 def _copy_of(message: Message) -> Message:

@@ -6,6 +6,7 @@ The only module of the SDK that reads the environment.
 from __future__ import annotations
 
 import atexit
+import gc
 import os
 import threading
 import weakref
@@ -64,7 +65,7 @@ def configure(
     Raises:
         ConfigurationError: Only with `strict=True`; names what is wrong and how to mend it.
     """
-    given = {
+    given: dict[str, Any] = {
         "app": app,
         "endpoint": endpoint,
         "environment": environment,
@@ -73,10 +74,16 @@ def configure(
         "enabled": enabled,
         **settings,
     }
+    _set_up(given, strict=strict, at_start=True)
+
+
+def _set_up(given: dict[str, Any], *, strict: bool, at_start: bool) -> None:
     try:
         options = _options({k: v for k, v in given.items() if v is not None}, strict=strict)
         options.require_valid()
         recorder = _recorder_class()(options) if options.enabled else None
+        if recorder is not None and at_start:
+            recorder.prepare()
     except Exception as error:
         if strict:
             raise
@@ -93,6 +100,7 @@ def prepare() -> None:
     """
     try:
         _recorder_class()
+        from rag_monitor.sdk import tools  # noqa: F401 - loaded, that is all
     except Exception as error:  # noqa: BLE001 - the boundary
         GUARD.caught("prepare", error)
 
@@ -116,7 +124,7 @@ def active() -> Recorder | None:
     if recorder is None and not _disabled:
         with _LOCK:
             if _active is None and not _disabled:
-                configure()
+                _set_up({}, strict=False, at_start=False)
             recorder = _active
     return recorder
 
@@ -128,14 +136,21 @@ def flush(timeout_s: float = 5.0) -> bool:
         True when everything arrived within `timeout_s`; False when something is still on its way
         or was dropped meanwhile.
     """
-    recorder = _active
-    return recorder.flush(timeout_s) if recorder is not None else True
+    return _waited(lambda recorder: recorder.flush(timeout_s))
 
 
 def shutdown(timeout_s: float = 5.0) -> bool:
     """Flush, then stop the sender. Traces made later are dropped and counted."""
+    return _waited(lambda recorder: recorder.close(timeout_s))
+
+
+def _waited(wait: Callable[[Recorder], bool]) -> bool:
     recorder = _active
-    return recorder.close(timeout_s) if recorder is not None else True
+    try:
+        return wait(recorder) if recorder is not None else True
+    except Exception as error:  # noqa: BLE001 - the boundary
+        GUARD.caught("flush", error)
+        return False
 
 
 def stats() -> dict[str, object]:
@@ -181,7 +196,7 @@ def feedback(
 
 
 def _recorder_class() -> type[Recorder]:
-    """Imported late: with HTTP, redaction and encoding it is most of what the SDK loads."""
+    """Imported late: who only imports the package, or runs its command, needs none of it."""
     from rag_monitor.sdk.recorder import Recorder
 
     return Recorder
@@ -273,7 +288,7 @@ async def server_stops(message: Mapping[str, Any]) -> None:
     """
     try:
         ended = message["type"] in ("lifespan.shutdown.complete", "lifespan.shutdown.failed")
-        if ended and any(recorder.waiting for recorder in list(_recorders)):
+        if ended and any(r.waiting or r.unfinished for r in list(_recorders)):
             await _off_the_loop(_at_server_end)
     except Exception as error:  # noqa: BLE001 - the boundary
         GUARD.caught("lifecycle", error)
@@ -290,6 +305,7 @@ async def _off_the_loop(wait: Callable[[], None]) -> None:
 
 def _at_server_end() -> None:
     """As at exit, but soon done when the monitor is known to be away: tests start many servers."""
+    _end_abandoned()
     _guarded_for_all(
         lambda recorder: recorder.flush(
             _AWAY_S if recorder.held_up else recorder.options.exit_timeout_s - 0.5
@@ -316,7 +332,14 @@ def _finish(recorder: Recorder) -> None:
         recorder.close(0.0)
 
 
+def _end_abandoned() -> None:
+    """A stream that nobody reads any more ends its trace when it is collected: not too late."""
+    if any(recorder.unfinished and not recorder.closed for recorder in list(_recorders)):
+        gc.collect()
+
+
 def _at_exit() -> None:
+    _end_abandoned()
     _guarded_for_all(lambda recorder: recorder.close(recorder.options.exit_timeout_s - 0.5))
 
 

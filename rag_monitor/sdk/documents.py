@@ -40,6 +40,8 @@ def take_documents(value: Any, max_chars: int) -> Taken | None:
         size, items = tuple.__len__(value), tuple.__getitem__(value, slice(MAX_DOCUMENTS))
     else:
         return _take_single(value, max_chars)
+    if items and type(items[0]) is list:
+        size, items = _flat(items, size)
     chars = 0
     cut = size > MAX_DOCUMENTS
     taken: list[Document] = []
@@ -54,6 +56,18 @@ def take_documents(value: Any, max_chars: int) -> Taken | None:
             chars += len(content)
         taken.append(document)
     return tuple(taken), chars, cut
+
+
+def _flat(items: Any, size: int) -> tuple[int, list[Any]]:
+    """The items of lists inside a list, as vector stores give one for each query."""
+    found: list[Any] = []
+    for item in items:
+        if type(item) is not list:
+            found.append(item)
+            continue
+        found += item[: max(0, MAX_DOCUMENTS - len(found))]
+        size += len(item) - 1
+    return size, found[:MAX_DOCUMENTS]
 
 
 def _take_single(value: Any, max_chars: int) -> Taken | None:
@@ -80,7 +94,19 @@ def _take_one(item: Any) -> Document:
     if issubclass(kind, tuple) and _is_scored(item):
         content, id_, _, knowledge_base, metadata = _take_one(tuple.__getitem__(item, 0))
         return content, id_, tuple.__getitem__(item, 1), knowledge_base, metadata
+    names = _fields_of(kind) if issubclass(kind, tuple) else None
+    if names is not None:
+        return _from_dict(dict(zip(names, tuple.__iter__(item), strict=False)))
     return _from_object(item)
+
+
+def _fields_of(kind: type) -> tuple[str, ...] | None:
+    """The names of a named tuple's fields."""
+    for cls in type.__dict__["__mro__"].__get__(kind):
+        names = cls.__dict__.get("_fields")
+        if type(names) is tuple:
+            return names
+    return None
 
 
 def _from_dict(item: dict[Any, Any]) -> Document:

@@ -29,6 +29,8 @@ _LENGTHS = {1: 8, 2: 0, 5: 4}  # bytes of a value by its wire type; 2 states its
 class Envelope:
     """Wraps encoded spans of one application into a request body."""
 
+    content_type = CONTENT_TYPE
+
     def __init__(self, options: Options, sdk_version: str) -> None:
         self._attributes = {
             semconv.SERVICE_NAME: options.app,
@@ -42,6 +44,10 @@ class Envelope:
             self._attributes[semconv.SERVICE_VERSION] = options.release
         scope = field(_NAME, b"rag_monitor") + field(_VERSION, utf8(sdk_version))
         self._scope = field(_SCOPE, scope)
+
+    def rejected(self, reply: bytes) -> int:
+        """How many spans the server did not take, by its reply."""
+        return rejected_spans(reply)
 
     def wrap(self, spans: Iterable[bytes], dropped: Mapping[str, int]) -> bytes:
         """The request body; `dropped` tells the server what was lost since the last one."""

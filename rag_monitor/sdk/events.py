@@ -16,6 +16,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 from opentelemetry.context import attach
 
 from rag_monitor.sdk.client import active, prepare
+from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.steps import HitStep, Step
@@ -117,9 +118,10 @@ class EventTrace:
             GUARD.caught("events", error)
 
     def _begin(self, name: str) -> None:
-        outer = CURRENT.get()
+        outer = here()
         if outer is not None:
             self.live = outer
+            self._context.run(CURRENT.set, outer)  # a generator's may not be in it
             return
         client = active()
         if client is None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-from rag_monitor.redaction.redactor import TextRedactor
-from rag_monitor.sdk.sanitise import Sanitiser, finite, whole
-from rag_monitor.sdk.transport import Outcome
+from rag_monitor.sdk.outcome import Outcome
+
+if TYPE_CHECKING:
+    from rag_monitor.redaction.redactor import TextRedactor
 
 _LONGEST: Final = 500
 """Characters of a refusal that are logged."""
@@ -16,19 +17,18 @@ _LONGEST: Final = 500
 class FeedbackNote:
     """One mark waiting to be sent."""
 
-    __slots__ = ("_content", "_fields", "_redactor", "chars")
+    __slots__ = ("_content", "_fields", "chars")
 
-    def __init__(
-        self, fields: dict[str, Any], redactor: TextRedactor | None, *, content: bool
-    ) -> None:
+    def __init__(self, fields: dict[str, Any], *, content: bool) -> None:
         self._content = content
         self._fields = fields
-        self._redactor = redactor
         self.chars = 200
 
-    def body(self) -> bytes:
+    def body(self, redactor: TextRedactor | None) -> bytes:
         """The request body of `POST /api/v1/feedback`; runs on the sender's thread."""
-        clean = Sanitiser(self._redactor, content=self._content, per_text=8192, budget=16384)
+        from rag_monitor.sdk.sanitise import Sanitiser, finite, whole
+
+        clean = Sanitiser(redactor, content=self._content, per_text=8192, budget=16384)
         fields = self._fields
         value = fields["value"]
         record = {

@@ -211,11 +211,11 @@ class LiveTrace:
         self.status = "error"
         self.error = self.error_type = f"HTTP {status_code}"
 
-    def finish(self, status: str | None = None) -> None:
+    def finish(self, status: str | None = None, ended: int | None = None) -> None:
         """Stop the clocks and hand the trace to the sender. Only the first call counts."""
         if self.closed:
             return
-        self.ended = perf_counter_ns()
+        self.ended = perf_counter_ns() if ended is None else ended
         self.closed = True
         if status is not None:
             self.status = status

@@ -1,4 +1,4 @@
-"""One configuration of the SDK at work: queue, sender, transport and what they encode with."""
+"""One configuration of the SDK at work: queue and sender; what these work with is loaded later."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.context import get_current
 
-from rag_monitor import __version__
-from rag_monitor.redaction.redactor import build_redactor
 from rag_monitor.sdk.counters import Counters
-from rag_monitor.sdk.encoding import Encoder
-from rag_monitor.sdk.envelope import Envelope
-from rag_monitor.sdk.export import SpanExport
 from rag_monitor.sdk.feedback import FeedbackNote
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.ids import new_ids
@@ -21,12 +16,12 @@ from rag_monitor.sdk.otel import HostTracing, context_with
 from rag_monitor.sdk.queue import BoundedQueue
 from rag_monitor.sdk.record import LiveTrace, NullTrace
 from rag_monitor.sdk.sender import Item, Sender
-from rag_monitor.sdk.share import HostSpans
 from rag_monitor.sdk.steps import Step
-from rag_monitor.sdk.transport import Poster, Transport
 
 if TYPE_CHECKING:
-    from rag_monitor.sdk.spool import Spool
+    from rag_monitor.sdk.outcome import Poster
+    from rag_monitor.sdk.share import HostSpans
+    from rag_monitor.sdk.tools import Tools
 
 _WAKE_EVERY = 256
 
@@ -39,33 +34,30 @@ class Recorder:
         self.counters = Counters()
         self.max_chars = options.max_text_bytes
         self.max_answer_chars = options.max_trace_bytes
-        self._redactor = build_redactor(options.redact, options.redaction_key)
+        self._transport = transport
         self._wake_chars = options.max_queue_chars // 8
-        encoder = Encoder(options, self._redactor)
         self._host = HostTracing()
-        self._shared = HostSpans(encoder) if options.provider == "share" else None
-        self._export = SpanExport(encoder, self._shared, self.counters, steps=options.steps)
+        self._shared: HostSpans | None = None
         self._queue: BoundedQueue[Item] = BoundedQueue(
             options.max_queue, options.max_queue_chars, self.counters
         )
-        self._sender = Sender(
-            options,
-            self.counters,
-            self._queue,
-            self._export,
-            Envelope(options, __version__),
-            transport
-            or Transport(
-                options.endpoint,
-                _headers(options),
-                compression=options.compression,
-                timeout_s=options.timeout_s,
-            ),
-            _spool(options, self.counters),
-        )
+        self._sender = Sender(options, self.counters, self._queue, self._tools)
         self._pid = os.getpid()
         self._started = False
+        self._begun = 0
+        self._finished = 0
         self.closed = False
+        if options.provider == "share":  # its spans are opened in the call
+            self.prepare()
+
+    def prepare(self) -> None:
+        """Load now what the sender works with, instead of on its thread at the first trace."""
+        self._shared = self._sender.tools.shared
+
+    def _tools(self) -> Tools:
+        from rag_monitor.sdk.tools import Tools
+
+        return Tools(self.options, self.counters, self._transport)
 
     def new_trace(self, name: str, ended: LiveTrace | NullTrace | None = None) -> LiveTrace:
         """Begin a trace with the ids OpenTelemetry's context calls for.
@@ -74,6 +66,7 @@ class Recorder:
             name: What is traced.
             ended: The trace this context still holds although it is over; no parent of this one.
         """
+        self._begun += 1
         provider = self._host.provider()
         if self._shared is not None and provider is not None:
             return self._shared.open(self, provider, name, ended)
@@ -94,6 +87,7 @@ class Recorder:
             if self._pid != os.getpid():  # forked by C code that runs no hooks of Python's
                 self.renew_after_fork()
             if isinstance(item, LiveTrace):
+                self._finished += 1
                 item.chars += item.answer_chars
                 for text in (item.question, item.answer):
                     if type(text) is str:
@@ -122,13 +116,17 @@ class Recorder:
 
     def feedback(self, fields: dict[str, Any]) -> None:
         """Queue a person's mark."""
-        content = self.options.capture_content
-        self.submit(FeedbackNote(fields, self._redactor, content=content))
+        self.submit(FeedbackNote(fields, content=self.options.capture_content))
 
     @property
     def waiting(self) -> bool:
         """Whether something produced has not reached its end."""
         return self.counters.produced != self.counters.settled
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether traces seem to be open. Threads count at once: it may say so though none is."""
+        return self._begun != self._finished
 
     @property
     def held_up(self) -> bool:
@@ -137,6 +135,8 @@ class Recorder:
 
     def flush(self, timeout_s: float) -> bool:
         """Wait up to `timeout_s`; True when everything produced so far has arrived."""
+        if self.closed:  # nobody sends any more
+            return not self.waiting
         return self._sender.flush(timeout_s)
 
     def close(self, timeout_s: float) -> bool:
@@ -161,27 +161,7 @@ class Recorder:
         """In a forked child: empty queue, fresh locks, own thread at the next trace."""
         self._pid = os.getpid()
         self._started = False
+        self._begun = self._finished = 0
         self.counters.renew_after_fork()
         self._queue.renew_after_fork()
         self._sender.renew_after_fork()
-
-
-def _spool(options: Options, counters: Counters) -> Spool | None:
-    if not options.spool_dir:
-        return None
-    try:
-        from rag_monitor.sdk.spool import Spool
-    except ImportError:  # Windows: no fcntl
-        GUARD.say(
-            "spool",
-            "spool_dir needs POSIX file locks, which this system lacks; traces wait in memory only",
-        )
-        return None
-    return Spool(options.spool_dir, options.max_spool_bytes, counters)
-
-
-def _headers(options: Options) -> dict[str, str]:
-    headers = {"User-Agent": f"rag-monitor-python/{__version__}", **options.headers}
-    if options.api_key:
-        headers["Authorization"] = f"Bearer {options.api_key}"
-    return headers

@@ -12,6 +12,8 @@ import math
 import re
 import uuid
 from collections.abc import Iterable
+from contextlib import suppress
+from operator import index
 from typing import Final
 
 from rag_monitor.redaction.redactor import TextRedactor
@@ -222,6 +224,9 @@ class Sanitiser:
 def _plain_id(value: object) -> object:
     if (type(value) is int and abs(value) <= _MAX_INT) or type(value) is uuid.UUID:
         return str(value)
+    if type.__dict__["__module__"].__get__(type(value)) == "numpy":
+        with suppress(TypeError):  # the places that an index of vectors gives
+            return str(index(value))  # type: ignore[arg-type]
     return value
 
 

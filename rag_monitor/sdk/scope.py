@@ -12,6 +12,7 @@ from typing import Any
 from opentelemetry.context import attach, detach
 
 from rag_monitor.sdk.client import active
+from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import CURRENT, LiveTrace
@@ -91,11 +92,11 @@ class Scope:
             GUARD.caught("failed", mistake)
             self.ended("error")
 
-    def ended(self, status: str | None = None) -> None:
-        """The answer is complete, or will never be."""
+    def ended(self, status: str | None = None, ended: int | None = None) -> None:
+        """The answer is complete, or will never be; `ended` says since when."""
         try:
             if self.owner:
-                self.live.finish(status)
+                self.live.finish(status, ended)
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("ended", error)
 
@@ -146,7 +147,7 @@ def open_scope(
     context that outlived its trace, such as a worker begun in a request, it begins a fresh one.
     """
     try:
-        outer = CURRENT.get()
+        outer = here()
         if outer is not None and not outer.closed:
             return _join(outer, spec, args, kwargs or {})
         client = active()

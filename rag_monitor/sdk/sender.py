@@ -3,27 +3,29 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import random
 import threading
 import time
 from collections import deque
 from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from opentelemetry import context as otel_context
 
 from rag_monitor.sdk.counters import Counters
-from rag_monitor.sdk.envelope import CONTENT_TYPE, Envelope, rejected_spans
 from rag_monitor.sdk.feedback import FeedbackNote, refusal_of
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.outcome import Outcome
 from rag_monitor.sdk.queue import BoundedQueue
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace
-from rag_monitor.sdk.transport import Outcome, Poster
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from rag_monitor.sdk.spool import Spool
+    from rag_monitor.sdk.tools import Tools
 
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
@@ -40,13 +42,9 @@ _YIELD_NS: Final = 300_000
 
 Item = LiveTrace | FeedbackNote
 
-
-class TraceEncoder(Protocol):
-    """Turns a finished trace into its spans; an empty list when it went another way."""
-
-    def spans(self, live: LiveTrace) -> list[bytes]:
-        """Protobuf spans, the root first."""
-        ...
+LOADING = threading.RLock()
+"""Held while tools are loaded: a process must not fork then, its child could never load them."""
+_LOADED_WITHIN_S: Final = 2.0
 
 
 class Batch:
@@ -66,6 +64,32 @@ class Batch:
         return 1 if self.note is not None else len(self.traces)
 
 
+class Bell:
+    """Wakes the thread. Atomic: a signal or the collector may ring it while it is being rung.
+
+    A `threading.Event` would then wait for its own lock, for ever.
+    """
+
+    def __init__(self) -> None:
+        self._silent = threading.Lock()
+        self._silent.acquire()
+
+    @property
+    def rung(self) -> bool:
+        """Whether the next wait ends at once."""
+        return not self._silent.locked()
+
+    def ring(self) -> None:
+        """End the wait of now, or else the next one."""
+        if not self.rung:
+            with contextlib.suppress(RuntimeError):  # somebody else was faster
+                self._silent.release()
+
+    def wait(self, timeout_s: float) -> None:
+        """Return when it has been rung, and silence it."""
+        self._silent.acquire(timeout=min(timeout_s, threading.TIMEOUT_MAX))
+
+
 class Sender:
     """Owns the thread, the connection and the back-off."""
 
@@ -74,25 +98,22 @@ class Sender:
         options: Options,
         counters: Counters,
         queue: BoundedQueue[Item],
-        encoder: TraceEncoder,
-        envelope: Envelope,
-        transport: Poster,
-        spool: Spool | None = None,
+        make_tools: Callable[[], Tools],
     ) -> None:
         self._options = options
         self._counters = counters
         self._queue = queue
-        self._encoder = encoder
-        self._envelope = envelope
-        self._transport = transport
-        self._spool = spool
+        self._make_tools = make_tools
+        self._tools: Tools | None = None
+        self._spooling = bool(options.spool_dir)
         self._start_failed_at: float | None = None
         self.renew_after_fork()
 
     def renew_after_fork(self) -> None:
         """Forget the parent's thread, connection and batches."""
         self._thread: threading.Thread | None = None
-        self._wake = threading.Event()
+        self._bell = Bell()
+        self._starting = False
         self._start_lock = threading.RLock()
         self._held: deque[Batch] = deque()
         self._parked: deque[tuple[str, int]] = deque()
@@ -102,10 +123,27 @@ class Sender:
         self._spool_again_at = 0.0
         self._announced = False
         self._next: Item | None = None
-        self._adopting = self._spool is not None
-        self._transport.close()
-        if self._spool is not None:
-            self._spool.renew_after_fork()
+        self._adopting = self._spooling
+        if self._tools is not None:
+            self._tools.transport.close()
+            if self._tools.spool is not None:
+                self._tools.spool.renew_after_fork()
+
+    @property
+    def tools(self) -> Tools:
+        """What it works with, loaded when first asked for."""
+        tools = self._tools
+        if tools is None:
+            with LOADING:
+                tools = self._tools = self._tools or self._make_tools()
+            if tools.spool is None:
+                self._spooling = self._adopting = False
+                self._counters.deliver(0)  # wakes a waiting flush
+        return tools
+
+    @property
+    def _spool(self) -> Spool | None:
+        return self.tools.spool if self._spooling else None
 
     @property
     def held_up(self) -> bool:
@@ -121,24 +159,28 @@ class Sender:
     def ensure_started(self) -> bool:
         """Start the thread when there is none; a machine without threads is tolerated."""
         with self._start_lock:
-            if self.alive:
-                return True
+            if self.alive or self._starting:  # by what a signal interrupted
+                return self.alive
             now = time.monotonic()
             if self._start_failed_at is not None and now - self._start_failed_at < RESTART_EVERY_S:
                 return False
             thread = threading.Thread(target=self._run, name="rag-monitor-sender", daemon=True)
+            self._starting = True
+            self._bell = Bell()  # gevent may have patched locks since, and threads with them
             try:
                 thread.start()
             except RuntimeError as error:
                 self._start_failed_at = now
                 GUARD.say("thread", "cannot start the sender (%s); traces wait in memory", error)
                 return False
+            finally:
+                self._starting = False
             self._thread = thread
             return True
 
     def wake(self) -> None:
         """Send soon instead of at the next interval."""
-        self._wake.set()
+        self._bell.ring()
 
     def nudge(self) -> None:
         """As `wake`, unless a batch is held: it looks for more when that one has arrived.
@@ -146,8 +188,8 @@ class Sender:
         With the server away the thread would wake for every trace, only to find that it must wait.
         A spool takes what waits even then.
         """
-        if not self._held or self._spool is not None:
-            self._wake.set()
+        if not self._held or self._spooling:
+            self._bell.ring()
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until everything produced so far is settled; True when all of it arrived."""
@@ -177,8 +219,8 @@ class Sender:
         thread = self._thread
         if thread is not None and thread is not threading.current_thread():
             thread.join(max(0.0, timeout_s))
-        if not self.alive:
-            self._transport.close()
+        if not self.alive and self._tools is not None:
+            self._tools.transport.close()
         left = self._counters.produced - self._counters.settled
         if self._spool is not None and not self.alive:
             left -= self._save_rest(self._spool)
@@ -190,8 +232,7 @@ class Sender:
         if key is not None:
             otel_context.attach(otel_context.set_value(key, True))
         while not self._stopping:
-            self._wake.wait(self._pause_s())
-            self._wake.clear()
+            self._bell.wait(self._pause_s())
             try:
                 self._drain()
             except Exception as error:  # noqa: BLE001 - the boundary; the thread must live on
@@ -205,7 +246,7 @@ class Sender:
         """
         self._back_off(Outcome(0))
         with contextlib.suppress(Exception):
-            self._transport.close()  # a request may have been cut short
+            self.tools.transport.close()  # a request may have been cut short
         if not self._held:
             return
         batch = self._held[0]
@@ -228,7 +269,7 @@ class Sender:
         wait = max(0.0, self._retry_at - time.monotonic())
         if not self._held:
             return max(wait, self._options.interval_s)
-        return wait if self._spool is None else min(wait, self._options.interval_s)
+        return wait if not self._spooling else min(wait, self._options.interval_s)
 
     def _drain(self) -> None:
         while not self._stopping:
@@ -272,7 +313,7 @@ class Sender:
 
     def _encode(self, live: LiveTrace) -> list[bytes]:
         try:
-            return self._encoder.spans(live)
+            return self.tools.encoder.spans(live)
         except Exception as error:  # noqa: BLE001 - the boundary
             self._counters.drop("encode_failed")
             GUARD.caught("encode", error)
@@ -280,12 +321,14 @@ class Sender:
 
     def _send(self, batch: Batch) -> Outcome:
         if batch.note is not None:
-            return self._transport.post("/api/v1/feedback", batch.note.body(), "application/json")
+            body = batch.note.body(self.tools.redactor)
+            return self.tools.transport.post("/api/v1/feedback", body, "application/json")
         report = self._counters.take_unreported()
         told = False
         try:
-            body = self._envelope.wrap([span for spans in batch.traces for span in spans], report)
-            outcome = self._transport.post("/v1/traces", body, CONTENT_TYPE)
+            envelope = self.tools.envelope
+            body = envelope.wrap([span for spans in batch.traces for span in spans], report)
+            outcome = self.tools.transport.post("/v1/traces", body, envelope.content_type)
             told = outcome.ok
         finally:
             if not told:
@@ -310,7 +353,7 @@ class Sender:
         self._forget(batch)
         count = len(batch)
         if outcome.ok:
-            rejected = min(count, rejected_spans(outcome.body)) if batch.note is None else 0
+            rejected = 0 if batch.note else min(count, self.tools.envelope.rejected(outcome.body))
             self._counters.deliver(count - rejected)
             self._counters.drop("rejected", rejected)
             return
@@ -412,7 +455,7 @@ class Sender:
 
     def _read(self, spool: Spool, file: str) -> list[list[bytes]]:
         try:
-            return spool.read(Path(file))
+            return spool.read(file)
         except Exception as error:  # noqa: BLE001 - the boundary; what cannot be read is counted
             GUARD.caught("spool", error)
             return []
@@ -430,3 +473,23 @@ class Sender:
                 saved += len(batch)
         spool.close()
         return saved
+
+
+def _before_fork() -> None:
+    LOADING.acquire(timeout=_LOADED_WITHIN_S)
+
+
+def _after_fork() -> None:
+    with contextlib.suppress(RuntimeError):  # it took too long and was not waited for
+        LOADING.release()
+
+
+def _after_fork_in_child() -> None:
+    global LOADING
+    LOADING = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork_in_child
+    )

@@ -14,7 +14,7 @@ from opentelemetry.trace import INVALID_SPAN, SpanKind, Status, StatusCode
 
 from rag_monitor.sdk.encoding import Encoder
 from rag_monitor.sdk.otel import detach_here
-from rag_monitor.sdk.record import LiveTrace, NullTrace, Owner
+from rag_monitor.sdk.record import CURRENT, LiveTrace, NullTrace, Owner
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
 
@@ -45,8 +45,11 @@ class HostSpans:
         """Start a span below the current one and make it current."""
         tracer = otel_trace.get_tracer_provider().get_tracer("rag_monitor")
         client = isinstance(step, RetrievalStep | GenerationStep)
+        live = step.live
+        fresh = live is not None and CURRENT.get() is not live  # found by its generator
         span = tracer.start_span(
             step.kind,
+            live.otel_context if live is not None and fresh else None,
             kind=SpanKind.CLIENT if client else SpanKind.INTERNAL,
         )
         step.shared = (span, attach(otel_trace.set_span_in_context(span)))

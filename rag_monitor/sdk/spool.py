@@ -93,10 +93,10 @@ class Spool:
             if not self._orphans and not self._find_orphans():
                 return None
             while self._orphans:
-                file = self._orphans.popleft()
+                file = str(self._orphans.popleft())
                 traces = self.read(file)
                 if traces:
-                    return str(file), traces
+                    return file, traces
 
     def _find_orphans(self) -> bool:
         """Lock one directory whose owner is dead and list its batches."""
@@ -139,11 +139,12 @@ class Spool:
         self._own = own
         return own
 
-    def read(self, file: Path) -> list[list[bytes]]:
+    def read(self, file: str) -> list[list[bytes]]:
         """The traces of a batch; what is damaged is left out."""
+        path = Path(file)
         traces: list[list[bytes]] = []
         try:
-            data = file.read_bytes()
+            data = path.read_bytes()
         except OSError as error:
             GUARD.say("spool", "cannot read a spooled batch (%s)", _reason(error))
             return []
@@ -160,7 +161,7 @@ class Spool:
                 traces.append([])
             traces[-1].append(span)
         if not traces:
-            file.rename(file.with_suffix(".damaged"))
+            path.rename(path.with_suffix(".damaged"))
         return traces
 
 

@@ -14,9 +14,10 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rag_monitor.sdk.documents import Document, take_documents
+from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import type_name
-from rag_monitor.sdk.record import CURRENT, LiveTrace
+from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.text import question_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -42,7 +43,7 @@ class Step:
         self.name = name
 
     def __enter__(self) -> Self:
-        live = CURRENT.get()
+        live = here()
         if live is not None and type(live) is LiveTrace:
             self.live = live
             if live.otel_span is not None and not live.closed:

@@ -5,12 +5,16 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from time import perf_counter_ns
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any
+from typing import Any, TypeVar
+from weakref import finalize
 
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.peek import peek
+from rag_monitor.sdk.peek import peek, type_name
 from rag_monitor.sdk.scope import Scope
+
+W = TypeVar("W")
 
 
 def watch(scope: Scope, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -140,6 +144,7 @@ class AnswerStream:
         self._scope = scope
         self._body = body
         self._iterator: Any = None
+        self._last: int | None = None
 
     def __aiter__(self) -> AnswerStream:
         return self
@@ -161,6 +166,7 @@ class AnswerStream:
             raise
         scope.pause()
         scope.chunk(chunk)
+        self._last = perf_counter_ns()
         return chunk
 
     async def aclose(self) -> None:
@@ -178,7 +184,33 @@ class AnswerStream:
     def __del__(self) -> None:
         # the caller went away: nobody will read the rest
         if "_scope" in self.__dict__:
-            self._scope.ended("cancelled")
+            self._scope.ended("cancelled", self._last)  # it may be collected much later
+
+
+def _ending(scope: Scope, watcher: W) -> W:
+    """`watcher`, whose trace ends with it even if it never began."""
+    finalize(watcher, scope.ended, "abandoned").atexit = False
+    return watcher
+
+
+def _watched_inside(scope: Scope, stream: Any) -> bool:
+    """Watch what a stream of a client or a response of a framework iterates; it stays itself.
+
+    OpenAI's client and those made like it, and Django, keep it in `_iterator`, Flask in `response`.
+    """
+    kind = type_name(stream)
+    place = "_iterator" if "Stream" in kind else "response" if kind == "Response" else ""
+    pieces: Any = peek(stream, place) if place else None
+    fresh = type(pieces) is GeneratorType and inspect.getgeneratorstate(pieces) == "GEN_CREATED"
+    if not fresh and type(pieces) is not AsyncGeneratorType:
+        return False
+    try:
+        watcher = watch(scope, pieces) if fresh else watch_async(scope, pieces)
+        setattr(stream, place, _ending(scope, watcher))
+    except Exception as error:  # noqa: BLE001 - the boundary; a stream we may not touch
+        GUARD.caught("stream", error)
+        return False
+    return True
 
 
 def finish_with(scope: Scope, result: Any) -> Any:
@@ -192,11 +224,13 @@ def finish_with(scope: Scope, result: Any) -> Any:
         scope.returned(result)
         return result
     if kind is GeneratorType and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
-        return watch(scope, result)
+        return _ending(scope, watch(scope, result))
     if kind is AsyncGeneratorType and not result.ag_running and result.ag_frame is not None:
-        return watch_async(scope, result)
+        return _ending(scope, watch_async(scope, result))
     if kind is CoroutineType and inspect.getcoroutinestate(result) == inspect.CORO_CREATED:
-        return watch_coroutine(scope, result)
+        return _ending(scope, watch_coroutine(scope, result))
+    if _watched_inside(scope, result):
+        return result
     body = peek(result, "body_iterator")
     if body is not None:
         try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from rag_monitor.sdk.peek import first, peek, text_of
+from rag_monitor.sdk.peek import first, peek, text_of, type_name
 
 QUESTION_KEYS: Final = ("question", "query", "input", "prompt", "message", "messages")
 ANSWER_KEYS: Final = ("answer", "output", "response", "text", "content", "result", "message")
@@ -124,10 +124,18 @@ def answer_of(result: object, depth: int = 0) -> str | None:
 
 
 def response_body(result: object) -> bytes | None:
-    """The whole body of a response of Starlette's kind."""
+    """The whole body of a response of Starlette's, Django's or Flask's kind."""
+    if type(result) is dict:
+        return None
     body = peek(result, "body")
     if type(body) is bytes and peek(result, "raw_headers") is not None:
         return body
+    if "Response" not in type_name(result):
+        return None
+    for place in ("_container", "response"):
+        parts = peek(result, place)
+        if type(parts) is list and peek(result, "headers") is not None:
+            return b"".join(part for part in parts if type(part) is bytes)
     return None
 
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import AsyncGenerator, Callable
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
 from rag_monitor.sdk.client import prepare
+from rag_monitor.sdk.frames import enter, here, leave
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import first
-from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace, NullTrace
+from rag_monitor.sdk.record import NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
 from rag_monitor.sdk.streaming import Bystander, finish_with, watch, watching
 
@@ -29,6 +31,7 @@ class Tracer:
         self._answer = answer
         self._fields = fields
         self._scope: Scope | None = None
+        self._generator: int | None = None
 
     def __call__(self, function: F) -> F:
         """The same function, traced: same signature, results, exceptions and kind."""
@@ -40,6 +43,9 @@ class Tracer:
         return wrapped
 
     def __enter__(self) -> LiveTrace | NullTrace:
+        return self._enter(sys._getframe(1))
+
+    def _enter(self, frame: Any) -> LiveTrace | NullTrace:
         name = self._name or "request"
         answer = self._answer if callable(self._answer) else None
         scope = open_scope(Spec(name=name, answer=answer, fields=self._fields))
@@ -49,6 +55,7 @@ class Tracer:
         if self._question is not None:
             scope.live.set(question=self._question)
         scope.resume()
+        self._generator = enter(frame, scope.live)
         return scope.live
 
     def __exit__(
@@ -60,6 +67,7 @@ class Tracer:
         scope, self._scope = self._scope, None
         if scope is None:
             return
+        leave(self._generator)
         scope.pause()
         if error is not None:
             scope.failed(error)
@@ -67,7 +75,7 @@ class Tracer:
             scope.ended()
 
     async def __aenter__(self) -> LiveTrace | NullTrace:
-        return self.__enter__()
+        return self._enter(sys._getframe(1))
 
     async def __aexit__(
         self,
@@ -137,13 +145,13 @@ def current() -> LiveTrace | NullTrace:
 
     Outside a trace a stand-in that takes everything, keeps nothing and is false.
     """
-    live = CURRENT.get()
+    live = here()
     return live if live is not None else NULL
 
 
 def record_contexts(contexts: Any) -> None:
     """Say which passages reached the model, in order; `[]` means none, silence means unknown."""
-    live = CURRENT.get()
+    live = here()
     if type(live) is not LiveTrace:
         return
     try:

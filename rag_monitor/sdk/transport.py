@@ -13,48 +13,14 @@ import socket
 import ssl
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.outcome import Outcome
 
-RETRYABLE: Final = frozenset({408, 429, 500, 502, 503, 504})
 MAX_RETRY_AFTER_S: Final = 300.0
 MAX_REPLY_BYTES: Final = 1_000_000
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """How a request ended."""
-
-    status: int
-    """HTTP status; 0 when there was no answer."""
-    body: bytes = b""
-    retry_after_s: float | None = None
-    """What the server asked us to wait, if it did so understandably."""
-
-    @property
-    def ok(self) -> bool:
-        """Accepted. A redirect is not: the monitor never answers one."""
-        return 200 <= self.status < 300
-
-    @property
-    def retryable(self) -> bool:
-        """Worth sending again unchanged."""
-        return self.status == 0 or self.status in RETRYABLE
-
-
-class Poster(Protocol):
-    """Takes request bodies to the monitor."""
-
-    def post(self, path: str, body: bytes, content_type: str) -> Outcome:
-        """Send `body`; failures are outcomes."""
-        ...
-
-    def close(self) -> None:
-        """Drop the connection."""
-        ...
 
 
 class Transport:

@@ -10,7 +10,10 @@ import pytest
 from tests.docs.pages import ROOT, Block, blocks, pages, text_of
 
 CHINESE = [page for page in pages() if page.startswith("docs/zh/")]
-TRANSLATED = [page for page in CHINESE if page != "docs/zh/quickstart.md"]
+INTEGRATIONS = sorted(
+    str(path.relative_to(ROOT)) for path in (ROOT / "integrations").glob("*/README.zh.md")
+)
+TRANSLATED = [page for page in CHINESE if page != "docs/zh/quickstart.md"] + INTEGRATIONS
 """The quickstart tells of a Chinese application."""
 _COMMENT = re.compile(r"""(?P<code>(?:"[^"\n]*"|'[^'\n]*'|[^"'#\n])*)\#[^\n]*""")
 _FENCED = re.compile(r"```.*?```", re.DOTALL)
@@ -18,6 +21,8 @@ _FENCED = re.compile(r"```.*?```", re.DOTALL)
 
 def english(page: str) -> str:
     """The page that a Chinese one translates."""
+    if page in INTEGRATIONS:
+        return page.replace("README.zh.md", "README.md")
     return f"docs/{PurePosixPath(page).name}"
 
 
@@ -42,6 +47,7 @@ def tables(page: str) -> list[int]:
 
 def test_there_are_chinese_pages() -> None:
     assert len(CHINESE) >= 14
+    assert len(INTEGRATIONS) == len([*(ROOT / "integrations").glob("*/README.md")]) >= 8
 
 
 @pytest.mark.parametrize("page", TRANSLATED)
@@ -55,7 +61,7 @@ def test_a_chinese_page_has_the_sections_and_tables_of_the_english_one(page: str
     assert tables(page) == tables(english(page))
 
 
-@pytest.mark.parametrize("page", [*CHINESE, "README.zh.md"])
+@pytest.mark.parametrize("page", [*CHINESE, *INTEGRATIONS, "README.zh.md"])
 def test_readers_are_addressed_in_one_way(page: str) -> None:
     assert "您" not in text_of(page)
 
@@ -66,6 +72,12 @@ def test_the_two_languages_lead_to_each_other(page: str) -> None:
 
     assert f"[English](../{name})" in text_of(page)
     assert f"[中文](zh/{name})" in text_of(english(page))
+
+
+@pytest.mark.parametrize("page", INTEGRATIONS)
+def test_the_two_languages_of_an_integration_lead_to_each_other(page: str) -> None:
+    assert "[English](README.md)" in text_of(page)
+    assert "[中文](README.zh.md)" in text_of(english(page))
 
 
 @pytest.mark.parametrize("page", CHINESE)

@@ -11,9 +11,10 @@ pytest.importorskip("haystack", reason="needs haystack-ai")
 
 from haystack import Document, Pipeline, component, tracing
 from haystack.components.builders import ChatPromptBuilder
-from haystack.core.errors import PipelineRuntimeError
+from haystack.core.errors import PipelineRuntimeError, SerializationError
 from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.tracing.tracer import NullTracer
+from haystack.utils.callable_serialization import serialize_callable
 
 import rag_monitor as rm
 import rag_monitor_haystack
@@ -122,6 +123,27 @@ def test_a_watched_callback_tells_the_first_byte(instrumented: Captured) -> None
     check_story(trace, streamed=True, model="fake-1")
     assert trace.timings.first_byte_ms < trace.timings.end_to_end_ms
     assert trace.timings.first_token_ms is not None
+
+
+def reading(chunk: StreamingChunk) -> None:
+    """A callback as Haystack can write its name down."""
+
+
+async def reading_async(chunk: StreamingChunk) -> None:
+    """As `reading`."""
+
+
+def test_watched_callbacks_are_written_into_pipelines() -> None:
+    watch, watch_async = rag_monitor_haystack.watch, rag_monitor_haystack.watch_async
+    names = [
+        serialize_callable(callback)
+        for callback in (watch(), watch_async(), watch(reading), watch_async(reading_async))
+    ]
+
+    assert names[:2] == [f"rag_monitor_haystack.streams.{n}" for n in ("heard", "heard_async")]
+    assert [name.rpartition(".")[2] for name in names[2:]] == ["reading", "reading_async"]
+    with pytest.raises(SerializationError):
+        serialize_callable(watch([].append))
 
 
 async def test_async_runs_are_the_same(instrumented: Captured) -> None:

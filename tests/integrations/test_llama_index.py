@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -188,6 +189,14 @@ def test_an_abandoned_stream_keeps_what_was_said(instrumented: Captured) -> None
 
     trace = instrumented.trace
     assert (trace.status, trace.answer) == ("abandoned", first)
+
+
+def test_a_stream_that_nobody_reads_is_abandoned(instrumented: Captured) -> None:
+    engine(streaming=True).query(QUESTION)
+    gc.collect()
+
+    trace = instrumented.trace
+    assert (trace.status, trace.answer, trace.question) == ("abandoned", None, QUESTION)
 
 
 @pytest.mark.parametrize("streamed", [False, True])

@@ -99,6 +99,50 @@ class TestFastApi:
         assert (trace.status, trace.question) == ("error", QUESTION)
         assert trace.error == "TimeoutError: model timed out"
 
+    async def test_a_stream_that_breaks_below_a_middleware_of_starlettes_is_an_error(
+        self, captured: Captured
+    ) -> None:
+        """It ends the response as if it were complete, and raises then."""
+        fastapi = pytest.importorskip("fastapi", reason="needs fastapi")
+        from fastapi.responses import StreamingResponse
+
+        import rag_monitor_fastapi
+
+        app = fastapi.FastAPI()
+
+        @app.middleware("http")
+        async def passing(request: Any, call_next: Any) -> Any:
+            return await call_next(request)
+
+        rag_monitor_fastapi.instrument(app)
+        app.post("/ask")(
+            lambda: StreamingResponse(streamed("q", broken=True), media_type="text/event-stream")
+        )
+        with pytest.raises(TimeoutError):
+            await self.post(app, "/ask")
+
+        trace = captured.trace
+        assert (trace.status, trace.error) == ("error", "TimeoutError: model timed out")
+        assert trace.answer == "".join(WORDS[:2])
+
+    async def test_a_task_that_fails_after_the_answer_is_no_error_of_it(
+        self, captured: Captured
+    ) -> None:
+        fastapi = pytest.importorskip("fastapi", reason="needs fastapi")
+        from starlette.background import BackgroundTask
+        from starlette.responses import JSONResponse
+
+        import rag_monitor_fastapi
+
+        app = fastapi.FastAPI()
+        rag_monitor_fastapi.instrument(app)
+        task = BackgroundTask(int, "no number")
+        app.post("/ask")(lambda: JSONResponse({"answer": ANSWER}, background=task))
+        with pytest.raises(ValueError, match="no number"):
+            await self.post(app, "/ask")
+
+        assert (captured.trace.status, captured.trace.answer) == ("ok", ANSWER)
+
     async def test_other_paths_are_left_alone(self, app: Any, captured: Captured) -> None:
         reply = await self.post(app, "/other")
 

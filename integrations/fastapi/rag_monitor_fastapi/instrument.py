@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Final
 
 from starlette.applications import Starlette
+from starlette.middleware import Middleware
 from starlette.requests import Request
 
 import rag_monitor as rm
@@ -41,11 +42,12 @@ def instrument(
     app.add_middleware(_Identity, identify=identify, trace_header=trace_header)
     monitor: Any = RagMonitorMiddleware
     app.add_middleware(monitor, paths=paths, **options)
+    app.user_middleware.append(Middleware(_Failures))  # innermost
 
 
 def uninstrument(app: Starlette) -> None:
     """Take the middleware out again; requests that are running finish their traces."""
-    ours: tuple[Any, ...] = (_Identity, RagMonitorMiddleware)
+    ours: tuple[Any, ...] = (_Identity, _Failures, RagMonitorMiddleware)
     app.user_middleware = [entry for entry in app.user_middleware if entry.cls not in ours]
     app.middleware_stack = None  # rebuilt at the next request
 
@@ -77,3 +79,37 @@ class _Identity:
     def _say_who(self, scope: MutableMapping[str, Any]) -> None:
         if self._identify is not None:
             rm.current().set(**self._identify(Request(scope)))
+
+
+class _Failures:
+    """Stands next to the routes and notes what breaks an answer off.
+
+    Starlette's `BaseHTTPMiddleware` ends such a response as if it were complete, and raises then.
+    """
+
+    def __init__(self, app: App) -> None:
+        self._app = app
+
+    async def __call__(self, scope: MutableMapping[str, Any], receive: Receive, send: Send) -> None:
+        live = rm.current() if scope.get("type") == "http" else None
+        if not live:
+            await self._app(scope, receive, send)
+            return
+        more = False
+
+        async def watched(message: Message) -> None:
+            nonlocal more
+            more = bool(message.get("more_body", message["type"] == "http.response.start"))
+            await send(message)
+
+        try:
+            await self._app(scope, receive, watched)
+        except Exception as error:
+            if more:
+                _broken_off(live, error)
+            raise
+
+
+@_absorbing
+def _broken_off(live: Any, error: Exception) -> None:
+    live.fail(error)

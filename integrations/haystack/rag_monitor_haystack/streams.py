@@ -6,12 +6,17 @@ Haystack's tracer interface says nothing about streaming, so the callback has to
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from functools import update_wrapper
 from time import perf_counter_ns
+from types import FunctionType
+from typing import Any, TypeVar
 
 from haystack.dataclasses import StreamingChunk
 
 from rag_monitor.sdk.events import absorbing
 from rag_monitor_haystack.spans import CURRENT
+
+C = TypeVar("C", bound=Callable[..., Any])
 
 
 def watch(
@@ -19,28 +24,48 @@ def watch(
 ) -> Callable[[StreamingChunk], None]:
     """A streaming callback that tells the trace, then yours.
 
+    Haystack writes callbacks into pipelines and snapshots by their name: this one has yours.
+
     Args:
         callback: Your own, if any.
     """
+    if callback is None:
+        return heard
 
     def watched(chunk: StreamingChunk) -> None:
         _piece(chunk)
-        if callback is not None:
-            callback(chunk)
+        callback(chunk)
 
-    return watched
+    return _named_as(callback, watched)
 
 
 def watch_async(
     callback: Callable[[StreamingChunk], Awaitable[None]] | None = None,
 ) -> Callable[[StreamingChunk], Awaitable[None]]:
     """As `watch`, for `run_async` and `Pipeline.stream`."""
+    if callback is None:
+        return heard_async
 
     async def watched(chunk: StreamingChunk) -> None:
         _piece(chunk)
-        if callback is not None:
-            await callback(chunk)
+        await callback(chunk)
 
+    return _named_as(callback, watched)
+
+
+def heard(chunk: StreamingChunk) -> None:
+    """A streaming callback that tells the trace; what `watch()` gives."""
+    _piece(chunk)
+
+
+async def heard_async(chunk: StreamingChunk) -> None:
+    """As `heard`; what `watch_async()` gives."""
+    _piece(chunk)
+
+
+def _named_as(callback: object, watched: C) -> C:
+    if type(callback) is FunctionType:  # Haystack refuses the others, and would not know ours
+        update_wrapper(watched, callback, updated=())
     return watched
 
 

@@ -21,7 +21,7 @@ import rag_monitor as rm
 from rag_monitor.sdk.events import EventTrace, absorbing, knowledge_base_hit
 from rag_monitor_llama_index import shapes
 from rag_monitor_llama_index.runs import Root, Span
-from rag_monitor_llama_index.streams import DRIVING, watch, watch_async
+from rag_monitor_llama_index.streams import DRIVING, ending, watch, watch_async
 
 MAX_SPANS: Final = 20_000
 """Methods kept while they run; beyond it the oldest trace is closed as abandoned."""
@@ -146,9 +146,9 @@ class Recorder:
         root = span.root
         pieces = getattr(result, "__dict__", {}).get("response_gen")
         if isinstance(pieces, GeneratorType):
-            result.response_gen = watch(root, pieces)
+            result.response_gen = ending(root, watch(root, pieces))
         elif isinstance(pieces, AsyncGeneratorType):
-            result.response_gen = watch_async(root, pieces)
+            result.response_gen = ending(root, watch_async(root, pieces))
         elif hasattr(result, "is_writing_to_memory"):
             self._spans[span_id] = span  # a thread will write the answer below this span
             if root.halves_done():

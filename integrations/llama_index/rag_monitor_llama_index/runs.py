@@ -36,6 +36,12 @@ class Root:
             self.close(span_id)
         self.trace.end(answer, error=error)
 
+    def dropped(self) -> None:
+        """Nobody will read the rest of the answer; nothing if it has been read."""
+        for span_id in list(self.steps):
+            self.close(span_id)
+        self.trace.end(status="abandoned")
+
 
 @dataclass(slots=True, eq=False)
 class Span:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Generator
 from contextvars import ContextVar
-from typing import Any, Final
+from typing import Any, Final, TypeVar
+from weakref import finalize
 
 from rag_monitor_llama_index.runs import Root
 
+W = TypeVar("W")
 DRIVING: Final[ContextVar[Root | None]] = ContextVar("rag_monitor_llama_index", default=None)
 """The trace whose answer is being read: model calls made meanwhile have lost their parent."""
 
@@ -48,6 +50,12 @@ async def watch_async(root: Root, pieces: AsyncGenerator[Any, Any]) -> AsyncGene
         root.end(error=error)
         raise
     root.end()
+
+
+def ending(root: Root, watcher: W) -> W:
+    """`watcher`, whose trace ends with it even if nobody ever read from it."""
+    finalize(watcher, root.dropped).atexit = False
+    return watcher
 
 
 def _text(piece: object) -> str | None:

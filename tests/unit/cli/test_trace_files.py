@@ -85,4 +85,33 @@ def test_a_column_of_that_name_in_another_table_is_left_alone(tmp_path: Path, ce
     table = {"question": ["q"], "trace": [cell], "first_byte_ms": [1.0]}
     parquet.write_table(pa.table(table), file)
 
-    assert _rows(file) == [{"question": "q", "trace": cell, "first_byte_ms": 1.0}]
+    assert _rows(file) == [{"question": "q", "trace": cell, "timings": {"first_byte_ms": 1.0}}]
+
+
+def test_without_the_whole_traces_times_and_tokens_come_from_their_columns(tmp_path: Path) -> None:
+    usage = Usage(input_tokens=900, output_tokens=40)
+    trace = make_trace(timings=TIMINGS, usage=usage)
+    file = _exported(tmp_path / "a.parquet", trace, make_trace(id="b", timings=Timings()))
+    parquet.write_table(parquet.read_table(file).drop_columns(["trace", "scores"]), file)
+
+    timed, plain = (decode_trace(_sent(row)) for row in _rows(file))
+
+    assert (timed.timings, timed.usage) == (TIMINGS, usage)
+    assert (plain.timings, plain.usage) == (Timings(), Usage())
+
+
+def test_times_in_a_table_of_anothers_are_taken_where_they_are_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "a.parquet"
+    table = {
+        "question": ["q"] * 3,
+        "end_to_end_ms": [600.0, float("nan"), None],
+        "input_tokens": ["many"] * 3,
+        "timings": [{"first_byte_ms": 1.0}] * 3,
+    }
+    parquet.write_table(pa.table(table), file)
+
+    first, *others = _rows(file)
+
+    assert first["timings"] == {"first_byte_ms": 1.0, "end_to_end_ms": 600.0}
+    assert [row["timings"] for row in others] == [{"first_byte_ms": 1.0}] * 2
+    assert first["input_tokens"] == "many"

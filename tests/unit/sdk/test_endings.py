@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import http.client
 import json
 import os
@@ -10,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,10 @@ import pytest
 
 import rag_monitor as rm
 from rag_monitor.sdk.asgi import RagMonitorMiddleware
+from rag_monitor.sdk.client import server_stops
+from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.recorder import Recorder
+from rag_monitor.testing import InMemoryExporter
 from tests.otlp_sink import _records
 from tests.unit.sdk.conftest import BadServer
 
@@ -145,12 +150,34 @@ uvicorn.run(app, port={port}, log_level='critical')
 """
 
 
-def test_a_server_that_dies_of_its_signal_flushes_before(bad_server: MakeServer) -> None:
+REFUSING = """
+import uvicorn
+import rag_monitor as rm
+from rag_monitor.sdk.asgi import RagMonitorMiddleware
+rm.configure(endpoint={url!r}, interval_s=60)
+
+async def app(scope, receive, send):
+    if scope['type'] != 'http':
+        raise ValueError('only http')
+    await receive()
+    await send({{'type': 'http.response.start', 'status': 200, 'headers': []}})
+    await send({{'type': 'http.response.body', 'body': b'yes'}})
+
+uvicorn.run(RagMonitorMiddleware(app), port={port}, log_level='critical')
+"""
+
+
+@pytest.mark.parametrize(
+    ("code", "asked"), [(SERVER, ["at the end", "q?"]), (REFUSING, ["q?"])], ids=["own", "refused"]
+)
+def test_a_server_that_dies_of_its_signal_flushes_before(
+    bad_server: MakeServer, code: str, asked: list[str]
+) -> None:
     server = bad_server(lambda *_: OK)
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     process = subprocess.Popen(
-        [sys.executable, "-c", SERVER.format(url=server.url, port=port)],
+        [sys.executable, "-c", code.format(url=server.url, port=port)],
         env={**os.environ, "PYTHONPATH": str(ROOT)},
     )
     try:
@@ -161,7 +188,7 @@ def test_a_server_that_dies_of_its_signal_flushes_before(bad_server: MakeServer)
         process.kill()
         process.wait()
 
-    assert questions(server) == ["at the end", "q?"]
+    assert questions(server) == asked
 
 
 def _ask(port: int) -> None:
@@ -200,3 +227,74 @@ async def test_the_end_of_a_lifespan_waits_no_longer_than_at_exit() -> None:
 
     assert await _lifespan_ends() > 1.9
     assert await _lifespan_ends() < 1.8  # the monitor is known to be away
+
+
+def _serving(*kinds: str) -> tuple[Any, Any, list[str]]:
+    """A server that says `kinds` of messages, and what it was told."""
+    messages = iter([{"type": kind} for kind in kinds])
+    told: list[str] = []
+
+    async def receive() -> dict[str, Any]:
+        return next(messages)
+
+    async def send(message: Any) -> None:
+        told.append(message["type"])
+
+    return receive, send, told
+
+
+@pytest.mark.parametrize("raising", [True, False])
+async def test_a_lifespan_that_is_refused_has_a_stand_in(raising: bool) -> None:
+    async def app(scope: Any, _receive: Any, _send: Any) -> None:
+        if raising:
+            raise ValueError(f"no {scope['type']} here")
+
+    receive, send, told = _serving("lifespan.startup", "lifespan.shutdown")
+    await RagMonitorMiddleware(app)({"type": "lifespan"}, receive, send)
+
+    assert told == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+async def test_a_lifespan_that_fails_fails_as_before() -> None:
+    async def app(_: Any, receive: Any, __: Any) -> None:
+        await receive()
+        raise ValueError("no database")
+
+    receive, send, told = _serving("lifespan.startup", "lifespan.shutdown")
+    with pytest.raises(ValueError, match="no database"):
+        await RagMonitorMiddleware(app)({"type": "lifespan"}, receive, send)
+
+    assert told == []
+
+
+def test_a_recorder_that_is_closed_is_not_waited_for(tmp_path: Path) -> None:
+    """Its spool may still hold what a dead process left; nobody looks any more."""
+    recorder = Recorder(Options(spool_dir=str(tmp_path)))
+    recorder.close(0.0)
+
+    start = time.monotonic()
+    assert recorder.flush(30)
+    assert time.monotonic() - start < 10
+
+
+async def test_streams_that_nobody_reads_any_more_are_flushed_with_the_rest(
+    captured: InMemoryExporter,
+) -> None:
+    def answering() -> Iterator[str]:
+        with rm.trace(question="q"):
+            yield "one"
+            yield "two"
+
+    gc.collect()
+    gc.disable()
+    try:
+        cycle: list[Any] = [answering()]
+        next(cycle[0])
+        cycle.append(cycle)
+        del cycle
+        await server_stops({"type": "lifespan.shutdown.complete"})
+    finally:
+        gc.enable()
+
+    assert captured.client.stats()["delivered"] == 1
+    assert captured.records[0]["status"] == "abandoned"

@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import gc
+import sys
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
+
+import pytest
 
 import rag_monitor as rm
+from rag_monitor.sdk import client as sdk_client
 from rag_monitor.sdk.asgi import RagMonitorMiddleware
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.record import CURRENT, NULL
 from rag_monitor.testing import InMemoryExporter
 from tests.otlp_sink import _records
 from tests.unit.sdk.conftest import BadServer
@@ -64,17 +70,25 @@ def test_a_lost_acknowledgement_sends_the_same_bytes_again(bad_server: MakeServe
 class Noisy:
     """Calls traced code when it is collected, in whatever state the SDK then is."""
 
+    traced: ClassVar[list[None]] = []
+    """One for each that was a trace: inside another one, or on our own thread, it is none."""
+
     def __init__(self) -> None:
         self.itself = self
 
     def __del__(self) -> None:
+        outer = CURRENT.get()
+        if outer is None or (outer.closed and outer is not NULL):
+            Noisy.traced.append(None)
         with rm.trace(question="from the collector"):
             rm.stats()
 
 
 def test_collection_in_the_middle_of_our_locks_does_not_block(captured: InMemoryExporter) -> None:
-    before = gc.get_threshold()
+    Noisy.traced.clear()
+    before, switching = gc.get_threshold(), sys.getswitchinterval()
     gc.set_threshold(1)
+    sys.setswitchinterval(1e-5)  # every thread collects in the midst of the others
     try:
         threads = [threading.Thread(target=_stress, args=(captured,)) for _ in range(3)]
         for thread in threads:
@@ -84,10 +98,11 @@ def test_collection_in_the_middle_of_our_locks_does_not_block(captured: InMemory
             assert not thread.is_alive()
     finally:
         gc.set_threshold(*before)
+        sys.setswitchinterval(switching)
     gc.collect()
     assert captured.client.flush(10)
     stats: Any = captured.client.stats()
-    assert stats["produced"] == stats["delivered"] == 120
+    assert stats["produced"] == stats["delivered"] == 60 + len(Noisy.traced)
 
 
 def _stress(captured: InMemoryExporter) -> None:
@@ -96,6 +111,78 @@ def _stress(captured: InMemoryExporter) -> None:
         with rm.trace(question="q"), rm.retrieval() as found:
             found.documents = ["p"]
         captured.client.flush(0.0)
+
+
+def test_a_signal_at_any_line_of_ours_does_not_block(captured: InMemoryExporter) -> None:
+    """A handler that traces and flushes runs between two lines of whatever it interrupts."""
+    seen: set[tuple[str, int]] = set()
+    before = set(threading.enumerate())
+
+    def interrupt(frame: Any, event: str, _: object) -> Any:
+        module = frame.f_globals.get("__name__", "")
+        line = (frame.f_code.co_filename, frame.f_lineno)
+        if module != "threading" and not module.startswith("rag_monitor."):
+            return interrupt
+        if event == "line" and line not in seen:
+            seen.add(line)
+            with rm.trace(question="from the handler"):
+                pass
+            rm.flush(0.0)
+        return interrupt
+
+    def work() -> None:
+        sys.settrace(interrupt)
+        try:
+            make(3)
+            rm.flush(5)
+        finally:
+            sys.settrace(None)
+
+    worker = threading.Thread(target=work, daemon=True)
+    worker.start()
+    worker.join(30)
+    assert not worker.is_alive()
+    assert len(seen) > 100
+    assert rm.flush(10)
+    stats: Any = rm.stats()
+    assert stats["produced"] == stats["delivered"] > 3
+    assert set(threading.enumerate()) - before == {captured.client._sender._thread}
+
+
+def test_locks_that_were_patched_after_configure_are_used(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by gevent in a forked worker: a thread is a greenlet then, and a real lock holds it up."""
+    made: list[Any] = []
+    real = threading.Lock
+
+    def patched() -> Any:
+        made.append(real())
+        return made[-1]
+
+    rm.configure(endpoint="http://127.0.0.1:9")
+    monkeypatch.setattr(threading, "Lock", patched)
+    make(1)
+
+    recorder = sdk_client.active()
+    assert recorder is not None
+    assert any(lock is recorder._sender._bell._silent for lock in made)
+
+
+def test_waiting_never_raises_into_the_host(
+    captured: InMemoryExporter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As where a library has replaced locks under a condition's feet."""
+
+    def failing(*_: Any) -> bool:
+        raise RuntimeError("cannot wait on un-acquired lock")
+
+    monkeypatch.setattr(GUARD, "strict", False)
+    monkeypatch.setattr(captured.client, "flush", failing)
+    make(1)
+
+    assert not rm.flush(1)
+    assert not rm.shutdown(1)
+    assert GUARD.errors == {"flush": 2}
+    monkeypatch.undo()
 
 
 async def test_headers_from_outside_change_no_setting(captured: InMemoryExporter) -> None:

@@ -9,7 +9,7 @@ import decimal
 import math
 import threading
 import uuid
-from typing import Any
+from typing import Any, NamedTuple
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -245,6 +245,37 @@ def test_documents_of_known_shapes_are_read(captured: InMemoryExporter) -> None:
         ("d", None, 0.1),
         ("bytes", None, None),
     ]
+
+
+class Row(NamedTuple):
+    id: object
+    text: str
+    score: float
+
+
+def test_rows_of_databases_and_of_vector_stores_are_read(captured: InMemoryExporter) -> None:
+    numpy = pytest.importorskip("numpy")
+    with rm.trace():
+        with rm.retrieval() as found:
+            found.documents = [Row(numpy.int64(7), "named", 0.5)]
+        with rm.retrieval() as found:
+            found.documents = [["for one query"], ["for", "another"]]
+
+    got = [(d.get("content"), d.get("id"), d.get("score")) for d in captured.records[0]["contexts"]]
+    assert got == [
+        ("named", "7", 0.5),
+        ("for one query", None, None),
+        ("for", None, None),
+        ("another", None, None),
+    ]
+
+
+def test_of_lists_in_a_list_a_hundred_documents_are_taken(captured: InMemoryExporter) -> None:
+    with rm.trace(), rm.retrieval() as found:
+        found.documents = [["p"] * 99, "p", ["p"] * 9, "p"]
+
+    assert len(captured.records[0]["contexts"]) == 100
+    assert captured.records[0]["truncated"] is True
 
 
 def test_only_a_hundred_documents_are_taken(captured: InMemoryExporter) -> None:

@@ -142,6 +142,69 @@ sys.exit(0 if ok and os.waitstatus_to_exitcode(status) == 0 else 2)
 """
 
 
+LOADS = """
+import os, sys, threading
+import rag_monitor as rm
+
+class Watch:
+    def __init__(self):
+        self.loaded = {{}}
+        self.begun = threading.Event()
+    def find_spec(self, name, path, target=None):
+        self.loaded[name] = threading.current_thread().name
+        if name == 'rag_monitor.sdk.transport':
+            self.begun.set()
+            threading.Event().wait({slow})
+        return None
+
+watch = Watch()
+sys.meta_path.insert(0, watch)
+with rm.trace(question='parent'): pass
+"""
+IN_THE_BACKGROUND = (
+    LOADS
+    + """
+assert rm.flush(15)
+print(watch.loaded['rag_monitor.sdk.transport'], watch.loaded['ssl'])
+"""
+)
+FORKED_WHILE_LOADING = (
+    LOADS
+    + """
+rm.sdk.client.active()._sender.wake()
+watch.begun.wait()
+pid = os.fork()
+if pid == 0:
+    with rm.trace(question='child'): pass
+    os._exit(0 if rm.flush(10) else 1)
+_, status = os.waitpid(pid, 0)
+sys.exit(0 if rm.flush(10) and os.waitstatus_to_exitcode(status) == 0 else 2)
+"""
+)
+
+
+def test_the_first_trace_without_configure_leaves_loading_to_the_sender(
+    bad_server: Callable[..., BadServer],
+) -> None:
+    server = bad_server(lambda *_: OK)
+    process = python(IN_THE_BACKGROUND.format(slow=0), RAG_MONITOR_ENDPOINT=server.url)
+    out, err = process.communicate(timeout=30)
+
+    assert out.split() == ["rag-monitor-sender"] * 2, err
+    assert len(traces_at(server)) == 1
+
+
+def test_a_child_forked_while_the_sender_loads_can_send(
+    bad_server: Callable[..., BadServer],
+) -> None:
+    server = bad_server(lambda *_: OK)
+    process = python(FORKED_WHILE_LOADING.format(slow=0.3), RAG_MONITOR_ENDPOINT=server.url)
+    _, err = process.communicate(timeout=40)
+
+    assert process.returncode == 0, err
+    assert len(set(traces_at(server))) == 2
+
+
 @pytest.mark.parametrize("hold", [0, 0.5])
 def test_a_forked_child_sends_its_own_and_the_parent_its_own(
     bad_server: Callable[..., BadServer], hold: float

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextvars import copy_context
 from typing import Any
 
 import pytest
@@ -158,3 +160,25 @@ def test_steps_are_sent_as_children_on_request() -> None:
         values = {a.key: a.value.string_value for a in retrieval.attributes}
         assert values["gen_ai.retrieval.documents"] == "[]"
         assert values["session.id"] == "s"
+
+
+def test_shared_spans_of_later_pieces_stand_below_the_trace(host: InMemorySpanExporter) -> None:
+    with InMemoryExporter(provider="share") as captured:
+
+        def answering() -> Iterator[str]:
+            with rm.trace("chat", question="q"), rm.retrieval("first"):
+                yield "one"
+                with rm.plugin("second"):
+                    pass
+
+        stream = answering()
+        for _ in range(2):
+            copy_context().run(next, stream, None)
+        captured.client.flush(5)
+
+    spans = {span.name: span for span in host.get_finished_spans()}
+    root = spans["invoke_workflow chat"]
+    for name, span in spans.items():
+        if name != "invoke_workflow chat":
+            assert span.parent is not None
+            assert span.parent.span_id == root.context.span_id, name

@@ -23,6 +23,7 @@ from rag_monitor.sdk import client as sdk_client
 from rag_monitor.sdk import sender as sdk_sender
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.queue import BoundedQueue
+from rag_monitor.sdk.spool import Spool
 from rag_monitor.sdk.transport import Transport
 from tests.unit.sdk.conftest import BadServer
 
@@ -105,7 +106,7 @@ def _held_up(**options: Any) -> sdk_sender.Sender:
     sender = recorder._sender
     make(1, "x" * 2_000)  # more than an eighth of the queue: sent at once
     until = time.monotonic() + 5
-    while not (sender._held and not sender._wake.is_set()):
+    while not (sender._held and not sender._bell.rung):
         assert time.monotonic() < until
         time.sleep(0.01)
     return sender
@@ -123,7 +124,7 @@ def test_with_the_server_away_new_traces_do_not_wake_the_sender() -> None:
     sender = _held_up()
 
     make(20, "x" * 2_000)
-    assert not sender._wake.is_set()
+    assert not sender._bell.rung
     assert dropped()["queue_full"] > 0
 
 
@@ -457,3 +458,14 @@ def test_with_a_spool_an_outage_longer_than_the_queue_loses_nothing(
     assert dropped() == {}
     assert rm.stats()["delivered"] == 1000
     assert not list(tmp_path.rglob("*.spans"))
+
+
+def test_a_batch_of_our_own_that_was_damaged_on_disk_is_put_aside(tmp_path: Path) -> None:
+    spool = Spool(str(tmp_path), 10_000, Counters())
+    file = spool.save([[b"span"]])
+    assert file is not None
+    Path(file).write_bytes(b"x" * 20)
+
+    assert spool.read(file) == []
+    assert [path.suffix for path in Path(file).parent.glob("0*")] == [".damaged"]
+    spool.close()

@@ -303,3 +303,119 @@ def test_a_block_in_a_generator_that_many_contexts_drive_says_nothing_in_the_hos
         assert [r["answer"] for r in captured.records] == (["ab"] if provider == "own" else [])
 
     assert caplog.records == []
+
+
+class Stream:
+    """As OpenAI's client makes them."""
+
+    def __init__(self) -> None:
+        self._iterator = self.__stream__()
+
+    def __iter__(self) -> Iterator[str]:
+        yield from self._iterator
+
+    def __stream__(self) -> Iterator[str]:
+        yield "one "
+        with rm.plugin("inside"):
+            yield "two"
+
+
+class AsyncStream:
+    def __init__(self) -> None:
+        self._iterator = self.__stream__()
+
+    async def __aiter__(self) -> AsyncIterator[str]:
+        async for piece in self._iterator:
+            yield piece
+
+    async def __stream__(self) -> AsyncIterator[str]:
+        yield "one "
+        with rm.plugin("inside"):
+            yield "two"
+
+
+@pytest.mark.parametrize("kind", [Stream, AsyncStream])
+async def test_a_clients_stream_that_is_returned_is_watched(
+    captured: InMemoryExporter, kind: type
+) -> None:
+    @rm.trace
+    def answer(question: str) -> Any:
+        return stream
+
+    stream = kind()
+    assert answer("q") is stream
+    assert captured.records == []
+    pieces = list(stream) if kind is Stream else [piece async for piece in stream]
+
+    (record,) = captured.records
+    assert pieces == ["one ", "two"]
+    assert (record["answer"], record["status"], record["streamed"]) == ("one two", "ok", True)
+    assert [hit["name"] for hit in record["hits"]] == ["inside"]
+
+
+async def test_what_is_returned_and_never_read_is_abandoned(captured: InMemoryExporter) -> None:
+    def pieces() -> Iterator[str]:
+        yield "never"
+
+    async def asynchronous() -> AsyncIterator[str]:
+        yield "never"
+
+    for make in (pieces, asynchronous, Stream, AsyncStream):
+        rm.trace(lambda question, make=make: make())("q")
+    gc.collect()
+
+    assert [r["status"] for r in captured.records] == ["abandoned"] * 4
+
+
+def test_responses_of_flask_are_read_whole_or_as_they_stream(captured: InMemoryExporter) -> None:
+    flask = pytest.importorskip("flask", reason="needs flask")
+
+    def pieces() -> Iterator[str]:
+        with rm.plugin("inside"):
+            yield "one "
+        yield "two"
+
+    def whole() -> Any:
+        return flask.jsonify(answer="whole")
+
+    def streamed() -> Any:
+        return flask.Response(pieces(), mimetype="text/plain")
+
+    app = flask.Flask("test")
+    for view in (whole, streamed):
+        app.post(f"/{view.__name__}")(rm.trace(view))
+    replies = [app.test_client().post(path).data for path in ("/whole", "/streamed")]
+
+    assert replies[1] == b"one two"
+    assert [(r["answer"], r["status"], r["streamed"]) for r in captured.records] == [
+        ("whole", "ok", False),
+        ("one two", "ok", True),
+    ]
+
+
+class StreamingHttpResponse:
+    """As Django keeps what it streams."""
+
+    def __init__(self, pieces: Iterator[bytes]) -> None:
+        self._iterator = pieces
+
+
+class JsonResponse:
+    """As Django keeps what it does not."""
+
+    def __init__(self) -> None:
+        self.headers = {"Content-Type": "application/json"}
+        self._container = [b'{"answer": ', b'"whole"}']
+
+
+def test_responses_of_django_are_read_whole_or_as_they_stream(captured: InMemoryExporter) -> None:
+    pieces = (piece for piece in (b"one ", b"two"))
+    streamed = StreamingHttpResponse(pieces)
+    rm.trace(lambda question: streamed)("q")
+    rm.trace(lambda question: JsonResponse())("q")
+
+    assert list(streamed._iterator) == [b"one ", b"two"]
+    assert [(r["answer"], r["streamed"]) for r in captured.records] == [
+        ("whole", False),
+        ("one two", True),
+    ]
