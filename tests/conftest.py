@@ -18,7 +18,7 @@ from tests.db import (  # noqa: F401 - fixtures
 )
 
 asyncio.set_event_loop(None)
-"""Else a library that asks for a loop outside of one (LlamaIndex) gets a new one that nobody closes.
+"""Else a library that asks for a loop outside of one (LlamaIndex) gets one that nobody closes.
 
 Collected at any time later, it would fail whatever test is running then.
 """
