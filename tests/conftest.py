@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from pathlib import Path
 
@@ -16,6 +17,11 @@ from tests.db import (  # noqa: F401 - fixtures
     postgresql_template,
 )
 
+asyncio.set_event_loop(None)
+"""Else a library that asks for a loop outside of one (LlamaIndex) gets one that nobody closes.
+
+Collected at any time later, it would fail whatever test is running then.
+"""
 settings.register_profile("steady", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.register_profile("thorough", settings.get_profile("steady"), max_examples=10_000)
 settings.load_profile("steady")  # a busy machine is no failure of what is tested

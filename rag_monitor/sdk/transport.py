@@ -5,6 +5,7 @@ Runs on the sender's thread only. Uses `http.client`, which no tracing instrumen
 
 from __future__ import annotations
 
+import codecs
 import email.utils
 import gzip
 import http.client
@@ -18,6 +19,8 @@ from urllib.parse import urlsplit
 
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.outcome import Outcome
+
+codecs.lookup("idna")  # else the first connection imports it: a child forked then never connects
 
 MAX_RETRY_AFTER_S: Final = 300.0
 MAX_REPLY_BYTES: Final = 1_000_000

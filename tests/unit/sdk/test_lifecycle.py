@@ -205,6 +205,25 @@ def test_a_child_forked_while_the_sender_loads_can_send(
     assert len(set(traces_at(server))) == 2
 
 
+def test_the_sender_imports_nothing_once_its_tools_are_loaded(
+    bad_server: Callable[..., BadServer],
+) -> None:
+    """A fork in the midst of an import would leave the child without that module for ever."""
+    server = bad_server(lambda *_: OK)
+    code = (
+        "import rag_monitor as rm, sys\n"
+        f"rm.configure(endpoint={server.url!r})\n"
+        "before = set(sys.modules)\n"
+        "with rm.trace(question='q'), rm.retrieval('kb') as found: found.documents = ['p']\n"
+        "rm.feedback(32 * '0', 1.0)\n"
+        "assert rm.flush(15)\n"
+        "print(*sorted(set(sys.modules) - before))"
+    )
+    out, err = python(code).communicate(timeout=30)
+
+    assert (out.split(), err) == ([], "")
+
+
 @pytest.mark.parametrize("hold", [0, 0.5])
 def test_a_forked_child_sends_its_own_and_the_parent_its_own(
     bad_server: Callable[..., BadServer], hold: float
