@@ -6,7 +6,6 @@ where neither happened the sender's thread does, not the first request.
 
 from __future__ import annotations
 
-import encodings.idna  # noqa: F401 - the first name that is looked up loads it: not while forking
 from typing import TYPE_CHECKING
 
 from rag_monitor import __version__
