@@ -25,7 +25,7 @@ from typing import Any, Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from rag_monitor.errors import RagMonitorError
-from rag_monitor.outbound.patience import LATER, REFUSED, pause_s, retry_after
+from rag_monitor.outbound.patience import LATER, REFUSED, Waiting, retry_after
 
 FrameKind = Literal["pandas", "polars"]
 PAGE: Final = 500
@@ -269,19 +269,17 @@ class Client:
         request = urllib.request.Request(  # noqa: S310 - the scheme was checked
             self._url + path, data=data, headers=headers, method=method
         )
-        waited, tries = 0.0, 1
+        waiting = Waiting(self._retry_s)
         while True:
             try:
                 return self._answer(request, member)
             except ClientError as error:
                 if error.status not in later:
                     raise
-                pause = pause_s(error.retry_after_s, tries)
-                if waited + pause > self._retry_s:
-                    raise self._gave_up(error, tries, waited) from None
+                pause = waiting.next_pause_s(error.retry_after_s)
+                if pause is None:
+                    raise self._gave_up(error, waiting) from None
             self._sleep(pause)
-            waited += pause
-            tries += 1
 
     def _answer(self, request: urllib.request.Request, member: str) -> dict[str, Any]:
         try:
@@ -305,12 +303,11 @@ class Client:
             logger.warning("%s", hint)
         return answered
 
-    def _gave_up(self, error: ClientError, tries: int, waited: float) -> ClientError:
+    def _gave_up(self, error: ClientError, waiting: Waiting) -> ClientError:
         """The last refusal, with what was tried."""
-        times = "once" if tries == 1 else f"{tries} times in {waited:.0f} s"
         asked = error.retry_after_s
         wish = "" if asked is None else f", and it asks to wait {asked:g} s more"
-        message = f"{error}; asked {times}{wish} (retry_s={self._retry_s:g})"
+        message = f"{error}; asked {waiting}{wish} (retry_s={self._retry_s:g})"
         return ClientError(message, error.status, asked)
 
     def _strange(self, what: str) -> ClientError:

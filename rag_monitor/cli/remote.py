@@ -14,7 +14,7 @@ from rag_monitor.cli.output import print_problem, print_remark
 from rag_monitor.cli.settings import at_hand
 from rag_monitor.cli.words import chosen, said
 from rag_monitor.errors import ConfigurationError, NotFound, RagMonitorError
-from rag_monitor.outbound.patience import LATER, pause_s, retry_after
+from rag_monitor.outbound.patience import LATER, Waiting, retry_after
 
 DEFAULT_URL = "http://127.0.0.1:8700"
 PATIENCE_S: Final = 60.0
@@ -128,23 +128,21 @@ class Remote:
             NotFound: There is nothing there.
             RagMonitorError: Unreachable, or it refused; the message says why.
         """
-        waited, tries = 0.0, 1
+        waiting = Waiting(PATIENCE_S)
         while True:
             reply = self.send_safely("GET", path, params=query)
             if reply.status_code not in LATER:
                 return _content(reply)
-            pause = pause_s(retry_after(reply.headers.get("retry-after")), tries)
-            if waited + pause > PATIENCE_S:
-                raise _gave_up(reply, tries, waited)
-            if waited + pause >= _WORTH_A_WORD_S and not self._told:
+            pause = waiting.next_pause_s(retry_after(reply.headers.get("retry-after")))
+            if pause is None:
+                raise _gave_up(reply, waiting)
+            if waiting.waited_s >= _WORTH_A_WORD_S and not self._told:
                 self._told = True
                 trouble = said("it answers {status}", chosen(), status=reply.status_code)
-                waiting = "waiting for {url}, up to {seconds:g} s: {trouble}"
+                remark = "waiting for {url}, up to {seconds:g} s: {trouble}"
                 where = {"url": self._url, "seconds": PATIENCE_S, "trouble": trouble}
-                print_remark(said(waiting, chosen(), **where))
+                print_remark(said(remark, chosen(), **where))
             self._sleep(pause)
-            waited += pause
-            tries += 1
 
     def call(self, method: str, path: str, **request: Any) -> Any:
         """Send a request and return the JSON of the answer, None when it is empty."""
@@ -191,12 +189,11 @@ def _content(reply: httpx.Response) -> Any:
     return reply.json() if reply.content else None
 
 
-def _gave_up(reply: httpx.Response, tries: int, waited: float) -> RagMonitorError:
+def _gave_up(reply: httpx.Response, waiting: Waiting) -> RagMonitorError:
     """The last refusal, with what was tried."""
-    times = "once" if tries == 1 else f"{tries} times in {waited:.0f} s"
     asked = reply.headers.get("retry-after")
     wish = f"; it asks to wait {asked[:40]} s more" if asked else ""
-    return RagMonitorError(f"{refusal(reply)}; asked {times}{wish}")
+    return RagMonitorError(f"{refusal(reply)}; asked {waiting}{wish}")
 
 
 def _is_local(url: str) -> bool:

@@ -39,3 +39,29 @@ def pause_s(asked: float | None, tries: int) -> float:
     longest = min(_LONGEST_PAUSE_S, _FIRST_PAUSE_S * 2.0 ** min(tries - 1, 10))
     least = max(asked or 0.0, longest / 2)
     return least + random.random() * max(longest / 2, min(1.0, least / 4))  # noqa: S311 - jitter
+
+
+class Waiting:
+    """The tries of one request, and what was waited between them.
+
+    Args:
+        most_s: How long may be waited in all, in seconds.
+    """
+
+    def __init__(self, most_s: float) -> None:
+        self._most_s = most_s
+        self.tries = 1
+        self.waited_s = 0.0
+
+    def next_pause_s(self, asked: float | None) -> float | None:
+        """Seconds to wait before the next try, counted as waited; None: that would be too long."""
+        pause = pause_s(asked, self.tries)
+        if self.waited_s + pause > self._most_s:
+            return None
+        self.waited_s += pause
+        self.tries += 1
+        return pause
+
+    def __str__(self) -> str:
+        """How often it was tried, for a message: `once`, `3 times in 7 s`."""
+        return "once" if self.tries == 1 else f"{self.tries} times in {self.waited_s:.0f} s"
