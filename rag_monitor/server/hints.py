@@ -59,6 +59,8 @@ def unknown_names(
     further: Collection[str] = (),
 ) -> list[Unknown]:
     """Which of these names no trace has; `further` are apps that are known otherwise."""
+    if app is None and release is None:
+        return []
     apps = [known.app for known in services.traces.apps(project)]
     if app is not None and app not in apps and app not in further:
         return [Unknown.of("app", app, apps)]

@@ -11,12 +11,11 @@ from typing import Any, Final
 
 from sqlalchemy import Connection, Table, and_, select, update
 
+from rag_monitor.domain.clock import TOO_FAR_AHEAD
 from rag_monitor.store.engine import Database
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.tables import evaluation_tasks, outbox, trace_keys
 
-_AT_LEAST: Final = timedelta(hours=1)
-"""Nothing is put off for so long by a clock that is right."""
 _MARGIN: Final = 10
 
 
@@ -26,7 +25,7 @@ class SetBack:
     def __init__(self, database: Database, options: StoreOptions) -> None:
         self._database = database
         longest = max(options.rootless_delay_s, options.root_delay_s, options.claim_s)
-        self._traces = max(_AT_LEAST, timedelta(seconds=longest * _MARGIN))
+        self._traces = max(TOO_FAR_AHEAD, timedelta(seconds=longest * _MARGIN))
 
     def mend(self, now: datetime, longest_s: float) -> int:
         """Make due what was put off too far; returns how many rows that were.
@@ -35,11 +34,11 @@ class SetBack:
             now: The time.
             longest_s: The longest that a task is claimed for, or waits to be tried again.
         """
-        tasks = max(_AT_LEAST, timedelta(seconds=longest_s * _MARGIN))
+        tasks = max(TOO_FAR_AHEAD, timedelta(seconds=longest_s * _MARGIN))
         state = evaluation_tasks.c.state
         waiting = and_(state == "waiting", evaluation_tasks.c.not_before > now + tasks)
         leased = and_(state == "leased", evaluation_tasks.c.lease_until > now + tasks)
-        unsent = and_(outbox.c.state == "waiting", outbox.c.not_before > now + _AT_LEAST)
+        unsent = and_(outbox.c.state == "waiting", outbox.c.not_before > now + TOO_FAR_AHEAD)
         steps: Sequence[tuple[Table, Any, dict[str, datetime]]] = (
             (trace_keys, trace_keys.c.due_at > now + self._traces, {"due_at": now}),
             (evaluation_tasks, waiting, {"not_before": now}),

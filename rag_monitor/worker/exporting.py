@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from rag_monitor import telemetry
-from rag_monitor.domain.clock import Clock
+from rag_monitor.domain.clock import TOO_FAR_AHEAD, Clock
 from rag_monitor.exposition.export_options import ExportOptions
 from rag_monitor.exposition.score_sender import Taken, send
 from rag_monitor.store.fresh_scores import FreshScores
@@ -17,8 +17,6 @@ from rag_monitor.worker.roots import Roots
 _log = logging.getLogger(__name__)
 
 MARK: Final = "export"
-_MEANT: Final = timedelta(hours=1)
-"""A mark further ahead was set by a clock that was wrong."""
 
 
 class ScoreExport:
@@ -55,7 +53,7 @@ class ScoreExport:
         now = self._clock.now()
         after = self._scores.mark(MARK, now)
         until = now - timedelta(seconds=self._options.settle_s)
-        if after > now + _MEANT:
+        if after > now + TOO_FAR_AHEAD:
             _log.warning("the mark of the export lies ahead: the clock was set back; it follows")
             self._scores.rewind(MARK, until)
             after = until
