@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from collections.abc import Callable
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
+from rag_monitor.sdk.blocks import Blocks
 from rag_monitor.sdk.documents import Document, take_documents
 from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
@@ -37,12 +39,16 @@ class Step:
     """False when the duration is unknown and must not be reported."""
     error: str | None = None
     shared: Any = None
+    _others: Blocks[Step] | None = None
+    """Steps of blocks that enter this one although it was entered before."""
 
     def __init__(self, kind: str, name: str | None) -> None:
         self.kind = kind
         self.name = name
 
     def __enter__(self) -> Self:
+        if self.started:
+            return self._enter_again(sys._getframe(1))
         live = here()
         if live is not None and type(live) is LiveTrace:
             self.live = live
@@ -57,6 +63,8 @@ class Step:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
+        if self._others is not None and self._leave_other(error, sys._getframe(1)):
+            return
         self.ended = perf_counter_ns()
         live = self.live
         if live is None:
@@ -74,7 +82,7 @@ class Step:
             GUARD.caught("step", mistake)
 
     async def __aenter__(self) -> Self:
-        return self.__enter__()
+        return self._enter_again(sys._getframe(1)) if self.started else self.__enter__()
 
     async def __aexit__(
         self,
@@ -82,7 +90,34 @@ class Step:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.__exit__(kind, error, traceback)
+        if self._others is None or not self._leave_other(error, sys._getframe(1)):
+            self.__exit__(kind, error, traceback)
+
+    def _enter_again(self, frame: Any) -> Self:
+        """Enter a step of its own for a block that shares this one, as requests at once may do.
+
+        What was recorded of the first must not change: it may not be sent yet.
+        """
+        GUARD.say(
+            f"shared {self.kind}",
+            "one rag_monitor.%s(...) is entered more than once; use what `with ... as` gives, for "
+            "what is assigned to the shared object itself is lost",
+            self.kind,
+        )
+        fresh: Any = self._again()
+        others = self.__dict__.setdefault("_others", Blocks())
+        others.enter(frame, fresh)
+        entered: Self = fresh.__enter__()
+        return entered
+
+    def _leave_other(self, error: BaseException | None, frame: Any) -> bool:
+        """Leave the step of the block in `frame`; False: that block has entered this one."""
+        others: Blocks[Step] = self.__dict__["_others"]
+        step = others.leave(frame) or (others.leave_last() if self.ended else None)
+        if step is None:
+            return False
+        step.__exit__(None if error is None else type(error), error, None)
+        return True
 
     def _record(self, live: LiveTrace) -> None:
         """Write into the trace what this kind of step means for it."""
@@ -216,6 +251,8 @@ class GenerationStep(Step):
         self.output_tokens = output_tokens
 
     def __enter__(self) -> Self:
+        if self.started:
+            return self._enter_again(sys._getframe(1))
         super().__enter__()
         live = self.live
         if live is not None and live.generation_start is None and not live.closed:

@@ -9,6 +9,7 @@ from collections.abc import AsyncGenerator, Callable
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
+from rag_monitor.sdk.blocks import Blocks
 from rag_monitor.sdk.client import prepare
 from rag_monitor.sdk.frames import enter, here, leave
 from rag_monitor.sdk.guard import GUARD
@@ -21,7 +22,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Tracer:
-    """What `trace(...)` gives: decorate a handler with it, or enter it."""
+    """What `trace(...)` gives: decorate a handler with it, or enter it, once or by many at once."""
 
     def __init__(
         self, name: str | None, question: Any, answer: Any, fields: dict[str, Any]
@@ -30,8 +31,7 @@ class Tracer:
         self._question = question
         self._answer = answer
         self._fields = fields
-        self._scope: Scope | None = None
-        self._generator: int | None = None
+        self._blocks: Blocks[tuple[Scope | None, int | None]] = Blocks()
 
     def __call__(self, function: F) -> F:
         """The same function, traced: same signature, results, exceptions and kind."""
@@ -50,12 +50,12 @@ class Tracer:
         answer = self._answer if callable(self._answer) else None
         scope = open_scope(Spec(name=name, answer=answer, fields=self._fields))
         if scope is None:
+            self._blocks.enter(frame, (None, None))
             return current()
-        self._scope = scope
         if self._question is not None:
             scope.live.set(question=self._question)
         scope.resume()
-        self._generator = enter(frame, scope.live)
+        self._blocks.enter(frame, (scope, enter(frame, scope.live)))
         return scope.live
 
     def __exit__(
@@ -64,10 +64,16 @@ class Tracer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        scope, self._scope = self._scope, None
+        self._exit(error, sys._getframe(1))
+
+    def _exit(self, error: BaseException | None, frame: Any) -> None:
+        left = self._blocks.leave(frame) or self._blocks.leave_last()
+        if left is None:
+            return
+        scope, generator = left
         if scope is None:
             return
-        leave(self._generator)
+        leave(generator)
         scope.pause()
         if error is not None:
             scope.failed(error)
@@ -83,7 +89,7 @@ class Tracer:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self.__exit__(kind, error, traceback)
+        self._exit(error, sys._getframe(1))
 
     def _spec_for(self, function: Callable[..., Any]) -> Spec:
         question: Extractor | None = self._question if callable(self._question) else None
