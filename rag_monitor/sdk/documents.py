@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from rag_monitor.sdk.peek import first, number_of, peek, text_of, type_name
+from rag_monitor.sdk.peek import fields_of, first, number_of, peek, text_of, type_name
 
 MAX_DOCUMENTS: Final = 100
 MAX_METADATA: Final = 20
@@ -94,19 +94,10 @@ def _take_one(item: Any) -> Document:
     if issubclass(kind, tuple) and _is_scored(item):
         content, id_, _, knowledge_base, metadata = _take_one(tuple.__getitem__(item, 0))
         return content, id_, tuple.__getitem__(item, 1), knowledge_base, metadata
-    names = _fields_of(kind) if issubclass(kind, tuple) else None
+    names = fields_of(kind) if issubclass(kind, tuple) else None
     if names is not None:
         return _from_dict(dict(zip(names, tuple.__iter__(item), strict=False)))
     return _from_object(item)
-
-
-def _fields_of(kind: type) -> tuple[str, ...] | None:
-    """The names of a named tuple's fields."""
-    for cls in type.__dict__["__mro__"].__get__(kind):
-        names = cls.__dict__.get("_fields")
-        if type(names) is tuple:
-            return names
-    return None
 
 
 def _from_dict(item: dict[Any, Any]) -> Document:

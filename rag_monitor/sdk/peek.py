@@ -9,7 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from types import MemberDescriptorType
-from typing import Any, cast
+from typing import Any, Final, cast
+
+_MOST_ITEMS: Final = 8
 
 
 def peek(obj: Any, name: str) -> Any:
@@ -78,6 +80,22 @@ def _float(value: Any) -> float | None:
         return float(value)
     except (OverflowError, TypeError, ValueError):
         return None
+
+
+def fields_of(kind: type) -> tuple[str, ...] | None:
+    """The names of a named tuple's fields; None for every other type."""
+    for cls in type.__dict__["__mro__"].__get__(kind):
+        names = cls.__dict__.get("_fields")
+        if type(names) is tuple:
+            return names
+    return None
+
+
+def items_of(value: Any) -> list[Any]:
+    """The first few items of a tuple; of anything else none."""
+    if not issubclass(type(value), tuple):
+        return []
+    return list(tuple.__getitem__(value, slice(_MOST_ITEMS)))
 
 
 def type_name(obj: Any) -> str:

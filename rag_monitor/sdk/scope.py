@@ -30,6 +30,8 @@ class Spec:
     """Called with the call's arguments; None: the first text argument or a known shape."""
     question_argument: tuple[str, int | None] | None = None
     """Name and position of the argument that is the question."""
+    method: bool = False
+    """The first argument is what the function is called on, which holds no question."""
     answer: Extractor | None = None
     """Called with the return value, or with each streamed chunk."""
     fields: Mapping[str, Any] | None = None
@@ -192,7 +194,7 @@ def _take_question(
             value = args[position]
         found = question_in(value)
     else:
-        found = question_of(args, kwargs)
+        found = question_of(args[1:] if spec.method else args, kwargs)
     if found is not None:
         if len(found) > live.client.max_chars:
             found = found[: live.client.max_chars]

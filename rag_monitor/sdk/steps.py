@@ -20,6 +20,7 @@ from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import LiveTrace
+from rag_monitor.sdk.signature import is_method
 from rag_monitor.sdk.text import question_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -134,13 +135,17 @@ class Step:
 
     def __call__(self, function: F) -> F:
         """Time every call of `function`, sync or async, as this step."""
+        if isinstance(function, type):
+            GUARD.say("class", "a step decorates methods of %s, not the class", function.__name__)
+            return function
+        own = 1 if is_method(function) else 0
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def traced_async(*args: Any, **kwargs: Any) -> Any:
                 step = self._again()
                 with step:
-                    step._guarded(step._called, args, kwargs)
+                    step._guarded(step._called, args[own:], kwargs)
                     result = await function(*args, **kwargs)
                     step._guarded(step._returned, result)
                 return result
@@ -151,7 +156,7 @@ class Step:
         def traced(*args: Any, **kwargs: Any) -> Any:
             step = self._again()
             with step:
-                step._guarded(step._called, args, kwargs)
+                step._guarded(step._called, args[own:], kwargs)
                 result = function(*args, **kwargs)
                 step._guarded(step._returned, result)
             return result

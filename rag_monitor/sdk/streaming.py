@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from weakref import finalize
 
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.peek import peek, type_name
+from rag_monitor.sdk.peek import items_of, peek, type_name
 from rag_monitor.sdk.scope import Scope
 
 W = TypeVar("W")
@@ -217,12 +217,27 @@ def finish_with(scope: Scope, result: Any) -> Any:
     """End the trace with a handler's result, or watch the result if it is a stream.
 
     Returns the result itself; a fresh generator, async generator or coroutine is replaced by one
-    that watches it.
+    that watches it, in a plain tuple, too.
     """
     kind = type(result)
     if kind is str:
         scope.returned(result)
         return result
+    watched = _watched(scope, result)
+    if watched is not None:
+        return watched
+    if kind is tuple:  # (stream, passages), (stream, 200)
+        for place, item in enumerate(items_of(result)):
+            watched = _watched(scope, item)
+            if watched is not None:
+                return (*result[:place], watched, *result[place + 1 :])
+    scope.returned(result)
+    return result
+
+
+def _watched(scope: Scope, result: Any) -> Any:
+    """`result`, or what stands for it, if it is a stream whose end is the trace's; else None."""
+    kind = type(result)
     if kind is GeneratorType and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
         return _ending(scope, watch(scope, result))
     if kind is AsyncGeneratorType and not result.ag_running and result.ag_frame is not None:
@@ -237,7 +252,6 @@ def finish_with(scope: Scope, result: Any) -> Any:
             result.body_iterator = AnswerStream(scope, body)
         except Exception as error:  # noqa: BLE001 - the boundary; a response we may not touch
             GUARD.caught("stream", error)
-            scope.returned(None)
+            return None
         return result
-    scope.returned(result)
-    return result
+    return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from rag_monitor.sdk.peek import first, peek, text_of, type_name
+from rag_monitor.sdk.peek import fields_of, first, items_of, peek, text_of, type_name
 
 QUESTION_KEYS: Final = ("question", "query", "input", "prompt", "message", "messages")
 ANSWER_KEYS: Final = ("answer", "output", "response", "text", "content", "result", "message")
@@ -120,13 +120,38 @@ def answer_of(result: object, depth: int = 0) -> str | None:
             text = answer_of(value, depth + 1)
         if text is not None:
             return text
+    return _answer_in_tuple(result, depth) if issubclass(type(result), tuple) else None
+
+
+def _answer_in_tuple(result: Any, depth: int) -> str | None:
+    """As `(answer, passages)` and `({"answer": …}, 201)` hold it: the first item with an answer."""
+    names = fields_of(type(result))
+    if names is not None:
+        text = answer_of(dict(zip(names, tuple.__iter__(result), strict=False)), depth + 1)
+        if text is not None:
+            return text
+    for item in items_of(result):
+        text = answer_of(item, depth + 1)
+        if text is not None:
+            return text
     return None
 
 
 def response_body(result: object) -> bytes | None:
-    """The whole body of a response of Starlette's, Django's or Flask's kind."""
+    """The whole body of a response of Starlette's, Django's or Flask's kind.
+
+    Flask's handlers may return it with its status in a tuple.
+    """
     if type(result) is dict:
         return None
+    for item in items_of(result):
+        body = _body_of(item)
+        if body is not None:
+            return body
+    return _body_of(result)
+
+
+def _body_of(result: object) -> bytes | None:
     body = peek(result, "body")
     if type(body) is bytes and peek(result, "raw_headers") is not None:
         return body

@@ -16,6 +16,7 @@ from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import first
 from rag_monitor.sdk.record import NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
+from rag_monitor.sdk.signature import is_method, parameters
 from rag_monitor.sdk.streaming import Bystander, finish_with, watch, watching
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -37,6 +38,9 @@ class Tracer:
         """The same function, traced: same signature, results, exceptions and kind."""
         target: Any = function
         prepare()
+        if isinstance(target, type):
+            GUARD.say("class", "trace decorates the methods of %s, not the class", target.__name__)
+            return function
         if isinstance(target, staticmethod | classmethod):
             return type(target)(self(target.__func__))  # type: ignore[return-value]
         wrapped: F = _wrap(target, self._spec_for(target))
@@ -100,6 +104,7 @@ class Tracer:
             name=self._name or _name_of(function),
             question=question,
             question_argument=argument,
+            method=is_method(function),
             answer=_answer_extractor(self._answer),
             fields=self._fields or None,
         )
@@ -245,9 +250,8 @@ def _name_of(function: Any) -> str:
 
 
 def _position(function: Callable[..., Any], argument: str) -> int | None:
-    try:
-        names = list(inspect.signature(function).parameters)
-    except (TypeError, ValueError):
+    names = parameters(function)
+    if names is None:
         return None
     if argument not in names:
         GUARD.say(
