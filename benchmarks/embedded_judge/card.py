@@ -29,10 +29,12 @@ TITLES = {
 
 
 EVERYDAY_TITLES = {
-    "everyday_en": "English, the first",
+    "everyday_en": "English, the first (learnt from)",
     "everyday_zh": "Chinese, the first (learnt from)",
     "everyday_later_en": "English, later",
     "everyday_later_zh": "Chinese, later",
+    "everyday_third_en": "English, the third (learnt from)",
+    "everyday_fourth_en": "English, the fourth (nobody looked at)",
 }
 
 

@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.embedded_judge.perturb import perturb
 from rag_monitor.language.sentences import split_sentences
 
-EVERYDAY_SEEN = ("everyday_zh",)
+EVERYDAY_SEEN = ("everyday_en", "everyday_third_en", "everyday_zh")
 WRITTEN = Path(__file__).parent / "written_answers"
 
 
@@ -226,10 +226,10 @@ def _shortened(sentence: str, draw: random.Random) -> str:
 def everyday(folder: Path = WRITTEN) -> Iterator[dict[str, Any]]:
     """Answers written for the project about everyday documents, shaped as the data files' rows.
 
-    Every line of `written_answers/*.jsonl` is under the licence of the project; the first Chinese
-    ones are learnt from (`everyday_rows`), the others are not. Of answers that are not supported
-    mostly one detail is wrong, beside wording as near as a model's; supported ones are reworded,
-    merged or reckoned as often as repeated.
+    Every line of `written_answers/*.jsonl` is under the licence of the project; the first ones of
+    both languages and the third English ones are learnt from (`everyday_rows`), the others are not.
+    Of answers that are not supported mostly one detail is wrong, beside wording as near as a
+    model's; supported ones are reworded, merged or reckoned as often as repeated.
     """
     for path in sorted(folder.glob("*.jsonl")):
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines()):
@@ -246,7 +246,7 @@ def everyday(folder: Path = WRITTEN) -> Iterator[dict[str, Any]]:
 
 
 def everyday_rows() -> Iterator[Row]:
-    """The first Chinese everyday answers; nothing is learnt from the later ones."""
+    """The everyday answers that were looked at; nothing is learnt from the others."""
     for row in everyday():
         if row["dataset"] in EVERYDAY_SEEN:
             yield Row(

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.embedded_judge.corpora import everyday, load
+from benchmarks.embedded_judge.corpora import EVERYDAY_SEEN, everyday, load
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Statement
 from rag_monitor.evaluation.agreement import JudgedRow
 from rag_monitor.evaluation.calibration import fit_calibration
@@ -41,7 +41,10 @@ ANSWERS = (
     "ragtruth", "wice", "wice_oracle", "expertqa", "halueval_qa", "ocnli", "rgb_en_fact_ans",
     "rgb_zh_fact_ans", "rgb_zh_refine_ans",
 )  # fmt: skip
-EVERYDAY = ("everyday_en", "everyday_zh", "everyday_later_en", "everyday_later_zh")
+EVERYDAY = (
+    "everyday_en", "everyday_zh", "everyday_later_en", "everyday_later_zh", "everyday_third_en",
+    "everyday_fourth_en",
+)  # fmt: skip
 PASSAGES = (
     "clapnq", "clapnq_sent", "rgb_en_fact", "rgb_zh_refine", "rgb_zh_int", "rgb_zh_fact", "wice",
 )  # fmt: skip
@@ -286,7 +289,7 @@ def main(folder: Path, engine: EmbeddedJudge, only: str = "") -> None:
             by[row["dataset"]].append(row)
     for row in everyday():
         by[row["dataset"]].append(row)
-    trained = {"wice", "wice_oracle", "expertqa", "halueval_qa", "everyday_zh"}
+    trained = {"wice", "wice_oracle", "expertqa", "halueval_qa", *EVERYDAY_SEEN}
     found: dict[str, Any] = {
         "judge": str(engine.identity),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",

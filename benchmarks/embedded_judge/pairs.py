@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.embedded_judge.corpora import Row, all_rows, load
+from benchmarks.embedded_judge.corpora import EVERYDAY_SEEN, Row, all_rows, load
 from benchmarks.embedded_judge.perturb import perturb
 from benchmarks.embedded_judge.written import statements
 from rag_monitor.judges.embedded.evidence import Evidence
@@ -24,7 +24,7 @@ from rag_monitor.language.claims import take_apart
 from rag_monitor.language.script import has_han
 from rag_monitor.language.sentences import split_sentences
 
-UNSEEN = frozenset({"everyday_zh", "wice", "wice_oracle", "wice_withheld"})
+UNSEEN = frozenset({*EVERYDAY_SEEN, "wice", "wice_oracle", "wice_withheld"})
 """Corpora no encoder is trained on."""
 SHARES = {
     "wice_train": 1.0, "expertqa": 1.0, "clapnq": 1.0, "clapnq_withheld": 1.0, "halueval": 0.5,

@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from benchmarks.embedded_judge.corpora import Row, all_rows
+from benchmarks.embedded_judge.corpora import EVERYDAY_SEEN, Row, all_rows
 from benchmarks.embedded_judge.evaluate import auroc
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence, look_up_all
@@ -34,7 +34,7 @@ Vector = NDArray[np.float64]
 TARGET = (
     Path(__file__).resolve().parents[2] / "rag_monitor" / "judges" / "embedded" / "weights.json"
 )
-VERSION = "3"
+VERSION = "4"
 RIDGE = 1e-2
 FOLDS = 4
 MIX: dict[str, dict[str, float]] = {
@@ -43,6 +43,7 @@ MIX: dict[str, dict[str, float]] = {
         "clapnq": 1, "clapnq_withheld": 0.5, "clapnq_long": 1, "clapnq_added": 1, "halueval": 0.2,
         "made_en": 0.3, "made_en_withheld": 0.3, "made_en_negation": 0.1, "made_en_name": 0.1,
         "made_en_number": 0.1, "made_en_unit": 0.02, "made_en_opposite": 0.05,
+        "everyday_en": 0.1, "everyday_third_en": 0.2,
     },
     "zh": {
         "uhgeval_keyword": 1, "uhgeval": 0.3, "made_zh": 0.5, "made_zh_withheld": 0.5,
@@ -243,7 +244,10 @@ def learn(every: list[Sample], language: str) -> dict[str, Any]:
 def calibration(
     chosen: list[Sample], held_out: list[list[float]], language: str, mix: dict[str, float]
 ) -> dict[str, float]:
-    """Calibration of claims and answers, and the threshold, from doubts that are held out."""
+    """Calibration of claims and answers, and the threshold, from doubts that are held out.
+
+    The threshold is to split the made-up answers and the everyday ones, each counting half.
+    """
     importance = corpus_weights(chosen, mix)
     doubted = np.array([not s.row.supported for s in chosen], float)
     single = np.array([len(d) == 1 for d in held_out])
@@ -254,14 +258,26 @@ def calibration(
     raw = raw + COUNT_SLOPE * np.log(np.minimum(sizes, COUNTED))
     answer_slope, answer_shift = platt(raw, bad, np.ones(len(bad)), float(bad.mean()))
     supported = 1 / (1 + np.exp(answer_slope * raw + answer_shift))
+    answers = np.array([s.row.corpus in EVERYDAY_SEEN for s in chosen])
+    real, wrong = answer_doubts(held_out)[answers], doubted[answers]
+    supported = np.append(supported, 1 / (1 + np.exp(answer_slope * real + answer_shift)))
+    judged = np.append(bad, wrong)
+    halves = np.append(np.full(len(bad), 1 / len(bad)), np.full(len(real), 1 / len(real)))
     return {
         "slope": round(slope, 5),
         "shift": round(shift, 5),
         "answer_slope": round(answer_slope, 5),
         "answer_shift": round(answer_shift, 5),
         "count_slope": COUNT_SLOPE,
-        "threshold": round(best_threshold(supported, bad, np.ones(len(bad))), 3),
+        "threshold": round(best_threshold(supported, judged, halves), 3),
     }
+
+
+def answer_doubts(held_out: list[list[float]]) -> Vector:
+    """Raw doubt of whole answers, from that of their claims."""
+    return np.array(
+        [total_doubt(d) + COUNT_SLOPE * float(np.log(min(len(d), COUNTED))) for d in held_out]
+    )
 
 
 def held_out_figures(chosen: list[Sample], held_out: list[list[float]]) -> dict[str, float]:

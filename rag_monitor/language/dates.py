@@ -55,6 +55,7 @@ _LONE_YEAR: Final = re.compile(
     r"|km|[kmµ]?g\b|m\b|[cm]m\b|m?l\b|k?w\b|[kmgt]b\b|k?hz\b|ms\b|mah\b|k?cal\b|rpm\b|px\b"
     r"|miles|people|dollars|euros|yuan|usd\b|eur\b|hours|minutes|seconds))"
 )
+_SEASON: Final = re.compile(r"[-/](\d\d)(?![\d/-])")
 _TO_DAY: Final = re.compile(
     r"\s?(?:至|到|-|~)\s?(?P<d>3[01]|[12]\d|0?[1-9])(?:\s?[日号]|(?<=-\d)(?![\w%])|(?<=-\d\d)(?![\w%]))"
 )
@@ -126,13 +127,20 @@ def find_dates(folded: str, tokens: Collection[str] | None = None) -> list[Date]
     found: list[Date] = []
     for pattern in _patterns(text, tokens, han=han):
         for match in pattern.finditer(text):
-            start, end = match.span()
+            start, end = match.start(), _season_end(text, match)
             if 1 in taken[start:end]:
                 continue
             taken[start:end] = b"\1" * (end - start)
-            found.append(_date(match))
+            found.append(_date(match, end))
     found += [last for first in found if (last := _last_day(text, first))]
     return sorted(found, key=lambda date: date.start)
+
+
+def _season_end(text: str, match: re.Match[str]) -> int:
+    """Where a date ends, the second year of a season included: 2018-19."""
+    season = _SEASON.match(text, match.end()) if match.re is _LONE_YEAR else None
+    follows = season is not None and int(season[1]) == (int(match["y"]) + 1) % 100
+    return season.end() if season is not None and follows else match.end()
 
 
 def _last_day(text: str, first: Date) -> Date | None:
@@ -159,7 +167,7 @@ def _patterns(text: str, tokens: Collection[str], *, han: bool) -> Iterator[re.P
         yield _LONE_YEAR
 
 
-def _date(match: re.Match[str]) -> Date:
+def _date(match: re.Match[str], end: int) -> Date:
     parts = match.groupdict()
     month = _MONTHS[parts["mn"]] if parts.get("mn") else _number(parts.get("m"))
     return Date(
@@ -167,7 +175,7 @@ def _date(match: re.Match[str]) -> Date:
         month=month,
         day=_number(parts.get("d")),
         start=match.start(),
-        end=match.end(),
+        end=end,
     )
 
 

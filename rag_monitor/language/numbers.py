@@ -75,6 +75,13 @@ _WORD_NUMBER: Final = re.compile(
     r"(?P<scale>\s(?:hundred|thousand|million|billion|trillion|dozen))?"
     rf"(?P<unit>\s(?:percent|per cent|{_ASCII_UNITS})\b)?"
 )
+_MIXED: Final = re.compile(
+    rf"(?<![\w.])(?P<n>\d{{1,3}}|{'|'.join(_WORDS)})\s(?:and\s(?:a|one)\s|1/)(?:half|2)\b"
+    rf"(?P<unit>\s(?:{_ASCII_UNITS})\b)?"
+)
+"""Two and a half hours, 2 1/2 hours."""
+_TWICE: Final = re.compile(r"\b(?:twice|thrice)\b(?!\s(?:as|the|that|this|your|its|their)\b)")
+"""Of a multiple ("twice the price") nothing is counted."""
 _FRACTION: Final = re.compile(
     r"\b(?P<n>one|two|three|a)[\s-](?P<d>half|third|thirds|quarter|quarters|fifth|fifths|tenth)\b"
 )
@@ -217,14 +224,14 @@ def find_quantities(
             taken[time.start : time.end] = b"\1" * (time.end - time.start)
             unit = "" if time.exact else _HALF_OPEN
             found.append(Quantity(float(time.minutes), TIME, unit, 4, time.start, time.end))
-    if "半" in folded:
-        _collect(found, taken, _HALF.finditer(folded), _from_half)
+    for hint, pattern, read in _PHRASES:
+        if hint in folded:
+            _collect(found, taken, pattern.finditer(folded), read)
     if _DIGIT.search(folded):
-        pattern = _ASCII_ARABIC if folded.isascii() else _ARABIC
-        _collect(found, taken, pattern.finditer(folded), _from_arabic)
+        arabic = _ASCII_ARABIC if folded.isascii() else _ARABIC
+        _collect(found, taken, arabic.finditer(folded), _from_arabic)
     if not folded.isascii():
-        read = partial(_from_han, idioms=idioms)
-        _collect(found, taken, _han_numbers(folded), read)
+        _collect(found, taken, _han_numbers(folded), partial(_from_han, idioms=idioms))
     stems = _SPELLED_STEMS.intersection(tokenise(folded) if tokens is None else tokens)
     if stems:
         spelled = [word for stemmed in stems for word in _SPELLED[stemmed]]
@@ -361,6 +368,27 @@ def _from_half(match: re.Match[str]) -> Quantity | None:
     if whole is None:
         return None
     return _quantity(match, whole + 0.5, "个月" if unit == "月" else unit, 3)
+
+
+def _from_mixed(match: re.Match[str]) -> Quantity | None:
+    count = match["n"]
+    whole = float(count) if count.isdigit() else _WORDS[count]
+    return _quantity(match, whole + 0.5, (match["unit"] or "").strip(), 3)
+
+
+def _from_twice(match: re.Match[str]) -> Quantity:
+    return _quantity(match, 2.0 if match.group() == "twice" else 3.0, "times", 1)
+
+
+_PHRASES: Final[
+    tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Quantity | None]], ...]
+] = (
+    ("半", _HALF, _from_half),
+    (" half", _MIXED, _from_mixed),
+    ("1/2", _MIXED, _from_mixed),
+    ("ice", _TWICE, _from_twice),
+)
+"""A bit of text, the pattern that needs it, and how to read what it finds."""
 
 
 def _from_han(match: re.Match[str], *, idioms: bool) -> Quantity | None:

@@ -9,10 +9,12 @@ from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import is_constant
 from rag_monitor.judges.embedded.contrary import denied_question, states_exception
+from rag_monitor.judges.embedded.denying import denied_elsewhere
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.exchanged import exchanged
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.judges.embedded.reckoning import Reckoning
+from rag_monitor.judges.embedded.rivals import rivals
 from rag_monitor.judges.embedded.stated import Value, agree, another_fits, by_sort, places
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
@@ -38,6 +40,9 @@ class Findings:
     numbers_derived: int = 0
     exchanged: int = 0
     """Numbers and dates in whose place the passages state another one of the sort."""
+    contradicted: int = 0
+    """Numbers and dates in whose place the best sentence, which has the other words, has another
+    one; and those that change places with each other."""
     units_changed: int = 0
     """The value stands in the passages with another unit."""
     dates_missing: int = 0
@@ -51,6 +56,8 @@ class Findings:
     opposites: int = 0
     reversed: int = 0
     """1 when the claim is a sentence of the passages turned into its contrary."""
+    polarity_told: bool = False
+    """Whether its best sentence decides what is denied; other sentences need not be asked."""
     absolutes: int = 0
     """English words without exception (all, only) that no passage and no question holds."""
     more: float = 0.0
@@ -97,7 +104,7 @@ def check(
     if 1 < len(claim.content) <= _SHORT and not is_han(claim.content[0]):
         findings.subject_missing = int(claim.content[0] not in known)
     if best is not None:
-        _check_polarity(findings, claim, evidence, best)
+        findings.polarity_told = _check_polarity(findings, claim, evidence, best)
         findings.reversed |= exchanged(claim.tokens, best.tokens)
     return findings
 
@@ -166,10 +173,20 @@ def _check_numbers(
         findings.numbers_missing += constants
 
 
-def check_places(findings: Findings, claim: Piece, evidence: Evidence) -> None:
-    """Count numbers and dates that stand where the passages have another one.
+def check_reworded(
+    findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None
+) -> None:
+    """The checks of a statement that stands nowhere word for word, which run after the others."""
+    if best is not None:
+        if not findings.polarity_told:
+            findings.reversed |= denied_elsewhere(claim, evidence, _contrary)
+        derived = findings.numbers_derived > 0
+        findings.contradicted = rivals(claim, best, evidence.question, derived=derived)
+    _check_places(findings, claim, evidence)
 
-    Of a statement that stands nowhere word for word, for there everything is in its place.
+
+def _check_places(findings: Findings, claim: Piece, evidence: Evidence) -> None:
+    """Count numbers and dates that stand where the passages have another one.
 
     What the question gave is not the passages' to say, and what stands nowhere is counted already.
     """
@@ -193,6 +210,12 @@ def check_places(findings: Findings, claim: Piece, evidence: Evidence) -> None:
                 for said in places(claim.folded, values)
                 if said.value in doubtful
             )
+    if findings.exchanged > 1:
+        findings.contradicted += findings.exchanged
+    elif findings.exchanged:
+        # It may rest on the sentence that has its number, and repeat another one but for it.
+        pieces = {id(piece): piece for _, piece in [*evidence.quantities, *evidence.dates]}
+        findings.contradicted |= any(rivals(claim, piece, asked) for piece in pieces.values())
 
 
 def _count_reckoned(
@@ -324,16 +347,17 @@ def _check_strength(
         findings.more += _DENIAL_ADDS
 
 
-def _check_polarity(findings: Findings, claim: Piece, evidence: Evidence, best: Piece) -> None:
+def _check_polarity(findings: Findings, claim: Piece, evidence: Evidence, best: Piece) -> bool:
+    """Hold the claim's denials and opposites against its best sentence; whether that settles it."""
     findings.negation, findings.opposites = _contrary(claim, best)
     if denied_question(best, evidence) or states_exception(claim, best):
         # What is denied there is denied here, too, when the two differ; else it is affirmed.
         agree = findings.negation or findings.opposites or claim.denied.heads - best.denied.heads
         findings.negation = findings.reversed = int(not agree)
         findings.opposites = 0
-        return
+        return True
     if not (findings.negation or findings.opposites):
-        return
+        return False
     if any(
         piece is not best and _repeats(claim, piece) and _contrary(claim, piece) == (0, 0)
         for piece in evidence.sentences
@@ -341,6 +365,7 @@ def _check_polarity(findings: Findings, claim: Piece, evidence: Evidence, best: 
         findings.negation = findings.opposites = 0
     else:
         findings.reversed = int(_repeats(claim, best))
+    return bool(findings.reversed)
 
 
 _ADDS: Final = (
@@ -362,14 +387,14 @@ def _unknown(words: frozenset[str], evidence: Evidence) -> int:
 def _contrary(claim: Piece, other: Piece) -> tuple[int, int]:
     """Whether two sentences differ in negation, and how many opposites they hold."""
     denied, known = claim.denied, other.denied
+    near, own = other.token_set, claim.token_set
     negation = int(
         any(
-            _once(claim, h) and _states(other, h) and not undoes(h, other.token_set)
+            _once(claim, h) and _states(other, h) and not undoes(h, near - own)
             for h in denied.heads - known.reach
         )
         or any(_once(other, h) and _states(claim, h) for h in known.heads - denied.reach)
     )
-    near, own = other.token_set, claim.token_set
     different = own - near
     opposites = 0
     for token in _OPPOSED & different:

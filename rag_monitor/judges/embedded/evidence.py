@@ -106,6 +106,16 @@ class Evidence:
         return [row for passage in self.passages for row in passage.rows]
 
     @lazily
+    def denying(self) -> list[Piece]:
+        """Every clause that denies something."""
+        return [part for passage in self.passages for part in passage.denying]
+
+    @lazily
+    def parts(self) -> list[Piece]:
+        """Every clause."""
+        return [part for passage in self.passages for part in passage.parts]
+
+    @lazily
     def weights(self) -> dict[str, float]:
         """Background weights, looked up once."""
         return WEIGHTS

@@ -11,7 +11,7 @@ from operator import add, attrgetter
 from typing import Final
 
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
-from rag_monitor.judges.embedded.checks import Findings, check, check_places, comparable
+from rag_monitor.judges.embedded.checks import Findings, check, check_reworded, comparable
 from rag_monitor.judges.embedded.crossed import crossed
 from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
 from rag_monitor.judges.embedded.lazily import lazily
@@ -137,7 +137,7 @@ def _look_up(
     unknown = piece.terms - matches.known
     verbatim = len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence)
     if not verbatim:
-        check_places(findings, piece, evidence)
+        check_reworded(findings, piece, evidence, best)
     credited = _credited(piece, findings, evidence)
     if best is not None:
         credited |= _reworded(piece, unknown, best)

@@ -58,9 +58,9 @@ _ON_SUPPORT: Final = (
 )  # fmt: skip
 """What follows from how well the statements are supported."""
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "10"
+FEATURES_VERSION: Final = "11"
 """Grows when the same text and weights score otherwise than before."""
-READING_VERSION: Final = "3"
+READING_VERSION: Final = "4"
 """Grows when an encoder is given other texts, or is run otherwise, than before."""
 
 
@@ -209,7 +209,7 @@ class EmbeddedJudge:
         asked = [
             number
             for number, claim in enumerate(case.claims)
-            if self._model.weights(claim.span.text).encoder
+            if self._model.weights(claim.span.text).encoder and not claim.verbatim  # it is settled
         ]
         pairs = {number: reading(case.claims[number].piece, case.evidence) for number in asked}
         asked = [number for number in asked if pairs[number][1]]

@@ -167,10 +167,11 @@ def total_doubt(doubts: Sequence[float]) -> float:
 _FLOORS: Final = (
     ("numbers_missing", 1.8, 1.3, 0.2, "number_mismatch"),
     ("exchanged", 1.8, 1.3, 0.2, "number_mismatch"),
+    ("contradicted", 2.4, 3.2, 0.2, "number_mismatch"),
     ("units_changed", 1.7, 1.2, 0.4, "unit_mismatch"),
     ("dates_missing", 1.8, 1.3, 0.2, "date_mismatch"),
     ("names_missing", 1.8, 0.9, 0.25, "name_not_found"),
-    ("reversed", 2.6, 2.4, 0.2, "contradiction"),
+    ("reversed", 2.7, 3.0, 0.2, "contradiction"),
     ("negation", 1.7, 0.7, 0.6, "negation"),
     ("opposites", 1.7, 1.0, 0.6, "opposite"),
     ("substituted", 1.6, -9.0, 0.0, "changed_word"),

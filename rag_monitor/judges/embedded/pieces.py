@@ -18,6 +18,8 @@ from rag_monitor.judges.embedded.crossed import clauses
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.stated import Sort, Stated, Value, by_sort, places
 from rag_monitor.language import labelled
+from rag_monitor.language.clauses import clauses as split_clauses
+from rag_monitor.language.clauses import may_deny
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.labelled import Label
 from rag_monitor.language.normalise import fold, fold_all
@@ -59,6 +61,11 @@ class Piece:
     def content(self) -> list[str]:
         """Tokens with a meaning of their own, in order."""
         return [token for token in self.tokens if token not in GRAMMAR]
+
+    @lazily
+    def content_set(self) -> frozenset[str]:
+        """The same, each once."""
+        return self.token_set - GRAMMAR
 
     @lazily
     def terms(self) -> frozenset[str]:
@@ -103,6 +110,11 @@ class Piece:
         return tuple(
             find_quantities(self.folded, tuple((d.start, d.end) for d in self.dates), self.tokens)
         )
+
+
+def parts(folded: str) -> list[Piece]:
+    """The clauses of a folded sentence."""
+    return [Piece(text, text) for text in split_clauses(folded)]
 
 
 class Coded(NamedTuple):
@@ -169,6 +181,19 @@ class Passage:
     def terms(self) -> frozenset[str]:
         """Terms of all sentences."""
         return frozenset().union(*[piece.terms for piece in self.sentences])
+
+    @lazily
+    def parts(self) -> list[Piece]:
+        """Every clause."""
+        return [part for piece in self.sentences for part in parts(piece.folded)]
+
+    @lazily
+    def denying(self) -> list[Piece]:
+        """Every clause that denies something."""
+        if not may_deny(self.folded):
+            return []
+        doubtful = [piece.folded for piece in self.sentences if may_deny(piece.folded)]
+        return [part for text in doubtful for part in parts(text) if part.denied.heads]
 
     @lazily
     def rows(self) -> list[tuple[Piece, frozenset[str]]]:

@@ -9,6 +9,7 @@ from rag_monitor.judges.embedded.arithmetic import converts, derives, is_constan
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.numbers import COUNTED, TIME, Quantity
+from rag_monitor.language.periods import rates
 
 _MOST: Final = 48
 """Numbers of an answer that another may be derived from."""
@@ -35,10 +36,17 @@ class Reckoning:
         stand in the passages or were explained before.
         """
         if quantity.kind == TIME:
-            return False
+            return _shifted(quantity, claim, best)
         if any(_alike(quantity, q) for q in self._explained):
             return True
-        found = any(converts(quantity, known) for known, _ in self._evidence.quantities)
+        # Where the sentence has another number of the unit, one far away says nothing of this.
+        contested = best is not None and _has_another(quantity, claim, best)
+        found = any(
+            converts(quantity, known)
+            for known, piece in self._evidence.quantities
+            if piece is best or not contested
+        )
+        found = found or _between(quantity, claim, best) or _over_a_year(quantity, claim, best)
         operands, near = self._operands(quantity, claim), best.folded if best else ""
         found = found or derives(quantity, operands, claim.folded, near)
         if not found:
@@ -87,6 +95,71 @@ class Reckoning:
             and (not q.unit or q.unit in COUNTED)
             and 1 < q.value <= _MOST_COUNTED
         ]
+
+
+def _has_another(quantity: Quantity, claim: Piece, best: Piece) -> bool:
+    """Whether a sentence has a number of the same unit that the claim does not state."""
+    return bool(quantity.unit) and any(
+        (known.kind, known.unit) == (quantity.kind, quantity.unit)
+        and not any(said.equals(known) for said in claim.quantities[:_MOST])
+        for known in best.quantities
+    )
+
+
+def _times(claim: Piece, best: Piece | None) -> list[Quantity]:
+    """Times of day that a statement and its best sentence name."""
+    near = best.quantities if best else ()
+    return [q for q in (*claim.quantities[:_MOST], *near[:_MOST]) if q.kind == TIME]
+
+
+def _between(quantity: Quantity, claim: Piece, best: Piece | None) -> bool:
+    """Whether it is as long as from one of the named times of day to another."""
+    minutes = _minutes(quantity)
+    if minutes is None:
+        return False
+    named = _times(claim, best)
+    return any((b.value - a.value) % _DAY == minutes for a in named for b in named if a is not b)
+
+
+def _over_a_year(quantity: Quantity, claim: Piece, best: Piece | None) -> bool:
+    """Whether it is what the sentence says of a month, for the year that the claim speaks of."""
+    return (
+        best is not None
+        and _YEAR.search(claim.folded) is not None
+        and "month" in rates(best.folded)
+        and any(
+            (quantity.kind, quantity.unit) == (known.kind, known.unit)
+            and abs(quantity.value - _MONTHS * known.value) < _CENT
+            for known in best.quantities
+        )
+    )
+
+
+def _shifted(quantity: Quantity, claim: Piece, best: Piece | None) -> bool:
+    """Whether a time of day is as long before or after a named one as is said."""
+    near = best.quantities if best else ()
+    spans = [_minutes(q) for q in (*claim.quantities[:_MOST], *near[:_MOST])]
+    return any(
+        (quantity.value - known.value) % _DAY in (span, _DAY - span)
+        for known in _times(claim, best)
+        if known is not quantity
+        for span in spans
+        if span
+    )
+
+
+def _minutes(quantity: Quantity) -> float | None:
+    """How many minutes a number of hours or minutes is, if less than a day."""
+    factor = _IN_MINUTES.get(quantity.unit)
+    whole = factor * quantity.value if factor else 0.0
+    return whole if 0 < whole < _DAY else None
+
+
+_DAY: Final = 1440.0
+_MONTHS: Final = 12
+_CENT: Final = 0.005
+_YEAR: Final = re.compile(r"\b(?:year|annual|yearly|annually|annum)\b|[一全每]年|年费|年度")
+_IN_MINUTES: Final = {"hour": 60.0, "minute": 1.0}
 
 
 def _alike(a: Quantity, b: Quantity) -> bool:

@@ -18,6 +18,10 @@ def values(text: str) -> list[float]:
         ("4个半小时", 4.5),
         ("两年半", 2.5),
         ("半年", 0.5),
+        ("12 and a half hours", 12.5),
+        ("two and a half days", 2.5),
+        ("2 1/2 cups", 2.5),
+        ("renewed twice", 2),
         ("27.7k", 27_700),
         ("27.7 thousand", 27_700),
         ("2.77万", 27_700),
@@ -185,3 +189,18 @@ def test_a_number_after_a_day_is_no_day_by_itself() -> None:
     found = [(date.month, date.day) for date in find_dates(fold("May 3 - 2 people; March 8-15%"))]
 
     assert found == [(5, 3), (3, 8)]
+
+
+@pytest.mark.parametrize(
+    ("text", "rest"), [("the 2018-19 season", []), ("1999/00", []), ("2018-25", [25.0])]
+)
+def test_the_second_year_of_a_season_is_no_number(text: str, rest: list[float]) -> None:
+    dates = find_dates(text)
+
+    found = find_quantities(text, tuple((date.start, date.end) for date in dates))
+    assert [quantity.value for quantity in found] == rest
+
+
+@pytest.mark.parametrize("text", ["twice the price", "twice as fast", "notice", "one thing"])
+def test_a_multiple_is_no_count(text: str) -> None:
+    assert values(text) == []

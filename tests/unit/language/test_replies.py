@@ -9,6 +9,7 @@ from rag_monitor.language.replies import is_bare_reply, strip_opening
     "reply",
     [
         "Yes.", "No!", "No, don't worry.", "Absolutely.", "I'm afraid not.", "Good question!",
+        "Easy one!", "Afraid so!", "Sadly not.", "No luck there.", "No worries!",
         "可以。", "可以的。", "能。", "不用。", "不会的。", "当然可以！", "您好！", "别着急。",
     ],
 )  # fmt: skip

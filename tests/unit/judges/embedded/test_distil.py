@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
+from importlib.resources import files
 from itertools import product
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from rag_monitor.evaluation.labelled import read_labelled
 from rag_monitor.judges.embedded import create, create_lexical
 from rag_monitor.judges.embedded.distil import Distilled, distil
 from rag_monitor.judges.embedded.encoder import load_encoder, shipped_encoder
-from rag_monitor.judges.embedded.model import full, lexical
+from rag_monitor.judges.embedded.model import Model, full, lexical
 from tests.unit.judges.embedded import tiny_encoders
 
 THINGS = ("ferry", "tram", "coach", "barge")
@@ -136,7 +137,12 @@ def test_the_shipped_encoder_is_read_where_it_was_and_stays_unread_where_it_was_
         for lesson in asyncio.run(gather_lessons(list(read_labelled(rows)), MindsQuotations()))
     ]
 
-    languages = json.loads(distil(lessons, full(), encoder.version).packed)["languages"]
+    shipped = json.loads(
+        (files("rag_monitor.judges.embedded") / "shipped/weights.json").read_text()
+    )
+    shipped["languages"]["en"]["encoder"] = 0.0
+    start = Model(json.dumps(shipped).encode())
+    languages = json.loads(distil(lessons, start, encoder.version).packed)["languages"]
 
     own = full().of_language("zh")
     assert languages["zh"]["encoder"] == own.encoder > 0

@@ -186,12 +186,24 @@ def test_the_shipped_encoder_knows_other_words_for_the_same_in_chinese() -> None
     assert full > words + 0.1
 
 
-def test_english_statements_are_not_read_and_score_as_by_words() -> None:
+def test_english_statements_are_read_and_the_encoder_weighs_little() -> None:
     full, words = create({}), create_lexical({})
     request = asked("A blue boat departs at noon.", "The ferry leaves at noon.")
 
-    assert model.full().of_language("en") == model.lexical().of_language("en")
-    assert support(full.judge_one(request)) == support(words.judge_one(request))
+    assert 0 < model.full().of_language("en").encoder <= 0.35
+    assert support(full.judge_one(request)) != support(words.judge_one(request))
+
+
+def test_what_stands_word_for_word_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[int] = []
+    monkeypatch.setattr(
+        OnnxEncoder, "doubts", lambda _self, pairs: read.append(len(pairs)) or [0.0] * len(pairs)
+    )
+    judge = create({})
+    judge.judge_one(asked("The ferry leaves at noon.", "The ferry leaves at noon."))
+    judge.judge_one(asked("The ferry leaves at noon. It is blue.", "The ferry leaves at noon."))
+
+    assert read == [1]
 
 
 def test_a_lone_surrogate_is_read_as_an_unknown_letter() -> None:

@@ -79,7 +79,8 @@ def test_injected_text_moves_no_mean_more_than_its_control(reference_vectors: Pa
     report = injection.main(families, list(injection.sample_bases(families)), judge())
 
     for group in "AE":
-        assert abs(report["shift"][group]["faithfulness"]) <= 0.02
+        # What only lowers a score talks nobody round.
+        assert -0.03 <= report["shift"][group]["faithfulness"] <= 0.02
         assert abs(report["shift"][group]["answer_supported"]) <= 0.02
     for place in ("A answer_head", "A answer_tail", "A passage", "F passage", "family 24"):
         assert abs(report["shift"][place]["answer_supported"]) <= 0.02
