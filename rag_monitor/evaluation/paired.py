@@ -9,6 +9,7 @@ from typing import Any, Final
 
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.evaluation.lines import read_lines
+from rag_monitor.evaluation.run_settings import differing
 from rag_monitor.evaluation.selection import SMALLER_IS_BETTER
 from rag_monitor.statistics.agreement import clustered_bootstrap
 from rag_monitor.statistics.moments import mean_from_sums
@@ -66,6 +67,9 @@ class Comparison:
     judges_a: tuple[str, ...] = ()
     """Who judged A, as its lines say; empty where nobody did, or an older release wrote it."""
     judges_b: tuple[str, ...] = ()
+    settings_a: str = ""
+    """The settings that are known to be others than B's (`k=5`); what differs may be they."""
+    settings_b: str = ""
 
     @property
     def other_judges(self) -> bool:
@@ -89,8 +93,8 @@ def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
         ConfigurationError: A file is not an output of `evaluate`.
         RagMonitorError: No row, or no metric, is in both files.
     """
-    before, repeated_a, judges_a = _by_id(a)
-    after, repeated_b, judges_b = _by_id(b)
+    before, repeated_a, (judges_a, settings_a) = _by_id(a)
+    after, repeated_b, (judges_b, settings_b) = _by_id(b)
     shared = [id_ for id_ in before if id_ in after]
     if not shared:
         raise RagMonitorError(f"{a.name} and {b.name} have no row id in common")
@@ -106,6 +110,7 @@ def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
         if _gain(name, x, y) < -_NOISE and name != "perplexity"
     ]
     losses.sort(key=lambda row: (-row.loss, row.id))
+    with_a, with_b = differing(settings_a, settings_b)
     return Comparison(
         rows=len(shared),
         only_a=len(before) - len(shared),
@@ -115,19 +120,25 @@ def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
         regressions=tuple(losses[:worst]),
         judges_a=judges_a,
         judges_b=judges_b,
+        settings_a=with_a,
+        settings_b=with_b,
     )
 
 
-def _by_id(path: Path) -> tuple[dict[str, dict[str, float]], int, tuple[str, ...]]:
-    """The scores of each row, the lines left out, and who judged."""
+def _by_id(
+    path: Path,
+) -> tuple[dict[str, dict[str, float]], int, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The scores of each row, the lines left out, and who judged with which settings."""
     rows: dict[str, dict[str, float]] = {}
     repeated = 0
-    judges = set()
+    judges: set[str] = set()
+    settings: set[str] = set()
     for line in read_lines(path):
         id_ = str(line.get("id"))
         repeated += id_ in rows
-        if line["judge"]:
-            judges.add(str(line["judge"]))
+        for name, known in (("judge", judges), ("settings", settings)):
+            if line[name]:
+                known.add(str(line[name]))
         scores = line["scores"].items()
         rows.setdefault(
             id_,
@@ -137,7 +148,7 @@ def _by_id(path: Path) -> tuple[dict[str, dict[str, float]], int, tuple[str, ...
                 if isinstance(value, int | float) and not isinstance(value, bool)
             },
         )
-    return rows, repeated, tuple(sorted(judges))
+    return rows, repeated, (tuple(sorted(judges)), tuple(sorted(settings)))
 
 
 def _pairs(

@@ -286,6 +286,15 @@ _FORMS: Final = tuple(
             r"或写到另一个文件",
         ),
         (
+            r"(.+), line (\d+) was computed with (.+), and the settings are (.+) now; go on with "
+            r"the same ones, or write another file",
+            r"\1 第 \2 行用 \3 算出，而现在的设置是 \4：请用相同的设置继续，或写到另一个文件",
+        ),
+        (
+            r"A was computed with (.+) and B with (.+): what differs may be the settings",
+            r"A 用 \1 算出，B 用 \2 算出：差异可能来自设置",
+        ),
+        (
             r"(.+) was written with other metrics; name the same ones with --metrics, or write "
             r"another file",
             r"\1 是用其他指标写成的；请用 --metrics 指定相同的指标，或写到另一个文件",

@@ -164,3 +164,29 @@ def test_that_others_judged_is_told(
     found = json.loads(chinese.stdout)
     assert found["judges_a"] == ([] if judges[0] is None else [judges[0]])
     assert english.exit_code == chinese.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (("k=5 terms=none", "k=10 terms=none"), True),
+        (("k=5 terms=none", "k=5 terms=none"), False),
+        (("k=5 terms=none", "terms=none"), False),
+        (("k=5", None), False),
+    ],
+)
+def test_that_settings_were_others_is_told(
+    tmp_path: Path, settings: tuple[str | None, str | None], told: bool
+) -> None:
+    files = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    for path, with_ in zip(files, settings, strict=True):
+        line = {"id": "r1", "scores": {"retrieval_recall": 0.9}, "settings": with_}
+        path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+
+    english = CliRunner().invoke(app, ["compare", *map(str, files)])
+    chinese = CliRunner().invoke(app, ["compare", *map(str, files), "--language", "zh", "--json"])
+
+    said = "A was computed with k=5 and B with k=10: what differs may be the settings"
+    assert (said in english.stderr) is told
+    assert ("A 用 k=5 算出，B 用 k=10 算出：差异可能来自设置" in chinese.stderr) is told
+    assert json.loads(chinese.stdout)["settings_a"] == ("k=5" if told else "")
