@@ -13,10 +13,12 @@ from rag_monitor.evaluation.run_settings import differing
 from rag_monitor.evaluation.selection import SMALLER_IS_BETTER
 from rag_monitor.statistics.agreement import clustered_bootstrap
 from rag_monitor.statistics.moments import mean_from_sums
-from rag_monitor.statistics.wilson import Interval, z_two_sided
+from rag_monitor.statistics.student import t_interval
+from rag_monitor.statistics.wilson import Interval
 
 _BOOTSTRAP_UP_TO: Final = 200
 _RUNS: Final = 1_000
+_FEW: Final = 5
 _NOISE: Final = 1e-12
 
 
@@ -30,7 +32,7 @@ class MetricDifference:
     b: float
     difference: float
     lower: float | None
-    """95 % interval of the mean difference; None for a single row."""
+    """95 % interval of the mean difference; None where the rows are too few."""
     upper: float | None
     better: int
     """Rows where B is better."""
@@ -194,15 +196,20 @@ def _difference(name: str, rows: Sequence[tuple[str, float, float]]) -> MetricDi
 
 
 def _interval(changes: Sequence[float]) -> Interval | None:
-    """Bootstrap of the pairs while there are few, the normal interval beyond."""
+    """Student's t; while there are few also the bootstrap of the pairs, whichever reaches further.
+
+    The bootstrap alone knows no value beyond those it has seen, and a handful of rows that lost by
+    chance would be a clear loss. So would a few that lost all the same: they have no interval.
+    """
     n = len(changes)
-    if n < 2:
+    if n < 2 or (n < _FEW and len(set(changes)) == 1 and changes[0]):
         return None
-    if n <= _BOOTSTRAP_UP_TO:
-        return clustered_bootstrap(changes, range(n), lambda xs: sum(xs) / len(xs), runs=_RUNS)
     mean = mean_from_sums(n, sum(changes), sum(x * x for x in changes))
-    reach = z_two_sided(0.95) * mean.se
-    return Interval(mean.value - reach, mean.value + reach)
+    ends = t_interval(mean, n)
+    if n > _BOOTSTRAP_UP_TO:
+        return ends
+    drawn = clustered_bootstrap(changes, range(n), lambda xs: sum(xs) / len(xs), runs=_RUNS)
+    return Interval(min(ends.lower, drawn.lower), max(ends.upper, drawn.upper))
 
 
 def _verdict(name: str, interval: Interval | None) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from math import nextafter
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from rag_monitor.cli.application import app
 from rag_monitor.errors import ConfigurationError, RagMonitorError
-from rag_monitor.evaluation.paired import compare_files
+from rag_monitor.evaluation.paired import _interval, compare_files
 
 Scores = dict[str, dict[str, float | None]]
 
@@ -136,6 +137,27 @@ def _judged(path: Path, judge: str | None) -> Path:
     ]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")
     return path
+
+
+@pytest.mark.parametrize("rows", [2, 3, 5, 10])
+def test_few_rows_that_differ_by_chance_are_seldom_a_clear_loss(rows: int) -> None:
+    draw = random.Random(rows)
+    runs = 300
+    missed = 0
+    for _ in range(runs):
+        found = _interval([draw.gauss(0.0, 0.1) for _ in range(rows)])
+        missed += found is None or 0.0 not in found
+
+    assert missed / runs < 0.09, "5 % by chance; the bootstrap alone misses 46 % of two rows"
+
+
+def test_a_few_rows_that_lost_the_same_are_no_clear_loss(tmp_path: Path) -> None:
+    before: Scores = {f"r{n}": {"exact_match": 1.0} for n in range(3)}
+    after: Scores = {f"r{n}": {"exact_match": 0.0} for n in range(3)}
+
+    (row,) = compare_files(*_files(tmp_path, before, after)).metrics
+
+    assert (row.difference, row.worse, row.lower, row.verdict) == (-1.0, 3, None, "same")
 
 
 @pytest.mark.parametrize(
