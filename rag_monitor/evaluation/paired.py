@@ -209,6 +209,8 @@ def _interval(changes: Sequence[float]) -> Interval | None:
     if n > _BOOTSTRAP_UP_TO:
         return ends
     drawn = clustered_bootstrap(changes, range(n), lambda xs: sum(xs) / len(xs), runs=_RUNS)
+    if drawn is None:
+        return ends
     return Interval(min(ends.lower, drawn.lower), max(ends.upper, drawn.upper))
 
 
