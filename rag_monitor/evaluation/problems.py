@@ -219,6 +219,7 @@ _FORMS: Final = tuple(
         (r"(.+) is not valid JSON: (.+)", r"\1 不是有效的 JSON：\2"),
         (r"(Parquet files|saved data sets) need (\S+): (pip .+)", r"读取该文件需要 \2：\3"),
         (r"(.+) is the input; write to another file", r"\1 是输入文件；请写到另一个文件"),
+        (r"(.+) is a folder; name a file in it", r"\1 是文件夹；请指定其中的文件"),
         (
             r"none of the (\d+) rows of (.+) could be read",
             r"\2 的 \1 行数据都无法读取",
@@ -326,7 +327,7 @@ _FORMS: Final = tuple(
         (r"target profile (.+): there is no metric ('.*?')", r"目标 \1：没有指标 \2"),
         (r"--(output|report) writes (.+) files, not (.+)", r"--\1 可写 \2 文件，不能是 \3"),
         (r"--language is (.+), not (.+)", r"--language 须为 \1，不能是 \2"),
-        (r"--report: there is no folder (.+)", r"--report：没有文件夹 \1"),
+        (r"(.+): there is no folder (.+)", r"\1：没有文件夹 \2"),
         (r"--resume can go on with (.+) files only", r"--resume 只能接着 \1 文件继续"),
         (
             r"--resume needs --output: the file to go on with",
