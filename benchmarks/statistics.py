@@ -32,8 +32,10 @@ from itertools import accumulate
 from statistics import NormalDist, fmean, median, pvariance
 
 from benchmarks.bars import Row, Size, row
+from benchmarks.complete_windows import complete_windows
 from benchmarks.missing_verdicts import missing_verdicts
 from benchmarks.populations import AUC, CELLS, QUICK_CELLS, SIZE, population, stream
+from benchmarks.session_clusters import session_clusters
 from rag_monitor.statistics.burn import TIERS, burn_gate
 from rag_monitor.statistics.design import sampling_probabilities
 from rag_monitor.statistics.detectors import Detector
@@ -431,7 +433,9 @@ def many_streams(size: Size, seed: int) -> Iterator[Row]:
 PARTS: dict[str, Callable[[Size, int], Iterator[Row]]] = {
     "coverage": coverage,
     "people": people,
+    "complete_windows": complete_windows,
     "missing_verdicts": missing_verdicts,
+    "sessions": session_clusters,
     "savings": savings,
     "false_alarms": false_alarms,
     "delays": delays,

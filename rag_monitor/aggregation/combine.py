@@ -1,8 +1,8 @@
 """One estimate from the sums of a window: which judge, which estimator, which interval.
 
 Source: reference/statistics.md 3.2 and 4.3. One judge on every trace: the mean. A judge on a
-designed sample: Hajek. A judge on a sample beside the cheap judge on all: the difference estimator,
-as a ratio where some of the drawn traces have no score.
+designed sample: Hajek. A judge on a sample beside the cheap judge on all: the difference estimator
+as a ratio, in minutes written before its sums were kept as a mean.
 Enough labels of people correct either by the judge's bias against them (3.3).
 The interval is the effective-count Wilson. Judges, and variants of one judge, are never mixed.
 """

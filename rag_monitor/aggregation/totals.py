@@ -131,27 +131,28 @@ class Totals:
     ) -> DifferenceSums | RatioSums | None:
         """The sums of the difference estimate against the cheap judge of that identity.
 
-        mean(D) where every draw has a score, the ratio form where some have none: mean(D) would
-        count those as the cheap score says, or as 0. None: the sums cannot tell.
+        The ratio form, which leaves out draws without a score and reaches 0 and 1 where all that
+        was judged is as bad or as good as can be. Rollups written before its sums were kept have
+        mean(D), as long as every draw has a score. None: the sums cannot tell.
 
         Args:
             cheap: Identity of the cheap judge.
             cheap_totals: Its sums.
-            ratio: Which form is wanted, whatever is missing; None: the one that is right here.
+            ratio: Which form is wanted, whatever there is; None: the one that is right here.
         """
         unscored = self.failed + self.not_applicable + self.suspect
         told = self.moment(keys.UNSCORED) == unscored
-        if ratio is None:
-            ratio = not told or bool(self.moment(keys.pair("x", cheap)))
-        if not ratio:
-            return self._plain_sums(cheap, cheap_totals)
-        # Rollups written before the further sums were kept lack them for pairs or for draws without
-        # a score. Their window is left to Hajek: wider, but without the bias of mean(D).
         r = self.moment(keys.pair("r", cheap))
         judged = self.moment(keys.pair("n", cheap))
-        if not told or judged < 2 or judged != self.count or not math.isclose(r, self.weight):
-            return None
-        return self._ratio_sums(cheap, cheap_totals)
+        whole = told and judged >= 2 and judged == self.count and math.isclose(r, self.weight)
+        if ratio is None:
+            complete = told and not self.moment(keys.pair("x", cheap))
+            ratio = whole or not complete
+        if not ratio:
+            return self._plain_sums(cheap, cheap_totals)
+        # Where minutes of both kinds stand in a window that misses a verdict it is left to Hajek:
+        # wider, but without the bias of mean(D).
+        return self._ratio_sums(cheap, cheap_totals) if whole else None
 
     def _ratio_sums(self, cheap: str, cheap_totals: Totals) -> RatioSums:
         rrjf, rff = self.moment(keys.pair("rrjf", cheap)), self.moment(keys.pair("rff", cheap))

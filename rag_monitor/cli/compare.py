@@ -31,6 +31,11 @@ def compare(
             f"A was judged by {', '.join(found.judges_a)} and B by {', '.join(found.judges_b)}: "
             "what differs may be the judges"
         )
+    if found.settings_a:
+        print_problem(
+            f"A was computed with {found.settings_a} and B with {found.settings_b}: "
+            "what differs may be the settings"
+        )
     if as_json:
         print_json(found.as_dict())
     else:

@@ -84,8 +84,8 @@ def evaluate(
 
     Exit 1 when there was no row that could, 3 when the judge's server refuses everything.
     """
-    from rag_monitor.evaluation.file_run import FileOptions
     from rag_monitor.evaluation.report.files import check_report
+    from rag_monitor.evaluation.run_settings import FileOptions
     from rag_monitor.evaluation.selection import check_targets_exist
     from rag_monitor.metrics.targets import load_profile
     from rag_monitor.metrics.text.suite import TextOptions

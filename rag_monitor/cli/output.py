@@ -19,14 +19,21 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on s
 
 
 def keep_input(source: Path, *written: Path | None) -> None:
-    """Refuse to write over what is read.
+    """Refuse to write over what is read, or where nothing can be written: before the work is done.
 
     Raises:
-        ConfigurationError: One of the files to write is the one to read, under whatever name.
+        ConfigurationError: One of the files to write is the one to read, under whatever name, is a
+            folder, or lies in one that is not there.
     """
     for path in written:
-        if path is not None and path.exists() and source.exists() and path.samefile(source):
+        if path is None:
+            continue
+        if path.exists() and source.exists() and path.samefile(source):
             raise ConfigurationError(f"{path} is the input; write to another file")
+        if path.is_dir():
+            raise ConfigurationError(f"{path} is a folder; name a file in it")
+        if not path.parent.is_dir():
+            raise ConfigurationError(f"{path}: there is no folder {path.parent}")
 
 
 def progress_console(quiet: bool = False) -> Console:

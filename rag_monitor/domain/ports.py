@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from enum import StrEnum
 from typing import Protocol
 
@@ -81,12 +81,23 @@ class BudgetState:
 class BudgetLedger(Protocol):
     """Keeps the judging budget across all workers."""
 
-    def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
-        """Set aside what a judgement may cost; False when the budget does not allow it."""
+    def reserve(
+        self, project: str, judge: str, estimate: JudgeUsage, day: date | None = None
+    ) -> date | None:
+        """Set aside what a judgement may cost; None when the budget does not allow it.
+
+        Args:
+            project: Who pays.
+            judge: The judge's name.
+            estimate: How much.
+            day: The UTC day whose budget pays; None: today's, which is returned.
+        """
         ...
 
-    def settle(self, project: str, judge: str, estimate: JudgeUsage, actual: JudgeUsage) -> None:
-        """Replace a reservation by what was really used."""
+    def settle(
+        self, project: str, judge: str, day: date, estimate: JudgeUsage, actual: JudgeUsage
+    ) -> None:
+        """Replace what was reserved of a day's budget by what was really used."""
         ...
 
     def state(self, project: str, judge: str) -> BudgetState:

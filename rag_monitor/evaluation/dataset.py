@@ -174,7 +174,12 @@ def _joined(
     return RowResult(id=row.id, scores=tuple(scores), error="; ".join(errors) or None, row=row)
 
 
-def as_line(result: RowResult, metrics: Sequence[str], judge: str | None = None) -> dict[str, Any]:
+def as_line(
+    result: RowResult,
+    metrics: Sequence[str],
+    judge: str | None = None,
+    settings: str | None = None,
+) -> dict[str, Any]:
     """A result in the shape of `evaluate --output`; a metric without a number is null."""
     by_name = {score.metric: score for score in result.scores}
     line: dict[str, Any] = {
@@ -186,6 +191,7 @@ def as_line(result: RowResult, metrics: Sequence[str], judge: str | None = None)
         "failed": _reasons(by_name, ScoreStatus.FAILED),
         "suspect": _reasons(by_name, ScoreStatus.SUSPECT),
         "judge": judge,
+        "settings": settings,
     }
     if result.error is not None and not result.scores:
         line["failed"] = dict.fromkeys(metrics, result.error)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
 from itertools import chain, islice
 from pathlib import Path
 from typing import Final
@@ -42,15 +41,14 @@ from rag_monitor.evaluation.reference_scores import (
     pair_of,
 )
 from rag_monitor.evaluation.refusals import HeldBack, StoppingJudge
+from rag_monitor.evaluation.run_settings import FileOptions, settings_of
 from rag_monitor.evaluation.selection import DEFAULT_TEXT, choose, features_of
 from rag_monitor.evaluation.tally import Tally
 from rag_monitor.judges.judge import Judge
-from rag_monitor.metrics.rag.correctness import SIMILARITY_SHARE
 from rag_monitor.metrics.text.encoder import Encoder
 from rag_monitor.metrics.text.meteor import meteor_stages
 from rag_monitor.metrics.text.perplexity import PerplexityModel
 from rag_monitor.metrics.text.similarity import SimilarityScorer
-from rag_monitor.metrics.text.suite import TextOptions
 
 _PEEK: Final = 200
 """Rows looked at to see which labels a file carries."""
@@ -58,25 +56,6 @@ _BATCH_JUDGED: Final = 32
 _BATCH_TEXT: Final = 200
 _FEW_ROWS: Final = 500
 """Below this, starting worker processes takes longer than the work."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FileOptions:
-    """How a file is evaluated."""
-
-    metrics: tuple[str, ...] | None = None
-    """None: everything the rows have labels for and the judge can answer."""
-    columns: Mapping[str, str] = field(default_factory=dict)
-    output: Path | None = None
-    resume: bool = False
-    text: TextOptions = field(default_factory=TextOptions)
-    processes: int = 2
-    k: int | None = None
-    """Cut-off of ranking metrics; None: the whole list."""
-    encoder: str | None = None
-    perplexity: str | None = None
-    similarity_share: float = SIMILARITY_SHARE
-    worst: int = 10
 
 
 class FileEvaluation:
@@ -113,6 +92,7 @@ class FileEvaluation:
         asked = judge is not None and self.selection.needs_judge
         self._by = str(judge.identity) if judge is not None and asked else None
         self._check(head)
+        self._with = settings_of(self.selection, options) if options.output is not None else None
         self.tally = Tally(self.selection, options.worst)
         self.resumed = 0
         """Rows taken over from an interrupted run."""
@@ -164,7 +144,7 @@ class FileEvaluation:
     def _keep(self, result: RowResult, writer: LineWriter | None) -> None:
         self.tally.add(result)
         if writer is not None:
-            writer.write(as_line(result, self.selection.names, self._by))
+            writer.write(as_line(result, self.selection.names, self._by, self._with))
 
     def notes(self) -> list[str]:
         """What a reader must know about how it was measured, as `key` or `key=value`."""
@@ -267,6 +247,11 @@ class FileEvaluation:
                 f"{output.name}, line {place} was judged by {line['judge']}, and the judge is"
                 f" {self._by} now; go on with the same judge, prompts and calibration, or write"
                 " another file"
+            )
+        if line["settings"] not in {None, self._with}:
+            raise ConfigurationError(
+                f"{output.name}, line {place} was computed with {line['settings']}, and the"
+                f" settings are {self._with} now; go on with the same ones, or write another file"
             )
 
     def _take_over(self, line: Line, row: DatasetRow) -> None:

@@ -19,8 +19,8 @@ KINDS: Final = (".jsonl", ".csv", ".parquet")
 RESUMABLE: Final = (".jsonl", ".csv")
 _OTHER: Final = ("flagged", "not_applicable", "failed", "suspect")
 _REASONS: Final = ("not_applicable", "failed", "suspect")
-_ABOUT: Final = ("input", "judge")
-"""Of what a line was made, and by whom."""
+_ABOUT: Final = ("input", "judge", "settings")
+"""Of what a line was made, by whom, and with which settings."""
 _ROW_GROUP: Final = 2_000
 
 Line = Mapping[str, Any]
@@ -59,7 +59,7 @@ def open_lines(path: Path, metrics: Sequence[str], *, append: bool = False) -> L
 
 
 def _about(path: Path) -> Sequence[str]:
-    """The columns of `_ABOUT` that the file to go on with has: older ones do not say the judge."""
+    """The columns of `_ABOUT` that the file to go on with has: older ones have fewer."""
     if path.suffix != ".csv":
         return _ABOUT
     with path.open(encoding="utf-8-sig", newline="") as stream:

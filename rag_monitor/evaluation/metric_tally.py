@@ -10,7 +10,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.evaluation.report.model import Figure, Histogram, MetricReport
 from rag_monitor.statistics.effective import effective_wilson
 from rag_monitor.statistics.moments import mean_from_sums
-from rag_monitor.statistics.wilson import z_two_sided
+from rag_monitor.statistics.student import t_interval
 
 _BINS: Final = 20
 _WIDE_TOP: Final = 4.0
@@ -38,7 +38,7 @@ class Sums:
     def figure(self, *, bounded: bool = True) -> Figure | None:
         """The mean with its 95 % interval, or None without values.
 
-        Scores between 0 and 1 get the effective-count Wilson interval, others the normal one. One
+        Scores between 0 and 1 get the effective-count Wilson interval, others Student's t. One
         value has no interval.
         """
         if not self.count:
@@ -49,10 +49,8 @@ class Sums:
         if bounded and 0 <= mean.value <= 1:
             ends = effective_wilson(mean.value, mean.se, self.count)
             return Figure(value=mean.value, lower=ends.lower, upper=ends.upper, n=self.count)
-        reach = z_two_sided(0.95) * mean.se
-        return Figure(
-            value=mean.value, lower=mean.value - reach, upper=mean.value + reach, n=self.count
-        )
+        reach = t_interval(mean, self.count)
+        return Figure(value=mean.value, lower=reach.lower, upper=reach.upper, n=self.count)
 
 
 class MetricTally:

@@ -9,13 +9,16 @@ from typing import Any, Final
 
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.evaluation.lines import read_lines
+from rag_monitor.evaluation.run_settings import differing
 from rag_monitor.evaluation.selection import SMALLER_IS_BETTER
 from rag_monitor.statistics.agreement import clustered_bootstrap
 from rag_monitor.statistics.moments import mean_from_sums
-from rag_monitor.statistics.wilson import Interval, z_two_sided
+from rag_monitor.statistics.student import t_interval
+from rag_monitor.statistics.wilson import Interval
 
 _BOOTSTRAP_UP_TO: Final = 200
 _RUNS: Final = 1_000
+_FEW: Final = 5
 _NOISE: Final = 1e-12
 
 
@@ -29,7 +32,7 @@ class MetricDifference:
     b: float
     difference: float
     lower: float | None
-    """95 % interval of the mean difference; None for a single row."""
+    """95 % interval of the mean difference; None where the rows are too few."""
     upper: float | None
     better: int
     """Rows where B is better."""
@@ -66,6 +69,9 @@ class Comparison:
     judges_a: tuple[str, ...] = ()
     """Who judged A, as its lines say; empty where nobody did, or an older release wrote it."""
     judges_b: tuple[str, ...] = ()
+    settings_a: str = ""
+    """The settings that are known to be others than B's (`k=5`); what differs may be they."""
+    settings_b: str = ""
 
     @property
     def other_judges(self) -> bool:
@@ -89,8 +95,8 @@ def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
         ConfigurationError: A file is not an output of `evaluate`.
         RagMonitorError: No row, or no metric, is in both files.
     """
-    before, repeated_a, judges_a = _by_id(a)
-    after, repeated_b, judges_b = _by_id(b)
+    before, repeated_a, (judges_a, settings_a) = _by_id(a)
+    after, repeated_b, (judges_b, settings_b) = _by_id(b)
     shared = [id_ for id_ in before if id_ in after]
     if not shared:
         raise RagMonitorError(f"{a.name} and {b.name} have no row id in common")
@@ -106,6 +112,7 @@ def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
         if _gain(name, x, y) < -_NOISE and name != "perplexity"
     ]
     losses.sort(key=lambda row: (-row.loss, row.id))
+    with_a, with_b = differing(settings_a, settings_b)
     return Comparison(
         rows=len(shared),
         only_a=len(before) - len(shared),
@@ -115,19 +122,25 @@ def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
         regressions=tuple(losses[:worst]),
         judges_a=judges_a,
         judges_b=judges_b,
+        settings_a=with_a,
+        settings_b=with_b,
     )
 
 
-def _by_id(path: Path) -> tuple[dict[str, dict[str, float]], int, tuple[str, ...]]:
-    """The scores of each row, the lines left out, and who judged."""
+def _by_id(
+    path: Path,
+) -> tuple[dict[str, dict[str, float]], int, tuple[tuple[str, ...], tuple[str, ...]]]:
+    """The scores of each row, the lines left out, and who judged with which settings."""
     rows: dict[str, dict[str, float]] = {}
     repeated = 0
-    judges = set()
+    judges: set[str] = set()
+    settings: set[str] = set()
     for line in read_lines(path):
         id_ = str(line.get("id"))
         repeated += id_ in rows
-        if line["judge"]:
-            judges.add(str(line["judge"]))
+        for name, known in (("judge", judges), ("settings", settings)):
+            if line[name]:
+                known.add(str(line[name]))
         scores = line["scores"].items()
         rows.setdefault(
             id_,
@@ -137,7 +150,7 @@ def _by_id(path: Path) -> tuple[dict[str, dict[str, float]], int, tuple[str, ...
                 if isinstance(value, int | float) and not isinstance(value, bool)
             },
         )
-    return rows, repeated, tuple(sorted(judges))
+    return rows, repeated, (tuple(sorted(judges)), tuple(sorted(settings)))
 
 
 def _pairs(
@@ -183,15 +196,22 @@ def _difference(name: str, rows: Sequence[tuple[str, float, float]]) -> MetricDi
 
 
 def _interval(changes: Sequence[float]) -> Interval | None:
-    """Bootstrap of the pairs while there are few, the normal interval beyond."""
+    """Student's t; while there are few also the bootstrap of the pairs, whichever reaches further.
+
+    The bootstrap alone knows no value beyond those it has seen, and a handful of rows that lost by
+    chance would be a clear loss. So would a few that lost all the same: they have no interval.
+    """
     n = len(changes)
-    if n < 2:
+    if n < 2 or (n < _FEW and len(set(changes)) == 1 and changes[0]):
         return None
-    if n <= _BOOTSTRAP_UP_TO:
-        return clustered_bootstrap(changes, range(n), lambda xs: sum(xs) / len(xs), runs=_RUNS)
     mean = mean_from_sums(n, sum(changes), sum(x * x for x in changes))
-    reach = z_two_sided(0.95) * mean.se
-    return Interval(mean.value - reach, mean.value + reach)
+    ends = t_interval(mean, n)
+    if n > _BOOTSTRAP_UP_TO:
+        return ends
+    drawn = clustered_bootstrap(changes, range(n), lambda xs: sum(xs) / len(xs), runs=_RUNS)
+    if drawn is None:
+        return ends
+    return Interval(min(ends.lower, drawn.lower), max(ends.upper, drawn.upper))
 
 
 def _verdict(name: str, interval: Interval | None) -> str:

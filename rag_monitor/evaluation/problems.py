@@ -219,6 +219,7 @@ _FORMS: Final = tuple(
         (r"(.+) is not valid JSON: (.+)", r"\1 不是有效的 JSON：\2"),
         (r"(Parquet files|saved data sets) need (\S+): (pip .+)", r"读取该文件需要 \2：\3"),
         (r"(.+) is the input; write to another file", r"\1 是输入文件；请写到另一个文件"),
+        (r"(.+) is a folder; name a file in it", r"\1 是文件夹；请指定其中的文件"),
         (
             r"none of the (\d+) rows of (.+) could be read",
             r"\2 的 \1 行数据都无法读取",
@@ -286,6 +287,15 @@ _FORMS: Final = tuple(
             r"或写到另一个文件",
         ),
         (
+            r"(.+), line (\d+) was computed with (.+), and the settings are (.+) now; go on with "
+            r"the same ones, or write another file",
+            r"\1 第 \2 行用 \3 算出，而现在的设置是 \4：请用相同的设置继续，或写到另一个文件",
+        ),
+        (
+            r"A was computed with (.+) and B with (.+): what differs may be the settings",
+            r"A 用 \1 算出，B 用 \2 算出：差异可能来自设置",
+        ),
+        (
             r"(.+) was written with other metrics; name the same ones with --metrics, or write "
             r"another file",
             r"\1 是用其他指标写成的；请用 --metrics 指定相同的指标，或写到另一个文件",
@@ -317,7 +327,7 @@ _FORMS: Final = tuple(
         (r"target profile (.+): there is no metric ('.*?')", r"目标 \1：没有指标 \2"),
         (r"--(output|report) writes (.+) files, not (.+)", r"--\1 可写 \2 文件，不能是 \3"),
         (r"--language is (.+), not (.+)", r"--language 须为 \1，不能是 \2"),
-        (r"--report: there is no folder (.+)", r"--report：没有文件夹 \1"),
+        (r"(.+): there is no folder (.+)", r"\1：没有文件夹 \2"),
         (r"--resume can go on with (.+) files only", r"--resume 只能接着 \1 文件继续"),
         (
             r"--resume needs --output: the file to go on with",

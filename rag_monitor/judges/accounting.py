@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from datetime import date
 from typing import Final
 
 from rag_monitor.domain.judgement import Judgement, JudgeRequest, JudgeUsage
@@ -37,28 +38,58 @@ def estimate_usage(
     )
 
 
+class Purse:
+    """What one judgement may spend: set aside beforehand, and more before a call that needs it."""
+
+    def __init__(
+        self, ledger: BudgetLedger, project: str, judge: str, reserved: JudgeUsage, day: date
+    ) -> None:
+        self._ledger = ledger
+        self._whose = (project, judge)
+        self._reserved = reserved
+        self._day = day
+        self._turn = asyncio.Lock()
+
+    async def cover(self, total: JudgeUsage) -> None:
+        """Make sure that so much in all is set aside, on the day on which the judgement began.
+
+        Raises:
+            BudgetExhausted: The budget does not allow it.
+        """
+        async with self._turn:
+            more = _beyond(total, self._reserved)
+            if not more.spent:
+                return
+            if not await asyncio.to_thread(self._ledger.reserve, *self._whose, more, self._day):
+                raise BudgetExhausted
+            self._reserved = _sum(self._reserved, more)
+
+    async def settle(self, actual: JudgeUsage) -> None:
+        """Replace what was set aside by what was used, also after a failure."""
+        await asyncio.to_thread(
+            self._ledger.settle, *self._whose, self._day, self._reserved, actual
+        )
+
+
 class Account:
-    """A judge's purse in a budget ledger; without a ledger everything is allowed."""
+    """A judge's purses in a budget ledger; without a ledger everything is allowed."""
 
     def __init__(self, ledger: BudgetLedger | None, judge: str) -> None:
         self._ledger = ledger
         self._judge = judge
 
-    async def reserve(self, project: str, estimate: JudgeUsage) -> None:
-        """Set `estimate` aside.
+    async def open(self, project: str, estimate: JudgeUsage) -> Purse | None:
+        """A purse that holds `estimate`; None: nobody counts.
 
         Raises:
             BudgetExhausted: The budget does not allow it.
         """
         if self._ledger is None:
-            return
-        if not await asyncio.to_thread(self._ledger.reserve, project, self._judge, estimate):
+            return None
+        day = await asyncio.to_thread(self._ledger.reserve, project, self._judge, estimate)
+        if day is None:
             raise BudgetExhausted
-
-    async def settle(self, project: str, estimate: JudgeUsage, actual: JudgeUsage) -> None:
-        """Replace the reservation by what was used, also after a failure."""
-        if self._ledger is not None:
-            await asyncio.to_thread(self._ledger.settle, project, self._judge, estimate, actual)
+        return Purse(self._ledger, project, self._judge, estimate, day)
 
     async def judge_many(
         self,
@@ -71,30 +102,43 @@ class Account:
         """
         if self._ledger is None:
             return list(await ask(requests))
-        estimates = [estimate_usage(request, _free) for request in requests]
-        allowed = [
-            await self._allowed(request, estimate)
-            for request, estimate in zip(requests, estimates, strict=True)
-        ]
-        asked = [request for request, yes in zip(requests, allowed, strict=True) if yes]
+        purses = [await self._opened(request) for request in requests]
+        asked = [r for r, purse in zip(requests, purses, strict=True) if purse is not None]
         found = iter(await ask(asked) if asked else ())
-        results = [next(found) if yes else BudgetExhausted() for yes in allowed]
-        for request, estimate, yes, result in zip(
-            requests, estimates, allowed, results, strict=True
-        ):
-            if yes:
-                used = result.usage if isinstance(result, Judgement) else JudgeUsage()
-                await self.settle(request.project, estimate, used)
+        results = [BudgetExhausted() if purse is None else next(found) for purse in purses]
+        for purse, result in zip(purses, results, strict=True):
+            if purse is not None:
+                await purse.settle(result.usage if isinstance(result, Judgement) else JudgeUsage())
         return results
 
-    async def _allowed(self, request: JudgeRequest, estimate: JudgeUsage) -> bool:
+    async def _opened(self, request: JudgeRequest) -> Purse | None:
         try:
-            await self.reserve(request.project, estimate)
+            return await self.open(request.project, estimate_usage(request, free))
         except BudgetExhausted:
-            return False
-        return True
+            return None
 
 
-def _free(input_tokens: int, output_tokens: int) -> float:
+def free(input_tokens: int, output_tokens: int) -> float:
+    """The price of tokens that cost nothing."""
     del input_tokens, output_tokens
     return 0.0
+
+
+def _beyond(total: JudgeUsage, reserved: JudgeUsage) -> JudgeUsage:
+    """What is missing of `total`; input and output tokens are one limit."""
+    tokens = total.input_tokens + total.output_tokens
+    tokens -= reserved.input_tokens + reserved.output_tokens
+    return JudgeUsage(
+        input_tokens=max(0, tokens),
+        gpu_seconds=max(0.0, total.gpu_seconds - reserved.gpu_seconds),
+        cost=max(0.0, total.cost - reserved.cost),
+    )
+
+
+def _sum(one: JudgeUsage, other: JudgeUsage) -> JudgeUsage:
+    return JudgeUsage(
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+        gpu_seconds=one.gpu_seconds + other.gpu_seconds,
+        cost=one.cost + other.cost,
+    )

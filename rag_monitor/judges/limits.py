@@ -14,7 +14,13 @@ from dataclasses import dataclass
 from typing import Final, TypeVar
 
 from rag_monitor import telemetry
-from rag_monitor.errors import ConfigurationError, JudgeRefused, JudgeTimeout, JudgeUnavailable
+from rag_monitor.errors import (
+    BudgetExhausted,
+    ConfigurationError,
+    JudgeRefused,
+    JudgeTimeout,
+    JudgeUnavailable,
+)
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -145,6 +151,8 @@ class Limits:
                     raise
                 telemetry.dropped("judges", error.reason)
                 await self._sleep(pause)
+            except BudgetExhausted:
+                raise  # nothing was sent
             except Exception:
                 self._answered()
                 raise

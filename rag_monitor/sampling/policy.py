@@ -124,7 +124,7 @@ def inclusion(
     floor = options.floor_share * rate
     chosen = Inclusion(rate, reason, stratum)
     score = _cheap_score(cheap)
-    if score is not None:
+    if score is not None and rate < 1.0:  # a rate of 1 is every trace, the certain ones too
         typical = state.mean_uncertainty.get(trace.app) or START_UNCERTAINTY
         wanted = min(1.0, floor + (rate - floor) / typical * uncertainty(score))
         unsure = SamplingReason.UNCERTAIN if wanted > rate else reason

@@ -26,29 +26,40 @@ class Budgets:
         self._clock = clock
         self._limits = dict(limits)
 
-    def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
-        """Set aside what a judgement may cost; False when today's budget does not allow it."""
+    def reserve(
+        self, project: str, judge: str, estimate: JudgeUsage, day: date | None = None
+    ) -> date | None:
+        """Set aside what a judgement may cost; None when the day's budget does not allow it."""
+        paying = day or self._clock.now().date()
         amounts = _amounts(estimate)
         allowed = [
+            # What costs nothing that is known beforehand stops once the limit is reached.
             budgets.c[name] + amounts[name] <= limit
-            for name, limit in self._of(judge).items()
             if amounts[name] > 0
+            else budgets.c[name] < limit
+            for name, limit in self._of(judge).items()
         ]
 
         def work(connection: Connection) -> bool:
-            self._ensure(connection, project, judge)
-            return bool(connection.execute(self._add(project, judge, amounts, allowed)).rowcount)
+            self._ensure(connection, project, judge, paying)
+            added = self._add(project, judge, paying, amounts, allowed)
+            return bool(connection.execute(added).rowcount)
 
-        return self._database.transact(work)
+        return paying if self._database.transact(work) else None
 
-    def settle(self, project: str, judge: str, estimate: JudgeUsage, actual: JudgeUsage) -> None:
-        """Replace a reservation by what was really used."""
+    def settle(
+        self, project: str, judge: str, day: date, estimate: JudgeUsage, actual: JudgeUsage
+    ) -> None:
+        """Replace a reservation by what was really used, on the day that it was made on.
+
+        What is given back after midnight would otherwise be a gift to the new day.
+        """
         reserved, used = _amounts(estimate), _amounts(actual)
         difference = {name: used[name] - reserved[name] for name in used}
 
         def work(connection: Connection) -> None:
-            self._ensure(connection, project, judge)
-            connection.execute(self._add(project, judge, difference, []))
+            self._ensure(connection, project, judge, day)
+            connection.execute(self._add(project, judge, day, difference, []))
 
         self._database.transact(work)
 
@@ -56,10 +67,10 @@ class Budgets:
         """Whether `reserve` would set that much aside right now; nothing is written."""
         amounts = _amounts(estimate)
         row = self._row(project, judge)
+        spent = {name: 0.0 if row is None else float(row[name]) for name in amounts}
         return all(
-            (0 if row is None else row[name]) + amounts[name] <= limit
+            spent[name] + amounts[name] <= limit if amounts[name] > 0 else spent[name] < limit
             for name, limit in self._of(judge).items()
-            if amounts[name] > 0
         )
 
     def state(self, project: str, judge: str) -> BudgetState:
@@ -108,33 +119,33 @@ class Budgets:
     def _row(self, project: str, judge: str) -> RowMapping | None:
         """What today has cost so far; None: nothing yet."""
         with self._database.read() as connection:
-            found = connection.execute(select(budgets).where(*self._today(project, judge)))
+            today = _of_day(project, judge, self._clock.now().date())
+            found = connection.execute(select(budgets).where(*today))
             return found.mappings().one_or_none()
 
-    def _ensure(self, connection: Connection, project: str, judge: str) -> None:
+    def _ensure(self, connection: Connection, project: str, judge: str, day: date) -> None:
         row = {
             "project": project,
             "judge": judge,
-            "day": self._clock.now().date(),
+            "day": day,
             "tokens": 0,
             "gpu_seconds": 0.0,
             "money": 0.0,
         }
         connection.execute(self._database.insert(budgets).on_conflict_do_nothing(), [row])
 
-    def _add(self, project: str, judge: str, amounts: Mapping[str, float], allowed: Any) -> Any:
+    def _add(
+        self, project: str, judge: str, day: date, amounts: Mapping[str, float], allowed: Any
+    ) -> Any:
         return (
             update(budgets)
-            .where(*self._today(project, judge), *allowed)
+            .where(*_of_day(project, judge, day), *allowed)
             .values({name: budgets.c[name] + amount for name, amount in amounts.items()})
         )
 
-    def _today(self, project: str, judge: str) -> tuple[Any, ...]:
-        return (
-            budgets.c.project == project,
-            budgets.c.judge == judge,
-            budgets.c.day == self._clock.now().date(),
-        )
+
+def _of_day(project: str, judge: str, day: date) -> tuple[Any, ...]:
+    return (budgets.c.project == project, budgets.c.judge == judge, budgets.c.day == day)
 
 
 def _amounts(usage: JudgeUsage) -> dict[str, float]:

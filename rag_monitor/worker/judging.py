@@ -7,6 +7,7 @@ from typing import Final
 
 from rag_monitor.config import Settings
 from rag_monitor.evaluation.plan import EvaluationPlan
+from rag_monitor.judges.budgeted import check_budgets
 from rag_monitor.judges.configured import check_tables, make_judge, unused_tables
 from rag_monitor.judges.judge import Judge
 from rag_monitor.store.store import Store
@@ -41,6 +42,7 @@ def create_judge(settings: Settings, name: str | None = None, store: Store | Non
 def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
     """Embedded on everything; another configured judge on what the sampler draws."""
     check_tables(settings.judges)
+    check_budgets(settings.store.budgets, settings.judges)
     if unread := never_asked(settings):
         _LOG.warning(unread)
     configured = create_judge(settings, store=store)

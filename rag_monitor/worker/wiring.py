@@ -22,13 +22,13 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
-from rag_monitor.judges.configured import kind_of
+from rag_monitor.judges.budgeted import payers
 from rag_monitor.own_traces import OwnTraces
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.store import Store
 from rag_monitor.worker.exporting import ScoreExport
 from rag_monitor.worker.jobs import Jobs
-from rag_monitor.worker.judging import EMBEDDED, LEXICAL, create_plan
+from rag_monitor.worker.judging import create_plan
 from rag_monitor.worker.leadership import FencedAlerts, Leadership
 from rag_monitor.worker.lifecycle import Worker
 from rag_monitor.worker.roots import Roots
@@ -80,10 +80,15 @@ class Workshop:
 
 
 def _budget(settings: Settings, store: Store) -> Callable[[str], BudgetState] | None:
-    kind = kind_of(settings.judge, settings.judges)
-    if kind in (EMBEDDED, LEXICAL):
-        return None  # they cost nothing that a budget limits
-    return lambda project: store.budgets.state(project, kind)
+    paying = payers(settings.judge, settings.judges)
+    if not paying:
+        return None  # nothing that a budget limits
+
+    def tightest(project: str) -> BudgetState:
+        states = [store.budgets.state(project, kind) for kind in paying]
+        return min(states, key=lambda state: state.remaining)
+
+    return tightest
 
 
 def _export(settings: Settings, store: Store, clock: Clock) -> ScoreExport | None:

@@ -99,11 +99,12 @@ def test_releases_that_were_not_seen_lately_can_be_left_out(store: Store) -> Non
 
 
 def test_what_judges_used_is_read_by_day(store: Store) -> None:
-    store.budgets.settle("default", "packed", JudgeUsage(), JudgeUsage(input_tokens=7, cost=0.5))
+    spent = JudgeUsage(input_tokens=7, cost=0.5)
+    store.budgets.settle("default", "packed", EPOCH.date(), JudgeUsage(), spent)
 
-    (spent,) = store.budgets.spent("default", EPOCH.date())
+    (found,) = store.budgets.spent("default", EPOCH.date())
 
-    assert (spent.judge, spent.day, spent.tokens, spent.money) == (
+    assert (found.judge, found.day, found.tokens, found.money) == (
         "packed",
         EPOCH.date(),
         7,

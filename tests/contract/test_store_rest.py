@@ -284,16 +284,50 @@ def test_a_budget_holds_across_reservations(store: Store, clock: ManualClock) ->
     other = Budgets(store.budgets._database, clock, limits)
     estimate = JudgeUsage(input_tokens=40, output_tokens=10)
 
-    assert ledger.reserve("p", "j", estimate)
+    today = ledger.reserve("p", "j", estimate)
+    assert today == clock.now().date()
     assert other.reserve("p", "j", estimate)
-    assert not ledger.reserve("p", "j", estimate)
+    assert ledger.reserve("p", "j", estimate) is None
     assert ledger.state("p", "j").exhausted
-    ledger.settle("p", "j", estimate, JudgeUsage(input_tokens=10, cost=0.25))
+    ledger.settle("p", "j", today, estimate, JudgeUsage(input_tokens=10, cost=0.25))
     assert ledger.state("p", "j").remaining == pytest.approx(0.4)
     assert ledger.reserve("q", "j", estimate)
     assert ledger.reserve("p", "unlimited", JudgeUsage(input_tokens=10**9))
     clock.advance(timedelta(days=1))
     assert ledger.state("p", "j").remaining == 1.0
+
+
+def test_what_was_reserved_before_midnight_is_settled_on_that_day(
+    store: Store, clock: ManualClock
+) -> None:
+    ledger = Budgets(store.budgets._database, clock, {"j": BudgetLimits(tokens=100)})
+    reserved, used = JudgeUsage(input_tokens=90), JudgeUsage(input_tokens=30)
+    yesterday = ledger.reserve("p", "j", reserved)
+    assert yesterday is not None
+    clock.advance(timedelta(days=1))
+
+    ledger.settle("p", "j", yesterday, reserved, used)
+
+    assert [(row.day, row.tokens) for row in ledger.spent("p", yesterday)] == [(yesterday, 30)]
+    assert ledger.reserve("p", "j", JudgeUsage(input_tokens=101)) is None, "no gift to the new day"
+    more = ledger.reserve("p", "j", JudgeUsage(input_tokens=70), yesterday)
+    assert more == yesterday
+    assert ledger.reserve("p", "j", JudgeUsage(input_tokens=1), yesterday) is None
+    assert ledger.state("p", "j").remaining == 1.0
+
+
+def test_what_is_known_only_afterwards_stops_at_its_limit(store: Store, clock: ManualClock) -> None:
+    ledger = Budgets(store.budgets._database, clock, {"j": BudgetLimits(gpu_seconds=10.0)})
+    estimate = JudgeUsage(input_tokens=1000)
+    day = ledger.reserve("p", "j", estimate)
+    assert day is not None
+
+    ledger.settle("p", "j", day, estimate, JudgeUsage(input_tokens=900, gpu_seconds=9.0))
+    assert ledger.reserve("p", "j", estimate)
+    ledger.settle("p", "j", day, estimate, JudgeUsage(input_tokens=900, gpu_seconds=1.5))
+
+    assert ledger.reserve("p", "j", estimate) is None
+    assert not ledger.allows("p", "j", estimate)
 
 
 def test_asking_whether_a_budget_allows_something_takes_nothing_from_it(

@@ -97,7 +97,7 @@ def test_everything_works_when_each_transaction_is_on_another_session(bouncer: s
                 assert store.tasks.complete_many([(task, (), ()) for task in tasks]) == []
                 mine += [task.id for task in tasks]
             allowed = sum(
-                store.budgets.reserve("default", "dear", JudgeUsage(input_tokens=100))
+                store.budgets.reserve("default", "dear", JudgeUsage(input_tokens=100)) is not None
                 for _ in range(4)
             )
             return mine, allowed

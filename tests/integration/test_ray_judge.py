@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from datetime import date
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -254,12 +255,14 @@ async def test_the_budget_is_kept_by_the_process_that_has_the_database(nodes: li
             self.left = 3
             self.settled: list[JudgeUsage] = []
 
-        def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
+        def reserve(
+            self, project: str, judge: str, estimate: JudgeUsage, day: date | None = None
+        ) -> date | None:
             self.left -= 1
-            return self.left >= 0
+            return date(2026, 11, 1) if self.left >= 0 else None
 
         def settle(
-            self, project: str, judge: str, estimate: JudgeUsage, actual: JudgeUsage
+            self, project: str, judge: str, day: date, estimate: JudgeUsage, actual: JudgeUsage
         ) -> None:
             self.settled.append(actual)
 

@@ -13,14 +13,10 @@ from enum import StrEnum
 from typing import Any, Final
 
 from rag_monitor.judges.limits import Deadline, Limits
+from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.judges.openai_compatible.transport import (
-    ChatReply,
-    ChatTransport,
-    Message,
-    Meter,
-    RequestRefused,
-)
+from rag_monitor.judges.openai_compatible.refused import RequestRefused
+from rag_monitor.judges.openai_compatible.transport import ChatReply, ChatTransport, Message
 from rag_monitor.judges.openai_compatible.ways import Way, forget_ways, label_fields
 
 

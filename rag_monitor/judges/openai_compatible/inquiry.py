@@ -24,14 +24,12 @@ from rag_monitor.judges.limits import Deadline, Limits, OnlyThisRequest
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.form import MAX_INFERRED, Answers
 from rag_monitor.judges.openai_compatible.lists import ListWriter
+from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
+from rag_monitor.judges.openai_compatible.refused import RequestRefused
 from rag_monitor.judges.openai_compatible.structured import Sight, StructuredAsker
 from rag_monitor.judges.openai_compatible.tokens import TokenAsker
-from rag_monitor.judges.openai_compatible.transport import (
-    ChatTransport,
-    Meter,
-    RequestRefused,
-)
+from rag_monitor.judges.openai_compatible.transport import ChatTransport
 from rag_monitor.judges.openai_compatible.ways import WayFinder
 from rag_monitor.judges.pleas import suspicion
 from rag_monitor.judges.prompts import PromptSet, prompts_for

@@ -25,9 +25,10 @@ from rag_monitor.judges.accounting import Account, estimate_usage
 from rag_monitor.judges.limits import Limits
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
 from rag_monitor.judges.openai_compatible.inquiry import Inquirer
+from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
 from rag_monitor.judges.openai_compatible.probe import probe_server
-from rag_monitor.judges.openai_compatible.transport import ChatTransport, Meter
+from rag_monitor.judges.openai_compatible.transport import ChatTransport
 from rag_monitor.judges.openai_compatible.ways import WayFinder
 from rag_monitor.judges.prompts import LANGUAGES, load, prompts_hash
 from rag_monitor.judges.questions import Plan, Splitter, make_plan
@@ -121,7 +122,7 @@ class OpenAICompatibleJudge:
         A known-answer probe joins every `probe_every` traces. When one fails, the batch's
         judgements are marked suspect.
         """
-        probe = self._due_probe(len(requests))
+        probe = self._due_probe(requests)
         everything = [*requests, probe] if probe is not None else list(requests)
         results = await asyncio.gather(*(self._outcome(request) for request in everything))
         if probe is None:
@@ -175,13 +176,14 @@ class OpenAICompatibleJudge:
         if not _has_work(plan):
             return _finished(plan, self._identity)
         estimate = estimate_usage(request, self._price, _calls(plan, self._options))
-        await self._account.reserve(request.project, estimate)
-        meter = Meter()
+        purse = await self._account.open(request.project, estimate)
+        meter = Meter(purse, self._price)
         try:
             judgement = await self._inquirer.inquire(plan, self._identity, meter)
         finally:
             usage = self._usage(meter, time.perf_counter() - began)
-            await self._account.settle(request.project, estimate, usage)
+            if purse is not None:
+                await purse.settle(usage)
         return replace(judgement, usage=usage)
 
     def _usage(self, meter: Meter, seconds: float) -> JudgeUsage:
@@ -209,13 +211,14 @@ class OpenAICompatibleJudge:
             "extra_body": dict(options.extra_body),
         }
 
-    def _due_probe(self, count: int) -> JudgeRequest | None:
+    def _due_probe(self, requests: Sequence[JudgeRequest]) -> JudgeRequest | None:
+        """The probe that is due among `requests`, paid by the project of the first."""
         every = self._options.probe_every
-        before, self._judged = self._judged, self._judged + count
+        before, self._judged = self._judged, self._judged + len(requests)
         if not every or self._judged // every == before // every:
             return None
         self._probes += 1
-        return known_answers.probe_request(self._probes)
+        return known_answers.probe_request(self._probes, requests[0].project)
 
 
 def _model_name(options: OpenAICompatibleOptions, embedder: Embedder | None) -> str:

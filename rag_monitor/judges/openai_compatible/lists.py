@@ -10,7 +10,8 @@ from rag_monitor.judges import parsing
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
-from rag_monitor.judges.openai_compatible.transport import Meter, RequestRefused
+from rag_monitor.judges.openai_compatible.meter import Meter
+from rag_monitor.judges.openai_compatible.refused import RequestRefused
 from rag_monitor.judges.prompts import PromptSet
 
 _TOKENS_PER_TEXT: Final = 80

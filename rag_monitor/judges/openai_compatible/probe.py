@@ -7,7 +7,7 @@ from typing import Final
 from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
-from rag_monitor.judges.openai_compatible.transport import Meter
+from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.parsing import parse_object
 
 _SCHEMA: Final = {

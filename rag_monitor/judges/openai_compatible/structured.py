@@ -12,7 +12,8 @@ from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, TooLong
 from rag_monitor.judges.openai_compatible.form import Answers, Form
-from rag_monitor.judges.openai_compatible.transport import Meter, RequestRefused
+from rag_monitor.judges.openai_compatible.meter import Meter
+from rag_monitor.judges.openai_compatible.refused import RequestRefused
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question
 

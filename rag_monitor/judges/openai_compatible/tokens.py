@@ -18,14 +18,11 @@ from rag_monitor.judges.openai_compatible.capabilities import (
     named_refusal,
 )
 from rag_monitor.judges.openai_compatible.form import Answers
+from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
+from rag_monitor.judges.openai_compatible.refused import RequestRefused
 from rag_monitor.judges.openai_compatible.structured import Sight
-from rag_monitor.judges.openai_compatible.transport import (
-    ChatReply,
-    Message,
-    Meter,
-    RequestRefused,
-)
+from rag_monitor.judges.openai_compatible.transport import ChatReply, Message
 from rag_monitor.judges.openai_compatible.ways import Scoring, Way, WayFinder
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question, question_text

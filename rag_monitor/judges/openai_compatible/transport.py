@@ -6,14 +6,12 @@ No retries here; `limits.Limits` owns them.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from email.utils import parsedate_to_datetime
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
 
-from rag_monitor.domain.clock import SystemClock
 from rag_monitor.errors import (
     ConfigurationError,
     JudgeOutputInvalid,
@@ -21,8 +19,12 @@ from rag_monitor.errors import (
     JudgeTimeout,
     JudgeUnavailable,
 )
+from rag_monitor.judges.accounting import estimate_tokens
 from rag_monitor.judges.limits import Overloaded
+from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
+from rag_monitor.judges.openai_compatible.refused import RequestRefused
+from rag_monitor.outbound import patience
 
 if TYPE_CHECKING:
     import openai
@@ -31,13 +33,12 @@ Message = Mapping[str, str]
 
 _REFUSED: Final = frozenset({401, 402, 403, 404, 405})
 _BROKE: Final = 500
+_MOST_TOKENS: Final = 100_000_000
+"""Of one call; what claims more is no count."""
+_TOKENS_PER_PART: Final = 4
+_SLACK: Final = 1e-2
+"""Logprobs of servers that compute in half precision may lie a little above 0."""
 _BAD_REQUEST: Final = frozenset({400, 413, 415, 422, 501})
-
-
-class RequestRefused(JudgeOutputInvalid):
-    """The server does not take a request of this shape or size."""
-
-    reason = "request_refused"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,24 +49,6 @@ class ChatReply:
     """The text, or the arguments of the tool call."""
     top_logprobs: Sequence[tuple[str, float]] | None = None
     """Of the first token, most likely first."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-
-
-@dataclass(slots=True)
-class Meter:
-    """Adds up what the calls of one judgement cost."""
-
-    calls: int = 0
-    input_tokens: int = 0
-    output_tokens: int = 0
-    notes: set[str] = field(default_factory=set)
-    """What was noticed on the way, e.g. `canary_leaked`."""
-
-    def add(self, reply: ChatReply) -> None:
-        """Count the tokens of a reply."""
-        self.input_tokens += reply.input_tokens
-        self.output_tokens += reply.output_tokens
 
 
 class ChatTransport:
@@ -95,11 +78,15 @@ class ChatTransport:
             RequestRefused: The server does not accept the request.
             JudgeOutputInvalid: The response is not a chat completion.
         """
-        meter.calls += 1
-        payload = {"model": self._options.model, "messages": list(messages)}
-        raw = await self._post("/chat/completions", payload | dict(body))
-        reply = _read_chat(raw)
-        meter.add(reply)
+        payload = {"model": self._options.model, "messages": list(messages)} | dict(body)
+        sent = _expected(message["content"] for message in messages)
+        async with meter.call(sent, _most_written(payload)) as call:
+            raw = await self._post("/chat/completions", payload)
+            said = _usage(raw, "prompt_tokens"), _usage(raw, "completion_tokens")
+            call.used(sent if said[0] is None else said[0], said[1] or 0)
+            reply = _read_chat(raw)
+            if said[1] is None:
+                call.output_tokens = estimate_tokens([reply.content or ""])
         return reply
 
     async def embed(self, texts: Sequence[str], meter: Meter) -> list[list[float]]:
@@ -108,15 +95,17 @@ class ChatTransport:
         Raises:
             JudgeError: As for `chat`.
         """
-        meter.calls += 1
         payload = {
             "model": self._options.embedding_model,
             "input": list(texts),
             "encoding_format": "float",
         }
-        raw = await self._post("/embeddings", payload)
-        meter.input_tokens += _count(raw, "prompt_tokens")
-        return _read_vectors(raw, len(texts))
+        sent = _expected(texts)
+        async with meter.call(sent) as call:
+            raw = await self._post("/embeddings", payload)
+            said = _usage(raw, "prompt_tokens")
+            call.used(sent if said is None else said, 0)
+            return _read_vectors(raw, len(texts))
 
     async def post(self, url: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
         """Put a request to an endpoint that the `openai` client does not know.
@@ -145,7 +134,10 @@ class ChatTransport:
                 path, cast_to=httpx.Response, body=dict(payload)
             )
             raw = json.loads(response.content)
-        except openai.APITimeoutError:
+        except openai.APITimeoutError as error:
+            if type(error.__cause__).__name__ == "ConnectTimeout":  # of whichever HTTP library
+                base = self._options.base_url
+                raise JudgeUnavailable(f"cannot reach {base}: no connection") from None
             raise JudgeTimeout from None
         except openai.APIStatusError as error:
             raise _status_error(error, self._options.api_key) from None
@@ -161,10 +153,12 @@ class ChatTransport:
 
     def _connected(self) -> openai.AsyncOpenAI:
         if self._client is None:
+            longest = self._options.limits.attempt_timeout_s
             self._client = self._openai.AsyncOpenAI(
                 base_url=self._options.base_url,
                 api_key=self._options.api_key or "none",
-                timeout=self._options.limits.attempt_timeout_s,
+                # Half the time without a connection: nothing was sent, so nothing counts as used.
+                timeout=self._openai.Timeout(longest, connect=longest / 2),
                 max_retries=0,
             )
         return self._client
@@ -183,18 +177,8 @@ def _status_error(error: openai.APIStatusError, key: str | None) -> Exception:
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
-    exact = headers.get("retry-after-ms")
-    value = headers.get("retry-after")
-    try:
-        if exact is not None:
-            return float(exact) / 1000
-        return None if value is None else float(value)
-    except ValueError:
-        pass
-    try:
-        return (parsedate_to_datetime(value or "") - SystemClock().now()).total_seconds()
-    except (ValueError, TypeError):
-        return None
+    exact = patience.retry_after(headers.get("retry-after-ms"))
+    return patience.retry_after(headers.get("retry-after")) if exact is None else exact / 1000
 
 
 def _read_chat(raw: Mapping[str, Any]) -> ChatReply:
@@ -204,15 +188,13 @@ def _read_chat(raw: Mapping[str, Any]) -> ChatReply:
         calls = message.get("tool_calls")
         content = calls[0]["function"]["arguments"] if calls else message.get("content")
         logprobs = _first_token(choice.get("logprobs"))
-    except (KeyError, IndexError, TypeError, AttributeError):
+    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
         raise JudgeOutputInvalid("the response is not a chat completion") from None
     if content is not None and not isinstance(content, str):
         raise JudgeOutputInvalid("the content of the reply is not text")
     return ChatReply(
         content=content,
         top_logprobs=logprobs,
-        input_tokens=_count(raw, "prompt_tokens"),
-        output_tokens=_count(raw, "completion_tokens"),
     )
 
 
@@ -222,13 +204,29 @@ def _first_token(logprobs: Any) -> list[tuple[str, float]] | None:
     first = logprobs["content"][0]
     listed = first.get("top_logprobs") or [first]
     found = [(str(entry["token"]), float(entry["logprob"])) for entry in listed]
+    # JSON of Python servers knows NaN and Infinity; a verdict made of one would be a score.
+    if not all(logprob <= _SLACK for _, logprob in found):
+        raise JudgeOutputInvalid("the server's logprobs are none")
     return sorted(found, key=lambda pair: -pair[1])
 
 
-def _count(raw: Mapping[str, Any], name: str) -> int:
+def _expected(texts: Iterable[str]) -> int:
+    """A guess at the tokens of what is sent, with those of the chat template."""
+    parts = list(texts)
+    return estimate_tokens(parts) + _TOKENS_PER_PART * (len(parts) + 1)
+
+
+def _most_written(payload: Mapping[str, Any]) -> int:
+    """The limit that the request sets the reply; settings of the user's may set another."""
+    limits = (payload.get(name) for name in ("max_completion_tokens", "max_tokens"))
+    return max((limit for limit in limits if type(limit) is int), default=0)
+
+
+def _usage(raw: Mapping[str, Any], name: str) -> int | None:
+    """What the server says it counted; None: nothing, or nothing that can be."""
     usage = raw.get("usage")
     value = usage.get(name) if isinstance(usage, Mapping) else None
-    return value if type(value) is int and value >= 0 else 0
+    return value if type(value) is int and 0 <= value <= _MOST_TOKENS else None
 
 
 def _read_vectors(raw: Mapping[str, Any], count: int) -> list[list[float]]:

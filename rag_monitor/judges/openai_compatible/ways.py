@@ -16,8 +16,9 @@ from enum import StrEnum
 from typing import Any, Final
 
 from rag_monitor.errors import JudgeError, JudgeOutputInvalid, JudgeRefused
+from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message, Meter
+from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message
 from rag_monitor.judges.prompts import PromptSet
 
 _TRIAL: Final = (
@@ -192,9 +193,10 @@ class WayFinder:
         self, way: Way, query: list[int], items: list[list[int]], meter: Meter
     ) -> list[dict[int, float]]:
         body = _scoring_body(query, items, way.ids)
-        meter.calls += 1
-        raw = await self._transport.post(self._options.base_url.rstrip("/") + "/score", body)
-        meter.input_tokens += len(query) + sum(map(len, items))
+        read = len(query) + sum(map(len, items))
+        async with meter.call(read) as call:
+            raw = await self._transport.post(self._options.base_url.rstrip("/") + "/score", body)
+            call.used(read, 0)
         rows = _numbers(raw.get("scores"), len(items))
         return [dict(zip(way.ids, _numbers(row, len(way.ids)), strict=True)) for row in rows]
 
@@ -206,9 +208,10 @@ class WayFinder:
         for label in way.ids:
             ids = (label, *(other for other in way.ids if other != label))
             body = _scoring_body(query, items, ids) | {"add_special_tokens": False}
-            meter.calls += 1
-            raw = await self._transport.post(self._url("/generative_scoring"), body)
-            meter.input_tokens += len(query) + sum(map(len, items))
+            read = len(query) + sum(map(len, items))
+            async with meter.call(read) as call:
+                raw = await self._transport.post(self._url("/generative_scoring"), body)
+                call.used(read, 0)
             rows = _numbers(raw.get("data"), len(items))
             scores = _numbers([row.get("score") for row in rows if isinstance(row, Mapping)])
             for row, score in zip(found, _numbers(scores, len(items)), strict=True):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import random
 from datetime import timedelta
 
 import pytest
@@ -13,7 +15,6 @@ from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.trace import Expected, Timings
 from rag_monitor.domain.window import Window
-from rag_monitor.statistics.difference import difference_mean
 from rag_monitor.statistics.effective import effective_wilson
 from rag_monitor.statistics.wilson import wilson_interval
 from rag_monitor.testing import EPOCH
@@ -155,18 +156,44 @@ def test_cheap_and_expensive_scores_combine_to_the_difference_estimate() -> None
     given = designed()
     f = [fact.scores[0].value or 0.0 for fact in given]
     y = [fact.scores[1].value if len(fact.scores) > 1 else None for fact in given]
-    pi = [0.5 if i % 2 else 0.25 for i in range(len(given))]
-    drawn = [v is not None for v in y]
-    expected = difference_mean(f, y, pi, drawn)
-    interval = effective_wilson(expected.value, expected.se, sum(drawn))
+    weight = [0.0 if v is None else 2.0 if i % 2 else 4.0 for i, v in enumerate(y)]
+    n, whole, mean = len(given), sum(weight), sum(f) / len(given)
+    corrected = [r * ((v or 0.0) - (x - mean)) for r, v, x in zip(weight, y, f, strict=True)]
+    theta = sum(corrected) / whole
+    moves = [
+        r * ((v or 0.0) - theta) - (r - whole / n) * (x - mean)
+        for r, v, x in zip(weight, y, f, strict=True)
+    ]
+    drawn = sum(v is not None for v in y)
+    se = math.sqrt(sum(w * w for w in moves) * drawn / (drawn - 1)) / whole
+    interval = effective_wilson(theta, se, drawn)
 
     found = over(*given).estimate(series(), HOUR)
 
-    assert found.value == pytest.approx(expected.value)
+    assert found.value == pytest.approx(theta)
     assert found.lower == pytest.approx(interval.lower)
     assert found.upper == pytest.approx(interval.upper)
-    assert (found.judged, found.traces) == (sum(drawn), 400)
+    assert (found.judged, found.traces) == (drawn, 400)
     assert "embedded_uncorrected" not in found.notes
+
+
+@pytest.mark.parametrize(("said", "bound"), [(1.0, "upper"), (0.0, "lower")])
+def test_where_every_judged_answer_is_alike_the_estimate_says_so(said: float, bound: str) -> None:
+    """mean(D) moved with the draw: its interval missed what every judged answer was."""
+    draw = random.Random(5)
+    for _ in range(6):
+        given = []
+        for _ in range(3000):
+            f, probability = draw.betavariate(8, 1), draw.choice((0.02, 0.05, 0.2))
+            drawn = draw.random() < probability
+            scores = [value(f), *([value(said, judge=BIG)] if drawn else [])]
+            at = EPOCH - timedelta(minutes=30) if draw.random() < 0.5 else EPOCH
+            given.append(facts(*scores, at=at, probabilities={BIG.name: probability}))
+
+        found = over(*given).estimate(series(), HOUR)
+
+        assert found.value == pytest.approx(said)
+        assert getattr(found, bound) == pytest.approx(said)
 
 
 def test_the_trust_in_the_cheap_score_comes_from_the_window_before() -> None:
@@ -174,7 +201,7 @@ def test_the_trust_in_the_cheap_score_comes_from_the_window_before() -> None:
     useless = [
         facts(
             value(float(i % 2)),
-            value(float(i % 4 < 2), judge=BIG),
+            *([value(float(i % 4 < 2), judge=BIG)] if i % 8 < 4 else []),
             at=EPOCH - timedelta(minutes=30),
             probabilities={BIG.name: 0.5},
         )

@@ -159,13 +159,22 @@ def test_people_correct_an_estimate_with_missing_verdicts() -> None:
     assert (told.lower, told.upper) == pytest.approx((interval.lower, interval.upper))
 
 
-def test_nothing_changes_where_every_draw_has_a_score() -> None:
+def test_a_complete_window_of_older_rollups_keeps_its_form() -> None:
     rows = summarise(traffic(800)[0])
-    sums = totals(rows, BIG).difference_sums(str(EMBEDDED), totals(rows, EMBEDDED))
+    older = [before_the_upgrade(row) for row in rows]
+    sums, before = (
+        totals(given, BIG).difference_sums(str(EMBEDDED), totals(given, EMBEDDED))
+        for given in (rows, older)
+    )
 
-    assert isinstance(sums, DifferenceSums)
-    assert sums.n == 800
-    assert look([before_the_upgrade(row) for row in rows]) == look(rows)
+    assert isinstance(sums, RatioSums)
+    assert isinstance(before, DifferenceSums)
+    assert sums.n == before.n == 800
+    now, then = look(rows), look(older)
+    assert now.value == pytest.approx(then.value, abs=0.03)
+    assert (now.upper or 0) - (now.lower or 0) == pytest.approx(
+        (then.upper or 0) - (then.lower or 0), rel=0.2
+    )
 
 
 def test_draws_that_the_cheap_judge_has_not_scored_either_change_nothing() -> None:

@@ -58,7 +58,8 @@ def test_evaluate_prints_figures_and_writes_lines_and_reports(rows: Path, tmp_pa
     assert [line["id"] for line in lines] == [row["id"] for row in ROWS]
     assert lines[1]["scores"]["exact_match"] == 1.0
     assert set(lines[0]) == {
-        "id", "input", "scores", "flagged", "not_applicable", "failed", "suspect", "judge"
+        "id", "input", "scores", "flagged", "not_applicable", "failed", "suspect", "judge",
+        "settings",
     }  # fmt: skip
 
 

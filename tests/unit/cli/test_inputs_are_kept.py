@@ -41,6 +41,31 @@ def test_the_input_is_not_written_over(
     assert json.loads(file.read_text(encoding="utf-8")) == [ROW]
 
 
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("evaluate", "{file}", "-o", "{out}.jsonl"),
+        ("calibrate", "{file}", "-o", "{out}.json"),
+        ("distil", "{file}", "--judge", "openai_compatible", "-o", "{out}.json"),
+    ],
+)
+def test_a_folder_that_is_not_there_is_told_before_anything_is_judged(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], command: tuple[str, ...]
+) -> None:
+    file = tmp_path / "rows.json"
+    file.write_text(json.dumps([ROW]), encoding="utf-8")
+    for out, said in (("gone/x", "没有文件夹"), ("there", "是文件夹")):
+        for name in ("there.jsonl", "there.json"):
+            (tmp_path / name).mkdir(exist_ok=True)
+        given = [part.format(file=file, out=tmp_path / out) for part in command]
+
+        with pytest.raises(SystemExit) as ended:
+            main([*given, "--language", "zh"])
+
+        assert ended.value.code == 2
+        assert said in capsys.readouterr().err
+
+
 def test_lines_are_not_written_under_the_name_of_a_table(tmp_path: Path) -> None:
     with (
         pytest.raises(ConfigurationError, match=r"writes \.jsonl or \.parquet, not \.csv"),

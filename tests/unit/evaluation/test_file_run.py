@@ -11,9 +11,10 @@ import pytest
 
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdict
 from rag_monitor.errors import ConfigurationError, JudgeTimeout, UnknownMetric
-from rag_monitor.evaluation.file_run import FileEvaluation, FileOptions
+from rag_monitor.evaluation.file_run import FileEvaluation
 from rag_monitor.evaluation.lines import drop_broken_end, open_lines, read_lines, scores_of
 from rag_monitor.evaluation.report.model import Report
+from rag_monitor.evaluation.run_settings import FileOptions
 from rag_monitor.evaluation.selection import DEFAULT_TEXT, Features, choose
 from rag_monitor.metrics.targets import parse_profile
 from rag_monitor.metrics.text.suite import score_text
@@ -172,15 +173,33 @@ async def test_going_on_with_another_judge_is_refused(tmp_path: Path, kind: str)
 
 
 @pytest.mark.parametrize("kind", [".jsonl", ".csv"])
+async def test_going_on_with_other_settings_is_refused(tmp_path: Path, kind: str) -> None:
+    path = _file(tmp_path, [_row(n) for n in range(3)])
+    output = tmp_path / f"scores{kind}"
+    ranked = ("retrieval_recall", "token_f1")
+    await _evaluate(path, metrics=ranked, output=output, k=1)
+    written = output.read_bytes()
+    with output.open("rb+") as stream:
+        stream.truncate(written.rstrip(b"\n").rindex(b"\n") + 1)
+
+    with pytest.raises(ConfigurationError, match=r"line 1 was computed with k=1 .* now; go on"):
+        await _evaluate(path, metrics=ranked, output=output, resume=True, k=2)
+    await _evaluate(path, metrics=ranked, output=output, resume=True, k=1)
+
+    assert output.read_bytes() == written
+
+
+@pytest.mark.parametrize("kind", [".jsonl", ".csv"])
 async def test_an_older_file_that_names_no_judge_is_gone_on_with(tmp_path: Path, kind: str) -> None:
     path = _file(tmp_path, [_row(n) for n in range(3)])
     output = tmp_path / f"scores{kind}"
     judge = ScriptedJudge()
     await _evaluate(path, judge, output=output)
     lines = output.read_text("utf-8").splitlines()
-    named = f",{judge.identity}" if kind == ".csv" else f', "judge": "{judge.identity}"'
-    lines = [line.replace(named, "").removesuffix(",judge") for line in lines]
-    assert not any("judge" in line for line in lines)
+    head = ",judge,settings" if kind == ".csv" else ', "judge": '
+    written = [line.partition(f",{judge.identity},")[0].partition(head)[0] for line in lines]
+    lines = [line + "}" * (kind != ".csv") for line in written]
+    assert not any("judge" in line or "settings" in line for line in lines)
     output.write_text("\n".join(lines[:-1]) + "\n", encoding="utf-8")
 
     _, run = await _evaluate(path, judge, output=output, resume=True)
@@ -246,6 +265,7 @@ def test_every_kind_of_output_gives_the_lines_back(tmp_path: Path, kind: str) ->
             "suspect": {},
             "input": "h12345678901234567890",
             "judge": "scripted/m/0",
+            "settings": "k=5 terms=none",
         },
         {
             "id": "-1",
@@ -256,6 +276,7 @@ def test_every_kind_of_output_gives_the_lines_back(tmp_path: Path, kind: str) ->
             "suspect": {},
             "input": "h12345678901234567890",
             "judge": "scripted/m/0",
+            "settings": "k=5 terms=none",
         },
     ]
     writer = open_lines(path, ["faithfulness", "bleu_4"])
@@ -277,6 +298,7 @@ def test_csv_cells_cannot_become_formulas(tmp_path: Path) -> None:
             "suspect": {},
             "input": None,
             "judge": None,
+            "settings": None,
         }
         writer.write({"id": id_, "scores": {}, "flagged": None, **empty})
     writer.close()

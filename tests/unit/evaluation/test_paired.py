@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import random
 from math import nextafter
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from rag_monitor.cli.application import app
 from rag_monitor.errors import ConfigurationError, RagMonitorError
-from rag_monitor.evaluation.paired import compare_files
+from rag_monitor.evaluation.paired import _interval, compare_files
 
 Scores = dict[str, dict[str, float | None]]
 
@@ -138,6 +139,27 @@ def _judged(path: Path, judge: str | None) -> Path:
     return path
 
 
+@pytest.mark.parametrize("rows", [2, 3, 5, 10])
+def test_few_rows_that_differ_by_chance_are_seldom_a_clear_loss(rows: int) -> None:
+    draw = random.Random(rows)
+    runs = 300
+    missed = 0
+    for _ in range(runs):
+        found = _interval([draw.gauss(0.0, 0.1) for _ in range(rows)])
+        missed += found is None or 0.0 not in found
+
+    assert missed / runs < 0.09, "5 % by chance; the bootstrap alone misses 46 % of two rows"
+
+
+def test_a_few_rows_that_lost_the_same_are_no_clear_loss(tmp_path: Path) -> None:
+    before: Scores = {f"r{n}": {"exact_match": 1.0} for n in range(3)}
+    after: Scores = {f"r{n}": {"exact_match": 0.0} for n in range(3)}
+
+    (row,) = compare_files(*_files(tmp_path, before, after)).metrics
+
+    assert (row.difference, row.worse, row.lower, row.verdict) == (-1.0, 3, None, "same")
+
+
 @pytest.mark.parametrize(
     ("judges", "told"),
     [
@@ -164,3 +186,29 @@ def test_that_others_judged_is_told(
     found = json.loads(chinese.stdout)
     assert found["judges_a"] == ([] if judges[0] is None else [judges[0]])
     assert english.exit_code == chinese.exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("settings", "told"),
+    [
+        (("k=5 terms=none", "k=10 terms=none"), True),
+        (("k=5 terms=none", "k=5 terms=none"), False),
+        (("k=5 terms=none", "terms=none"), False),
+        (("k=5", None), False),
+    ],
+)
+def test_that_settings_were_others_is_told(
+    tmp_path: Path, settings: tuple[str | None, str | None], told: bool
+) -> None:
+    files = [tmp_path / name for name in ("a.jsonl", "b.jsonl")]
+    for path, with_ in zip(files, settings, strict=True):
+        line = {"id": "r1", "scores": {"retrieval_recall": 0.9}, "settings": with_}
+        path.write_text(json.dumps(line) + "\n", encoding="utf-8")
+
+    english = CliRunner().invoke(app, ["compare", *map(str, files)])
+    chinese = CliRunner().invoke(app, ["compare", *map(str, files), "--language", "zh", "--json"])
+
+    said = "A was computed with k=5 and B with k=10: what differs may be the settings"
+    assert (said in english.stderr) is told
+    assert ("A 用 k=5 算出，B 用 k=10 算出：差异可能来自设置" in chinese.stderr) is told
+    assert json.loads(chinese.stdout)["settings_a"] == ("k=5" if told else "")

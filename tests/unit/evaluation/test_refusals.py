@@ -11,7 +11,8 @@ import pytest
 
 from rag_monitor.domain.judgement import Judgement, JudgeRequest, JudgeUsage
 from rag_monitor.errors import EverythingRefused, JudgeRefused, JudgeUnavailable
-from rag_monitor.evaluation.file_run import FileEvaluation, FileOptions
+from rag_monitor.evaluation.file_run import FileEvaluation
+from rag_monitor.evaluation.run_settings import FileOptions
 from rag_monitor.testing import ScriptedJudge
 
 METRICS = ("faithfulness", "answer_supported")

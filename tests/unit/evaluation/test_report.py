@@ -15,13 +15,14 @@ from rich.console import Console
 
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdict
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.file_run import FileEvaluation, FileOptions
+from rag_monitor.evaluation.file_run import FileEvaluation
 from rag_monitor.evaluation.report.files import check_report, write_report
 from rag_monitor.evaluation.report.html import render_html
 from rag_monitor.evaluation.report.markdown import render_markdown
 from rag_monitor.evaluation.report.model import Report
 from rag_monitor.evaluation.report.terminal import print_report
 from rag_monitor.evaluation.report.words import _METRICS, _WORDS, Words
+from rag_monitor.evaluation.run_settings import FileOptions
 from rag_monitor.metrics.targets import load_profile
 from rag_monitor.testing import EPOCH, ScriptedJudge
 

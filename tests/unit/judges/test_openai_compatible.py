@@ -6,6 +6,7 @@ import json
 import math
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
+from datetime import date
 from typing import Any
 
 import pytest
@@ -19,12 +20,13 @@ from rag_monitor.errors import (
     BudgetExhausted,
     ConfigurationError,
     JudgeOutputInvalid,
+    JudgeTimeout,
     JudgeUnavailable,
 )
 from rag_monitor.judges.openai_compatible import OpenAICompatibleJudge, create
 from rag_monitor.judges.openai_compatible.capabilities import Shape, forget
 from rag_monitor.metrics.rag import score_trace
-from rag_monitor.testing import make_trace
+from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.judges.requests import filled, knowing, loan, warranty
 
 Script = Callable[[str, Body], Answer]
@@ -334,17 +336,28 @@ async def test_what_is_known_without_asking_costs_nothing() -> None:
 
 
 class _Ledger:
-    """Allows a number of reservations and remembers what was settled."""
+    """Has so many tokens to give, and remembers what was asked for and settled."""
 
-    def __init__(self, allowed: int) -> None:
-        self.allowed = allowed
+    def __init__(self, tokens: int) -> None:
+        self.tokens = tokens
+        self.reserved: list[tuple[str, int]] = []
         self.settled: list[tuple[str, JudgeUsage]] = []
 
-    def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
-        self.allowed -= 1
-        return self.allowed >= 0
+    def reserve(
+        self, project: str, judge: str, estimate: JudgeUsage, day: date | None = None
+    ) -> date | None:
+        tokens = estimate.input_tokens + estimate.output_tokens
+        if tokens > self.tokens:
+            return None
+        self.tokens -= tokens
+        self.reserved.append((project, tokens))
+        return day or EPOCH.date()
 
-    def settle(self, project: str, judge: str, estimate: JudgeUsage, actual: JudgeUsage) -> None:
+    def settle(
+        self, project: str, judge: str, day: date, estimate: JudgeUsage, actual: JudgeUsage
+    ) -> None:
+        reserved = estimate.input_tokens + estimate.output_tokens
+        self.tokens += reserved - actual.input_tokens - actual.output_tokens
         self.settled.append((project, actual))
 
     def state(self, project: str, judge: str) -> BudgetState:
@@ -352,7 +365,7 @@ class _Ledger:
 
 
 async def test_tokens_and_money_are_settled_and_an_empty_budget_stops_the_call() -> None:
-    ledger = _Ledger(1)
+    ledger = _Ledger(2000)
     price = {"input_per_million": 1.0, "output_per_million": 10.0}
     async with served(knowing, services={"ledger": ledger}, price=price) as (judge, server):
         results = await judge.judge_many([loan(project="p"), loan(key="other", project="p")])
@@ -362,6 +375,75 @@ async def test_tokens_and_money_are_settled_and_an_empty_budget_stops_the_call()
     assert project == "p"
     assert usage.cost == pytest.approx((900 + 10 * 90) / 1e6)
     assert len(server.requests) == 1
+
+
+async def test_every_further_call_is_reserved_for_before_it_is_made() -> None:
+    def garbage(_path: str, body: Body) -> Answer:
+        return Answer(payload=completion("no JSON", input_tokens=400, output_tokens=50))
+
+    ledger = _Ledger(2500)
+    async with served(garbage, services={"ledger": ledger}) as (judge, server):
+        with pytest.raises(BudgetExhausted):
+            await judge.judge(warranty())
+
+    made = len(server.requests)
+    assert 1 < made < 6, "without a budget it would be asked six times"
+    assert ledger.settled[0][1].input_tokens == made * 400
+    assert ledger.tokens == 2500 - made * 450 >= 0
+
+
+@pytest.mark.parametrize(
+    "usage", [None, {}, {"prompt_tokens": 10**30, "completion_tokens": "7"}, {"prompt_tokens": -1}]
+)
+async def test_usage_that_a_server_does_not_tell_is_estimated(usage: object) -> None:
+    def silent(path: str, body: Body) -> Answer:
+        payload = sure(path, body).payload
+        return Answer(payload={**payload, "usage": usage})
+
+    async with served(silent) as (judge, server):
+        judgement = await judge.judge(warranty())
+
+    sent = sum(len(message["content"]) for message in server.requests[0][1]["messages"])
+    assert sent / 6 < judgement.usage.input_tokens < sent / 2
+    assert 20 < judgement.usage.output_tokens < 200
+
+
+async def test_a_call_that_nobody_waited_for_counts_with_what_was_sent() -> None:
+    slow = Answer(payload=completion("{}"), delay_s=5.0)
+    impatient = FAST | {"attempt_timeout_s": 0.2, "deadline_s": 0.5}
+    ledger = _Ledger(20_000)
+    async with served(lambda *_: slow, services={"ledger": ledger}, limits=impatient) as (judge, _):
+        with pytest.raises(JudgeTimeout):
+            await judge.judge(warranty())
+
+    ((_, usage),) = ledger.settled
+    assert usage.calls >= 2
+    assert usage.input_tokens > 300 * (usage.calls - 1)
+
+
+async def test_a_probe_is_paid_by_the_project_it_came_with() -> None:
+    ledger = _Ledger(20_000)
+    async with served(knowing, services={"ledger": ledger}, probe_every=1) as (judge, _):
+        await judge.judge_many([loan(project="p")])
+
+    assert {project for project, _ in ledger.reserved} == {"p"}
+
+
+@pytest.mark.parametrize("logprob", [math.nan, math.inf, 1000.0, "x", None, 10**400])
+async def test_logprobs_that_are_none_make_no_verdict(logprob: Any) -> None:
+    reply = completion("Yes", top_logprobs={"Yes": logprob, "No": -2.3})
+    async with served(lambda *_: Answer(payload=reply), verdicts="logprobs") as (judge, _):
+        with pytest.raises(JudgeOutputInvalid):
+            await judge.judge(warranty())
+
+
+@pytest.mark.parametrize("after", ["nan", "-5", "Mon, 01 Jan 99999999999999999999 00:00:00 GMT"])
+async def test_nonsense_for_a_time_to_wait_is_passed_over(after: str) -> None:
+    busy = Answer(payload={"error": {}}, status=429, headers=(("retry-after", after),))
+    async with served(in_turn(busy, sure)) as (judge, server):
+        await judge.judge(warranty())
+
+    assert len(server.requests) == 2
 
 
 class _Cache(dict[str, str]):

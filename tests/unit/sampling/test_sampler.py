@@ -58,8 +58,9 @@ def test_the_embedded_judge_sees_everything(judge: str) -> None:
     assert decision.reason is SamplingReason.ALWAYS
 
 
-def test_a_full_rate_means_always() -> None:
-    decision = Sampler(SamplingOptions(rate=1.0)).decide(TRACE, BIG)
+@pytest.mark.parametrize("cheap", [None, {"answer_supported": 0.5}, {"answer_supported": 0.999}])
+def test_a_full_rate_means_always(cheap: dict[str, float] | None) -> None:
+    decision = Sampler(SamplingOptions(rate=1.0)).decide(TRACE, BIG, cheap=cheap)
 
     assert (decision.included, decision.probability) == (True, 1.0)
     assert decision.reason is SamplingReason.ALWAYS

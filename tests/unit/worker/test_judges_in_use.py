@@ -83,3 +83,12 @@ def test_a_judge_that_nobody_asks_is_named(
     create_plan(settings(tmp_path, text), store)
 
     assert "[judges.big]: judges no traffic, which goes to `judge` = 'embedded'" in caplog.text
+
+
+def test_a_budget_under_a_name_that_no_judge_spends_by_is_refused(
+    tmp_path: Path, store: Store
+) -> None:
+    text = "[store.budgets.openai-compatible]\nmoney = 5\n"
+
+    with pytest.raises(ConfigurationError, match="did you mean 'openai_compatible'"):
+        create_plan(settings(tmp_path, text), store)

@@ -22,7 +22,8 @@ from transformers import (
 )
 
 from rag_monitor.errors import ConfigurationError, NotApplicable
-from rag_monitor.evaluation.file_run import FileEvaluation, FileOptions
+from rag_monitor.evaluation.file_run import FileEvaluation
+from rag_monitor.evaluation.run_settings import FileOptions
 from rag_monitor.metrics.text.bertscore import BertScorer, estimate_baseline
 from rag_monitor.metrics.text.encoder import Encoder
 from rag_monitor.metrics.text.overlap import PrecisionRecallF1
