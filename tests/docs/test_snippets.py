@@ -18,7 +18,7 @@ import rag_monitor as rm
 from rag_monitor.config import load_settings
 from tests.acceptance.running import Monitor, eventually
 from tests.docs import commands, given
-from tests.docs.pages import ROOT, Block, blocks, pages, text_of
+from tests.docs.pages import ROOT, Block, anchors, blocks, integration_pages, pages, text_of
 
 NEWCOMER = ROOT / "tests" / "integrations" / "newcomer_app.py"
 _ASKED = {
@@ -136,6 +136,18 @@ def test_links_inside_the_project_lead_somewhere(page: str) -> None:
     links = re.findall(r"\]\((?!https?:|mailto:)([^)#]+)", text_of(page))
 
     assert [link for link in links if not (here.parent / link).exists()] == []
+
+
+@pytest.mark.parametrize("page", [*pages(), *integration_pages()])
+def test_links_to_a_section_lead_to_a_heading(page: str) -> None:
+    here = (ROOT / page).parent
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", text_of(page))
+    led = {
+        f"{path}#{section}": str((here / path).resolve().relative_to(ROOT)) if path else page
+        for path, section in links
+    }
+
+    assert [link for link, to in led.items() if link.partition("#")[2] not in anchors(to)] == []
 
 
 def test_every_page_is_reached_from_the_index() -> None:
