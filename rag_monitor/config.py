@@ -281,7 +281,7 @@ def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
     known += [f"{PREFIX}{t.upper()}_{n.upper()}" for t, o in _TABLES.items() for n in _names(o)]
     raise ConfigurationError(
         f"unknown environment variable {name}{did_you_mean(name, known)}; "
-        "unset it, or correct its name (`rag-monitor doctor` lists all settings)"
+        "unset it, or correct its name (the documentation's page on settings has them all)"
     )
 
 

@@ -28,7 +28,7 @@ def create_judge(settings: Any, name: str | None = None) -> Judge:
     """
     from rag_monitor.judges.configured import check_tables, make_judge
 
-    check_tables(settings.judges)
+    check_tables(settings.judges, settings.store.budgets)
     return make_judge(name or settings.judge, settings.judges)
 
 

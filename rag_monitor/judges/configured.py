@@ -60,11 +60,15 @@ def make_judge(
     return calibrated(judge, Path(path)) if path else judge
 
 
-def check_tables(tables: Tables) -> None:
-    """Refuse a table that is no judge's: its settings would never be read.
+def check_tables(tables: Tables, budgets: Iterable[str] = ()) -> None:
+    """Refuse a table that is no judge's, and a budget that no judge would keep to.
+
+    Args:
+        tables: All of `[judges.*]`.
+        budgets: The judges that `[store.budgets]` names.
 
     Raises:
-        ConfigurationError: No judge has the table's name or kind; the message names the nearest.
+        ConfigurationError: No judge has that name or kind; the message names the nearest.
     """
     known = (*registry.names(), ensemble.NAME, ray.NAME)
     for name, table in tables.items():
@@ -79,6 +83,23 @@ def check_tables(tables: Tables) -> None:
                 'with kind = "…" which judge the table is for'
             )
         raise ConfigurationError(f"[judges.{name}]: {problem}; known: {', '.join(known)}")
+    for name in budgets:
+        _check_budget(name, tables)
+
+
+def _check_budget(name: str, tables: Tables) -> None:
+    limited = registry.limited()
+    if name in limited:
+        return
+    kind = kind_of(name, tables)
+    if name in tables and kind in limited:
+        near = f"; the judges of one kind share a budget, this one's is [store.budgets.{kind}]"
+    else:
+        near = did_you_mean(name, limited)
+    raise ConfigurationError(
+        f"[store.budgets.{name}]: no judge keeps to a budget of that name{near}; "
+        f"known: {', '.join(limited)}"
+    )
 
 
 def unused_tables(tables: Tables, used: Iterable[str]) -> list[str]:

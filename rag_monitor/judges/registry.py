@@ -53,6 +53,11 @@ def services_of(name: str) -> frozenset[str]:
     return frozenset() if built_in is None else built_in.services
 
 
+def limited() -> tuple[str, ...]:
+    """The judges that keep to a budget: those that take its ledger."""
+    return tuple(name for name, built_in in BUILT_IN.items() if "ledger" in built_in.services)
+
+
 def create(
     name: str,
     options: Mapping[str, Any] | None = None,

@@ -40,7 +40,7 @@ def create_judge(settings: Settings, name: str | None = None, store: Store | Non
 
 def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
     """Embedded on everything; another configured judge on what the sampler draws."""
-    check_tables(settings.judges)
+    check_tables(settings.judges, settings.store.budgets)
     if unread := never_asked(settings):
         _LOG.warning(unread)
     configured = create_judge(settings, store=store)

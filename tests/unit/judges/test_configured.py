@@ -183,6 +183,23 @@ def test_a_table_that_is_no_judges_is_refused_with_the_nearest_name(
         check_tables(tables)
 
 
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("opanai_compatible", "did you mean 'openai_compatible'"),
+        ("mine", r"the judges of one kind share a budget, this one's is \[store.budgets.packed\]"),
+        ("embedded", "no judge keeps to a budget of that name; known: openai_compatible, packed"),
+    ],
+)
+def test_a_budget_that_no_judge_keeps_to_is_refused(name: str, said: str) -> None:
+    tables = {"mine": {"kind": "packed", "model": "m"}}
+
+    with pytest.raises(ConfigurationError, match=said):
+        check_tables(tables, [name])
+
+    check_tables(tables, ["openai_compatible", "packed"])
+
+
 def test_tables_of_judges_are_taken() -> None:
     check_tables(
         {
