@@ -32,9 +32,9 @@ def pages() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
-def integration_pages() -> list[str]:
-    """The READMEs of the integrations, in both languages."""
-    found = (ROOT / "integrations").glob("*/README*.md")
+def readmes() -> list[str]:
+    """The READMEs of integrations and ways to deploy, in both languages."""
+    found = [*ROOT.glob("integrations/*/README*.md"), *ROOT.glob("deploy/*/README*.md")]
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
