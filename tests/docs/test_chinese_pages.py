@@ -19,7 +19,6 @@ TRANSLATED = [page for page in CHINESE if page not in ("docs/zh/quickstart.md", 
 """The quickstart tells of a Chinese application."""
 ENGLISH_ONLY = {
     "docs/api.md": "written from the OpenAPI document; `/docs` shows that one in Chinese",
-    "docs/security-review.md": "a protocol of tests for whoever repeats them",
 }
 """Pages without a Chinese one, and why; operators and users need none of them to work."""
 _WORDED = {

@@ -9,7 +9,12 @@ import pytest
 
 from tests.docs.pages import ROOT, text_of
 
-PAGES = ("docs/reliability.md", "docs/zh/reliability.md", "docs/security-review.md")
+PAGES = (
+    "docs/reliability.md",
+    "docs/zh/reliability.md",
+    "docs/security-review.md",
+    "docs/zh/security-review.md",
+)
 _NAMED = re.compile(r"`(?P<file>…|[\w/.]*\btest_\w+(?:\.py)?)(?:::(?P<test>\w+))?`")
 
 
