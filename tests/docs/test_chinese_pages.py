@@ -19,6 +19,7 @@ TRANSLATED = [page for page in CHINESE if page not in ("docs/zh/quickstart.md", 
 """The quickstart tells of a Chinese application."""
 ENGLISH_ONLY = {
     "docs/api.md": "written from the OpenAPI document; `/docs` shows that one in Chinese",
+    "docs/tutorial.ipynb": "outputs of one run, mostly numbers; docs/zh/data.md says the calls",
 }
 """Pages without a Chinese one, and why; operators and users need none of them to work."""
 _WORDED = {
@@ -97,7 +98,7 @@ def test_the_summary_of_the_model_card_has_no_figures_of_its_own() -> None:
 def test_a_page_is_in_both_languages_or_on_the_list_of_those_that_are_not() -> None:
     single = {
         page
-        for page in pages()
+        for page in [*pages(), *(f"docs/{path.name}" for path in ROOT.glob("docs/*.ipynb"))]
         if page.startswith("docs/")
         and not page.startswith(("docs/zh/", "docs/adr/"))
         and f"docs/zh/{PurePosixPath(page).name}" not in CHINESE
