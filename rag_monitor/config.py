@@ -1,13 +1,16 @@
 """Settings: every stage's own options, gathered once from TOML and the environment.
 
 `rag_monitor.toml` holds top-level keys and one table per stage; `RAG_MONITOR_<KEY>` and
-`RAG_MONITOR_<TABLE>_<KEY>` override it, and command-line flags override both. A key nobody knows is
-an error that names the nearest one, so that a typing mistake cannot pass for a setting.
+`RAG_MONITOR_<TABLE>_<KEY>` override it, and command-line flags override both. Tables of judges and
+channels must stand in the file; `RAG_MONITOR_NOTIFIERS_<NAME>_<KEY>` sets a key of one. A key
+nobody knows is an error that names the nearest one, so that a typing mistake cannot pass for a
+setting.
 """
 
 from __future__ import annotations
 
 import math
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
@@ -277,12 +280,38 @@ def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
             hint = get_type_hints(options)[rest]
             values.setdefault(table, {})[rest] = _read_variable(hint, text)
             return
+    if _apply_to_own_table(values, lowered, text):
+        return
     known = [PREFIX + n.upper() for n in _HINTS if n not in _TABLES and n not in _FREE_TABLES]
     known += [f"{PREFIX}{t.upper()}_{n.upper()}" for t, o in _TABLES.items() for n in _names(o)]
+    if kind := next((k for k in _FREE_TABLES if lowered.startswith(f"{k}_")), None):
+        raise ConfigurationError(
+            f"{name}: the configuration file has no table that it belongs to; "
+            f"{PREFIX}{kind.upper()}_<NAME>_<KEY> sets a key of [{kind}.<name>] where that "
+            "stands in the file"
+        )
     raise ConfigurationError(
         f"unknown environment variable {name}{did_you_mean(name, known)}; "
-        "unset it, or correct its name (`rag-monitor doctor` lists all settings)"
+        "unset it, or correct its name (the documentation's page on settings has them all)"
     )
+
+
+def _apply_to_own_table(values: dict[str, Any], lowered: str, text: str) -> bool:
+    """Set a key of `[judges.<name>]` or `[notifiers.<name>]`: a secret need not be in the file.
+
+    The table must be there, for names may hold `_`; of two that fit the longer one is meant.
+    """
+    for kind in _FREE_TABLES:
+        tables = values.get(kind)
+        if not isinstance(tables, dict):
+            continue
+        for table in sorted(tables, key=len, reverse=True):
+            start = f"{kind}_{re.sub(r'[^a-z0-9]', '_', table.lower())}_"
+            key = lowered.removeprefix(start)
+            if key not in ("", lowered) and isinstance(tables[table], dict):
+                tables[table][key] = text
+                return True
+    return False
 
 
 def _read_variable(hint: Any, text: str) -> Any:

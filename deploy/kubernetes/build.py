@@ -1,4 +1,4 @@
-"""Writes prometheusrule.yaml from the rules that `rag-monitor rules export` wrote.
+"""Writes prometheusrule.yaml from the rules that `rag-monitor rules export --prometheus` wrote.
 
 Run it from anywhere: `python deploy/kubernetes/build.py`. A test keeps both equal.
 """

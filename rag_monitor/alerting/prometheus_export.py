@@ -45,7 +45,7 @@ def export_rules(rules: Sequence[AlertRule], every_s: float = 60.0) -> str:
         },
         {"name": "rag_monitor_self", "interval": "30s", "rules": _own()},
     ]
-    head = "# Written by `rag-monitor rules export`. Edit the rules there, not here.\n"
+    head = "# Written by `rag-monitor rules export --prometheus`. Edit the rules there, not here.\n"
     return head + _yaml({"groups": [group for group in groups if group["rules"]]})
 
 

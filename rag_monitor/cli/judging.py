@@ -26,9 +26,11 @@ def create_judge(settings: Any, name: str | None = None) -> Judge:
         UnknownJudge: No judge of that name.
         ConfigurationError: Its options are not usable.
     """
+    from rag_monitor.judges.budgeted import check_budgets
     from rag_monitor.judges.configured import check_tables, make_judge
 
     check_tables(settings.judges)
+    check_budgets(settings.store.budgets, settings.judges)
     return make_judge(name or settings.judge, settings.judges)
 
 

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from rag_monitor.demo.monitor import Observed
 from rag_monitor.demo.words import Words
+from rag_monitor.metrics.names import told
 
 METRICS: Final = (
     "faithfulness",
@@ -89,7 +90,9 @@ class Display:
         table.add_column(words.broken.format(count=self._after.scored()), justify="right")
         for metric in METRICS:
             table.add_row(
-                metric, _figure(self._before.mean(metric)), _figure(self._after.mean(metric))
+                told(metric, words.language),
+                _figure(self._before.mean(metric)),
+                _figure(self._after.mean(metric)),
             )
         for name in self._firing:
             table.add_row(f"[bold red]{words.firing.format(rule=name)}[/]", "", "")

@@ -10,6 +10,8 @@ from typing import Final
 class Words:
     """The sentences of the story; braces hold what is filled in."""
 
+    language: str
+    """Its code, for the names of metrics."""
     starting: str
     watch: str
     serving: str
@@ -24,6 +26,7 @@ class Words:
 
 WORDS: Final = {
     "en": Words(
+        language="en",
         starting="Starting the monitor and the application …",
         watch="Open {url} to watch the page.",
         serving="Release {release} answers {questions} questions …",
@@ -36,6 +39,7 @@ WORDS: Final = {
         firing="ALERT firing: {rule}",
     ),
     "zh": Words(
+        language="zh",
         starting="正在启动监控和示例应用……",
         watch="打开 {url} 即可查看页面。",
         serving="版本 {release} 正在回答 {questions} 个问题……",

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
+FENCED = re.compile(r"```.*?```", re.DOTALL)
+"""A whole fenced block."""
 _FENCE = re.compile(
     r"(?:<!-- not run: (?P<why>[^\n]+?) -->\n)?```(?P<kind>\w*)\n(?P<text>.*?)```", re.DOTALL
 )
@@ -30,6 +32,12 @@ def pages() -> list[str]:
     return sorted(str(path.relative_to(ROOT)) for path in found)
 
 
+def readmes() -> list[str]:
+    """The READMEs of integrations and ways to deploy, in both languages."""
+    found = [*ROOT.glob("integrations/*/README*.md"), *ROOT.glob("deploy/*/README*.md")]
+    return sorted(str(path.relative_to(ROOT)) for path in found)
+
+
 def text_of(page: str) -> str:
     """The whole page."""
     return (ROOT / page).read_text(encoding="utf-8")
@@ -47,3 +55,12 @@ def blocks(page: str) -> list[Block]:
         )
         for found in _FENCE.finditer(text)
     ]
+
+
+def anchors(page: str) -> set[str]:
+    """What may stand after `#` in a link to this page: its headings as GitHub names them."""
+    found: set[str] = set()
+    for heading in re.findall(r"^#+ +(.+)$", FENCED.sub("", text_of(page)), re.MULTILINE):
+        name = re.sub(r"[^\w\- ]", "", heading.strip().lower()).replace(" ", "-")
+        found.add(name if name not in found else f"{name}-1")
+    return found

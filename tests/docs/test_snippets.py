@@ -18,7 +18,7 @@ import rag_monitor as rm
 from rag_monitor.config import load_settings
 from tests.acceptance.running import Monitor, eventually
 from tests.docs import commands, given
-from tests.docs.pages import ROOT, Block, blocks, pages, text_of
+from tests.docs.pages import ROOT, Block, anchors, blocks, pages, readmes, text_of
 
 NEWCOMER = ROOT / "tests" / "integrations" / "newcomer_app.py"
 _ASKED = {
@@ -28,8 +28,8 @@ _ASKED = {
     "docs/zh/migrating-from-ragas.md": "How long is the warranty?",
 }
 """By page, what a reader who followed it finds asked, answered and scored in the monitor."""
-_FOLDERS = re.compile(r"docs/adr/|docs/zh/")
-"""Folders that the index links as a whole."""
+_OTHERS = re.compile(r"adr/|zh/")
+"""Folders beside an index that it links as a whole."""
 _SECRETS = {
     "RAG_MONITOR_API_KEY": "k",
     "RAG_MONITOR_OIDC_CLIENT_SECRET": "s",
@@ -138,10 +138,26 @@ def test_links_inside_the_project_lead_somewhere(page: str) -> None:
     assert [link for link in links if not (here.parent / link).exists()] == []
 
 
-def test_every_page_is_reached_from_the_index() -> None:
-    index = ROOT / "docs"
-    links = re.findall(r"\]\((?!https?:)([^)#]+)", text_of("docs/README.md"))
-    reached = {str((index / link).resolve().relative_to(ROOT)) for link in links}
-    wanted = {page for page in pages() if page.startswith("docs/") and not _FOLDERS.match(page)}
+@pytest.mark.parametrize("page", sorted({*pages(), *readmes()}))
+def test_links_to_a_section_lead_to_a_heading(page: str) -> None:
+    here = (ROOT / page).parent
+    links = re.findall(r"\]\((?!https?:)([^)#\s]*)#([^)\s]+)\)", text_of(page))
+    led = {
+        f"{path}#{section}": str((here / path).resolve().relative_to(ROOT)) if path else page
+        for path, section in links
+    }
 
-    assert sorted(wanted - reached - {"docs/README.md"}) == []
+    assert [link for link, to in led.items() if link.partition("#")[2] not in anchors(to)] == []
+
+
+@pytest.mark.parametrize("index", ["docs/README.md", "docs/zh/README.md"])
+def test_every_page_is_reached_from_the_index(index: str) -> None:
+    folder = (ROOT / index).parent
+    links = re.findall(r"\]\((?!https?:)([^)#]+)", text_of(index))
+    reached = {str((folder / link).resolve().relative_to(ROOT)) for link in links}
+    here = index.removesuffix("README.md")
+    wanted = {
+        page for page in pages() if page.startswith(here) and not _OTHERS.match(page, len(here))
+    }
+
+    assert sorted(wanted - reached - {index}) == []

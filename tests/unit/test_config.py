@@ -27,6 +27,43 @@ def test_a_variable_nobody_reads_is_named_with_the_nearest() -> None:
         load_settings(None, {"RAG_MONITOR_PROT": "1"})
 
 
+def test_a_variable_sets_a_key_of_a_judge_or_channel_in_the_file(tmp_path: Path) -> None:
+    file = tmp_path / "rag_monitor.toml"
+    file.write_text(
+        """
+        [judges.openai_compatible]
+        model = "m"
+        api_key = "of the file"
+        [notifiers.on-call]
+        kind = "feishu"
+        [notifiers.on-call_2]
+        kind = "slack"
+        """
+    )
+
+    settings = load_settings(
+        file,
+        {
+            "RAG_MONITOR_JUDGES_OPENAI_COMPATIBLE_API_KEY": "k",
+            "RAG_MONITOR_NOTIFIERS_ON_CALL_SECRET": "s",
+            "RAG_MONITOR_NOTIFIERS_ON_CALL_2_URL": "https://hooks.example.com/t",
+        },
+    )
+
+    assert settings.judges["openai_compatible"] == {"model": "m", "api_key": "k"}
+    assert settings.notifiers == {
+        "on-call": {"kind": "feishu", "secret": "s"},
+        "on-call_2": {"kind": "slack", "url": "https://hooks.example.com/t"},
+    }
+
+
+def test_a_variable_of_a_judge_or_channel_that_is_not_in_the_file_is_refused() -> None:
+    with pytest.raises(ConfigurationError, match="the configuration file has no table") as refused:
+        load_settings(None, {"RAG_MONITOR_NOTIFIERS_ONCALL_SECRET": "hush"})
+
+    assert "hush" not in str(refused.value)
+
+
 @pytest.mark.parametrize(
     ("written", "meant"),
     [

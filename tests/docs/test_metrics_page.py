@@ -1,0 +1,46 @@
+"""The pages on metrics name everything that `/metrics` has, with its labels."""
+
+from __future__ import annotations
+
+import re
+from itertools import chain
+
+import pytest
+
+from rag_monitor import telemetry
+from rag_monitor.exposition.collector import MonitorCollector
+from rag_monitor.exposition.snapshot import Snapshot
+from rag_monitor.judges import ensemble  # noqa: F401 - counts when it is loaded
+from tests.docs.pages import text_of
+
+_WITH_ENDS = "rag_monitor_hit_ratio"
+"""Stands once for four."""
+
+
+def exposed() -> dict[str, list[str]]:
+    """Every name on `/metrics` of ours with its labels."""
+    known = {
+        name: list(collector._labelnames)
+        for collector, names in telemetry.REGISTRY._collector_to_names.items()
+        if hasattr(collector, "_labelnames")
+        for name in names
+    }
+    found = {}
+    for family in chain(telemetry.REGISTRY.collect(), MonitorCollector(Snapshot).collect()):
+        if family.name.startswith("rag_monitor_"):
+            labels = getattr(family, "_labelnames", None) or known.get(family.name, [])
+            found[family.name + ("_total" if family.type == "counter" else "")] = list(labels)
+    return found
+
+
+@pytest.mark.parametrize("page", ["docs/metrics.md", "docs/zh/metrics.md"])
+def test_everything_exposed_is_named_with_its_labels(page: str) -> None:
+    rows = re.findall(r"^\| `(rag_monitor_\w+)` \| ([^|]+) \|", text_of(page), re.MULTILINE)
+    named = {name: re.findall(r"`(\w+)`", labels) for name, labels in rows}
+    wanted = {
+        name: labels
+        for name, labels in exposed().items()
+        if name == _WITH_ENDS or not name.startswith(_WITH_ENDS)
+    }
+
+    assert named == wanted
