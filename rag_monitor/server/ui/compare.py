@@ -30,7 +30,8 @@ def compare_releases(me: Viewer) -> HTMLResponse:
 
 
 def _compare(me: Visitor) -> HTMLResponse:
-    length, window = me.window()
+    period = me.period()
+    window = period.window
     apps = [app.app for app in me.services.traces.apps(me.principal.project)]
     wanted = me.request.query_params.get("app")
     app = wanted if wanted in apps else _first_comparable(me, apps)
@@ -53,7 +54,7 @@ def _compare(me: Visitor) -> HTMLResponse:
             "rows": _rows(me, app, (new, old), window) if new and old else [],
             "latencies": _latencies(me, app, (new, old), window) if new and old else [],
             "ready": ready,
-            "length": length,
+            "period": period,
         },
     )
 

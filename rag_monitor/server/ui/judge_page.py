@@ -56,11 +56,16 @@ def judges(me: Viewer) -> HTMLResponse:
 
 
 def _judges(me: Visitor) -> HTMLResponse:
-    length, window = me.window("7d")
+    period = me.period("7d")
+    window = period.window
     project = me.principal.project
     marked = me.services.feedback.against_scores(project, window.start, window.end)
     agreement = agreement_by_judge(marked)
-    spending = me.services.spending(project, window.start.date())
+    spending = [
+        day
+        for day in me.services.spending(project, window.start.date())
+        if day.day <= window.end.date()
+    ]
     return page(
         me,
         "judges.html",
@@ -69,7 +74,7 @@ def _judges(me: Visitor) -> HTMLResponse:
                 _row(me, info, window, agreement.get(info.name, []), spending)
                 for info in _infos(me, window)
             ],
-            "length": length,
+            "period": period,
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
         },
     )

@@ -84,7 +84,8 @@ def _overview(me: Visitor) -> HTMLResponse:
     known = me.services.traces.apps(me.principal.project)
     wanted = me.request.query_params.get("app")
     chosen = [app for app in known if wanted in {None, "", app.app}]
-    length, window = me.window(_fitting(me, chosen))
+    period = me.period(_fitting(me, chosen))
+    window = period.window
     alerts = me.open_alerts(wanted)
     whole = len(chosen) <= WHOLE_APPS
     shown = chosen if whole else sorted(chosen, key=lambda app: app.last_seen)[-MAX_APPS:]
@@ -102,7 +103,7 @@ def _overview(me: Visitor) -> HTMLResponse:
             "known": known,
             "wanted": wanted,
             "hints": _hints(me, wanted) if known and not chosen else [],
-            "length": length,
+            "period": period,
             "alerts": alerts,
             "endpoint": me.services.options.public_url or str(me.request.base_url).rstrip("/"),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),

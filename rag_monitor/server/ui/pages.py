@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
@@ -20,17 +20,17 @@ from rag_monitor.errors import MalformedPayload, NotFound
 from rag_monitor.server.hints import Unknown, unknown_names
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
-from rag_monitor.server.schemas.values import parse_length
 from rag_monitor.server.ui import charts, new_key
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
+from rag_monitor.server.ui.period import length_of, moment_in
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
-from rag_monitor.server.ui.view import WINDOWS, Viewer, Visitor, page
+from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
 
 TRACES_PER_PAGE: Final = 50
-FILTERS: Final = ("app", "release", "metric", "below", "status", "q", "since")
+FILTERS: Final = ("app", "release", "metric", "below", "status", "q", "since", "from", "to")
 NO_SUCH_TRACE: Final = (
     "There is no such trace: it never arrived, was erased, or is older than traces are kept."
 )
@@ -43,6 +43,8 @@ def traces(me: Viewer) -> HTMLResponse:
     form = {
         name: me.request.query_params.get(name, "").strip()[:500] for name in (*FILTERS, "cursor")
     }
+    if moment_in(form["from"], me.zone) is not None:
+        form["since"] = ""  # a beginning goes before a length
     if _TRACE_ID.fullmatch(form["q"]):
         form["q"] = form["q"].lower()
     try:
@@ -62,7 +64,8 @@ def traces(me: Viewer) -> HTMLResponse:
             "next": me.link("/traces", **values, cursor=found.next_cursor),
             "filtered": any(values.values()),
             "hints": _hints(me, form) if not found.items and not form["cursor"] else [],
-            "unknown": _unknown_values(form),
+            "unknown": _unknown_values(me, form),
+            "times": {name: moment_in(form[name], me.zone) for name in ("from", "to")},
             "ignored": _limit_is_ignored(form),
             "filters": {name: value for name, value in values.items() if value},
             "views": saved_views(me.request, FILTERS),
@@ -74,14 +77,13 @@ def traces(me: Viewer) -> HTMLResponse:
 
 def _query(me: Visitor, form: dict[str, str]) -> TraceQuery:
     metric = form["metric"] if form["metric"] in SCORE_METRICS else None
-    since: datetime | None = None
-    if form["since"] in WINDOWS:
-        since = me.services.clock.now() - parse_length(form["since"])
+    since, until = _ends(me, form)
     return TraceQuery(
         project=me.principal.project,
         app=form["app"] or None,
         release=form["release"] or None,
         since=since,
+        until=until,
         metric=metric,
         below=_ratio(form["below"]) if metric else None,
         status=TraceStatus(form["status"]) if form["status"] in set(TraceStatus) else None,
@@ -91,18 +93,31 @@ def _query(me: Visitor, form: dict[str, str]) -> TraceQuery:
     )
 
 
+def _ends(me: Visitor, form: Mapping[str, str]) -> tuple[datetime | None, datetime | None]:
+    """From when to when; a length ends where the rest does."""
+    since, until = (moment_in(form[name], me.zone) for name in ("from", "to"))
+    length = length_of(form["since"])
+    if since is None and length is not None:
+        since = (until or me.services.clock.now()) - length
+    return since, until
+
+
 def _hints(me: Visitor, form: Mapping[str, str]) -> list[Unknown]:
     """The filters that empty the list because nothing stored has such a value."""
     app, release = form["app"] or None, form["release"] or None
     return unknown_names(me.services, me.principal.project, app=app, release=release)
 
 
-def _unknown_values(form: Mapping[str, str]) -> dict[str, str]:
+def _unknown_values(me: Visitor, form: Mapping[str, str]) -> dict[str, str]:
     """The filters whose value is none of those there are; they are left out."""
-    known: dict[str, Collection[str]] = {
-        "metric": SCORE_METRICS, "status": set(TraceStatus), "since": WINDOWS
-    }  # fmt: skip
-    return {name: form[name] for name in known if form[name] and form[name] not in known[name]}
+    usable = {
+        "metric": form["metric"] in SCORE_METRICS,
+        "status": form["status"] in set(TraceStatus),
+        "since": length_of(form["since"]) is not None,
+        "from": moment_in(form["from"], me.zone) is not None,
+        "to": moment_in(form["to"], me.zone) is not None,
+    }
+    return {name: form[name] for name, good in usable.items() if form[name] and not good}
 
 
 def _limit_is_ignored(form: Mapping[str, str]) -> bool:
