@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from rag_monitor.domain.stored import TraceQuery
+from rag_monitor.domain.stored import SearchIn, TraceQuery
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.server import audit
@@ -121,7 +121,13 @@ class TraceFilter(Given):
     )
     status: TraceStatus | None = None
     q: Annotated[str, Field(max_length=500)] | None = Field(
-        default=None, description="Text that the question contains."
+        default=None, description="Text that the trace contains: see `in`."
+    )
+    in_: SearchIn = Field(
+        default=SearchIn.QUESTION,
+        alias="in",
+        description="Where `q` is looked for. `answer` (or error) and `passages` have no index: "
+        "a page looks through some thousand of the newest traces that fit the other filters.",
     )
     cursor: Annotated[str, Field(max_length=1000)] | None = Field(
         default=None, description="`next_cursor` of the page before."
@@ -148,6 +154,7 @@ class TraceFilter(Given):
             below=self.below,
             status=self.status,
             q=self.q or None,
+            q_in=self.in_,
             cursor=self.cursor,
             limit=self.limit,
         )
