@@ -22,7 +22,9 @@ _HELP: Final = {
     "end_to_end_ms": "Question received to complete answer",
     "retrieval_ms": "Time spent in the retriever",
 }
-METRICS: Final = {name: (names.METRIC_NAMES[name][0], text) for name, text in _HELP.items()}
+METRICS: Final = {name: (names.METRIC_NAMES[name][0], text) for name, text in _HELP.items()} | {
+    "error_share": ("Errors", "Share of traces that failed")
+}
 """Label and one-line explanation, in English; both are translated."""
 
 BAD_BELOW: Final = {"faithfulness": 0.8, "answer_supported": 0.5}

@@ -29,7 +29,7 @@ class Period:
     since: datetime | None = None
     until: datetime | None = None
     """None: it ends now."""
-    refused: Mapping[str, str] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
     """Values of the address that were not applied, by their field."""
 
     @property

@@ -85,10 +85,10 @@ def figure_text(value: float | None) -> str:
     return f"{value:,.1f}".removesuffix(".0")
 
 
-def change_text(value: float) -> str:
+def change_text(value: float, digits: int = 2) -> str:
     """A difference of ratios with its sign."""
-    text = f"{value:+.2f}".replace("-", "−")
-    return "0.00" if text in {"+0.00", "−0.00"} else text
+    text = f"{value:+.{digits}f}".replace("-", "−")
+    return text if text.strip("+−0.") else f"{0:.{digits}f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
