@@ -164,6 +164,9 @@ AGREEMENT: Final = {
 SINGULAR: Final = {
     "{n} calls": "{n} call",
     "{n} items": "{n} item",
+    "{n} more alerts fire": "{n} more alert fires",
+    "{n} apps are left out: only the newest are shown.": "{n} app is left out: only the newest are "
+    "shown.",
     "{n} quiet apps are left out.": "{n} quiet app is left out.",
     "{n} rules watch": "{n} rule watches",
     "{n} traces wait to be judged, the oldest for {age}": "{n} trace waits to be judged, for {age}",

@@ -35,6 +35,8 @@ router = APIRouter(include_in_schema=False)
 WHOLE_APPS: Final = 3
 """So many apps are shown with everything; of more, a line each."""
 MAX_APPS: Final = 100
+MAX_BANNERS: Final = 5
+"""So many alerts stand above the numbers; of more, how many: else they would push them away."""
 POINTS: Final = 40
 _BASE_METRICS: Final = ("faithfulness", "context_precision", "context_relevance")
 
@@ -110,6 +112,7 @@ def _overview(me: Visitor) -> HTMLResponse:
             "period": period,
             "refused": period.refused | ({"sort": sort[:100]} if sort not in {"", order} else {}),
             "alerts": alerts,
+            "most_banners": MAX_BANNERS,
             "endpoint": me.services.options.public_url or str(me.request.base_url).rstrip("/"),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
         },
