@@ -104,6 +104,7 @@ class Client:
         *,
         app: str | None = None,
         release: str | None = None,
+        user_id: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         metric: str | None = None,
@@ -125,6 +126,7 @@ class Client:
         where = {
             "app": app,
             "release": release,
+            "user_id": user_id,
             "from": since,
             "to": until,
             "metric": metric,

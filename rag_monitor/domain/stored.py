@@ -121,6 +121,7 @@ class TraceQuery:
     project: str
     app: str | None = None
     release: str | None = None
+    user_id: str | None = None
     since: datetime | None = None
     """`started_at` at or after this."""
     until: datetime | None = None

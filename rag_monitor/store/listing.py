@@ -192,6 +192,8 @@ def scored(query: TraceQuery, metric: str, limit: int, *more: ColumnElement[bool
         conditions.append(of(scores, traces.c.release) == query.release)
     if query.status is not None:
         conditions.append(of(scores, traces.c.status) == query.status.value)
+    if query.user_id is not None:
+        conditions.append(of(scores, traces.c.user_id) == storable(query.user_id))
     order = (scores.c.started_at.desc(), scores.c.trace_id.desc())
     columns = [scores.c[name] for name in (*_KEY, "started_at")]
     return select(*columns).where(*conditions).order_by(*order).limit(limit)
@@ -234,6 +236,8 @@ def _of_trace(
     table = traces.c
     if query.release is not None:
         conditions.append(table.release == query.release)
+    if query.user_id is not None:
+        conditions.append(table.user_id == storable(query.user_id))
     if query.status is not None:
         conditions.append(table.status == query.status.value)
         if query.status is not TraceStatus.OK:

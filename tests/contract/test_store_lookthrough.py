@@ -109,6 +109,7 @@ def test_it_goes_together_with_the_other_filters(store: Store) -> None:
                 app="a" if number % 2 else "b",
                 answer="the same",
                 contexts=("Parcels leave on Mondays.",),
+                user_id=f"u-{number % 3}",
                 status=TraceStatus.ERROR if number == 4 else TraceStatus.OK,
             )
             for number in range(6)
@@ -124,3 +125,11 @@ def test_it_goes_together_with_the_other_filters(store: Store) -> None:
     for text, where in (("same", ANSWER), ("mondays", PASSAGES)):
         scored = found(store, text, where, metric="faithfulness", below=0.5)
         assert scored == ["question 3", "question 1"]
+        mine = found(store, text, where, metric="faithfulness", below=0.5, user_id="u-0")
+        assert mine == ["question 3"]
+    assert found(store, "same", ANSWER, user_id="u-1") == ["question 4", "question 1"]
+    assert found(store, "question", SearchIn.QUESTION, user_id="u-1") == [
+        "question 4",
+        "question 1",
+    ]
+    assert found(store, "same", ANSWER, user_id="u'1%") == []

@@ -111,6 +111,7 @@ class TraceFilter(Given):
 
     app: Name | None = None
     release: Name | None = None
+    user_id: UserId | None = Field(default=None, description="Who asked.")
     from_: Moment | None = Field(default=None, alias="from")
     to: Moment | None = None
     metric: KnownMetric | None = Field(
@@ -148,6 +149,7 @@ class TraceFilter(Given):
             project=project,
             app=self.app,
             release=self.release,
+            user_id=self.user_id,
             since=self.from_,
             until=self.to,
             metric=self.metric,

@@ -24,8 +24,9 @@ router = APIRouter(include_in_schema=False)
 
 TRACES_PER_PAGE: Final = 50
 FILTERS: Final = (
-    "app", "release", "metric", "below", "status", "q", "in", "since", "from", "to"
-)  # fmt: skip
+    *("app", "release", "metric", "below", "status", "q", "in", "since"),
+    *("from", "to", "user"),
+)
 SEARCHED: Final = {
     SearchIn.QUESTION: "questions",
     SearchIn.ANSWER: "answers",
@@ -95,6 +96,7 @@ def _query(me: Visitor, form: dict[str, str]) -> TraceQuery:
         project=me.principal.project,
         app=form["app"] or None,
         release=form["release"] or None,
+        user_id=form["user"] or None,
         since=since,
         until=until,
         metric=metric,

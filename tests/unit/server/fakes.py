@@ -174,6 +174,7 @@ def _matches(query: TraceQuery, stored: StoredTrace) -> bool:
         and query.app in {None, trace.app}
         and query.release in {None, trace.release}
         and query.status in {None, trace.status}
+        and query.user_id in {None, trace.user_id}
         and (query.q is None or query.q.lower() in _text(query, trace).lower())
         and (query.below is None or (value is not None and value < query.below))
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 from rag_monitor.server.context import Services
@@ -63,6 +65,18 @@ async def test_answers_and_passages_are_searched_where_questions_hold_nothing(
     assert '<option value="answer" selected>' in answers
     assert "When?" in passages
     assert "Cannot be applied: <code>in=&lt;b&gt;</code>" in wrong
+
+
+async def test_the_traces_of_a_user_are_one_click_from_a_trace(services: Services) -> None:
+    trace = make_trace("theirs", id="9", user_id="u <7> & co")
+    services.traces.stored["default", trace.trace_id] = make_stored(trace)  # type: ignore[attr-defined]
+    async with open_client(services, headers=HTML) as client:
+        shown = (await client.get(f"/traces/{trace.trace_id}")).text
+        listed = (await client.get("/traces", params={"user": "u <7> & co"})).text
+
+    assert 'href="/traces?user=u+%3C7%3E+%26+co">u &lt;7&gt; &amp; co</a>' in shown
+    assert re.findall(r'<span class="question">([^<]+)<', listed) == ["theirs"]
+    assert 'name="user" value="u &lt;7&gt; &amp; co"' in listed
 
 
 async def test_a_row_shows_the_place_of_the_answer_that_was_looked_for(services: Services) -> None:
