@@ -75,6 +75,7 @@ def _judges(me: Visitor) -> HTMLResponse:
                 for info in _infos(me, window)
             ],
             "period": period,
+            "days": [moment.date().isoformat() for moment in (window.start, window.end)],
             "left_out": len(me.services.traces.apps(project)) - MAX_APPS,
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
         },

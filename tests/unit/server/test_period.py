@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 import pytest
 
+from rag_monitor.domain.stored import JudgeSpending
 from rag_monitor.domain.window import Window
 from rag_monitor.server.context import Services
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.testing import EPOCH
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
+from tests.unit.server.story import JUDGE
 from tests.unit.server.test_pages import HTML
 
 NOW = datetime(2026, 11, 23, 12, 34, 56, tzinfo=UTC)
@@ -107,3 +109,24 @@ async def test_traces_are_listed_between_two_times_of_the_pages_zone() -> None:
     assert (query.since, query.until) == (start, start + timedelta(hours=1))
     assert f'name="from" value="{ends["from"]}"' in text
     assert "Cannot be applied" not in text
+
+
+async def test_what_judging_cost_is_of_the_days_shown_and_says_which(services: Services) -> None:
+    def spending(project: str, since: date) -> list[JudgeSpending]:
+        return [
+            JudgeSpending(
+                judge=str(JUDGE).split("/")[0],
+                day=since + timedelta(days=number),
+                tokens=1000 + number,
+                gpu_seconds=0.0,
+                money=0.0,
+            )
+            for number in range(5)
+        ]
+
+    ends = {"from": "2026-01-02T10:00", "to": "2026-01-03T11:30"}
+    async with open_client(replace(services, spending=spending), headers=HTML) as client:
+        text = (await client.get("/judges", params=ends)).text
+
+    assert "<dt>Tokens</dt><dd>2,001</dd>" in text
+    assert "Whole days (UTC) from 2026-01-02 to 2026-01-03." in text
