@@ -104,17 +104,20 @@ class Client:
         *,
         app: str | None = None,
         release: str | None = None,
+        user_id: str | None = None,
         since: datetime | str | None = None,
         until: datetime | str | None = None,
         metric: str | None = None,
         below: float | None = None,
         status: str | None = None,
         q: str | None = None,
+        q_in: str | None = None,
         limit: int | None = 1000,
         as_frame: FrameKind | None = None,
     ) -> Any:
         """Traces, newest first; pages are followed until `limit` (None: all of them).
 
+        `q` is looked for in the question, or in the `answer` or the `passages` if `q_in` says so.
         In a frame every metric has its own column `score.<metric>`.
 
         Raises:
@@ -123,12 +126,14 @@ class Client:
         where = {
             "app": app,
             "release": release,
+            "user_id": user_id,
             "from": since,
             "to": until,
             "metric": metric,
             "below": below,
             "status": status,
             "q": q,
+            "in": q_in,
         }
         rows = list(self._pages(where, limit))
         return rows if as_frame is None else _frame([_flat(row) for row in rows], as_frame)
@@ -165,7 +170,7 @@ class Client:
             cursor = page.get("next_cursor")
             if cursor is None:
                 return
-            if not page["items"]:
+            if not page["items"] and page.get("looked_back_to") is None:
                 raise self._strange("an empty page that is not the last")
             if left is not None:
                 left -= len(page["items"])

@@ -103,6 +103,17 @@ class PlacedScore:
     """Without its verdicts."""
 
 
+class SearchIn(StrEnum):
+    """Which text of a trace is searched."""
+
+    QUESTION = "question"
+    """Every question that is kept, by an index."""
+    ANSWER = "answer"
+    """The answer or the error. Looked through, the newest traces first."""
+    PASSAGES = "passages"
+    """What was retrieved. Looked through as well."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TraceQuery:
     """Which traces to list, newest first. None: no such filter."""
@@ -110,6 +121,7 @@ class TraceQuery:
     project: str
     app: str | None = None
     release: str | None = None
+    user_id: str | None = None
     since: datetime | None = None
     """`started_at` at or after this."""
     until: datetime | None = None
@@ -120,7 +132,9 @@ class TraceQuery:
     """With `metric`: only scores below this."""
     status: TraceStatus | None = None
     q: str | None = None
-    """Text the question contains, case-insensitive where the script has cases."""
+    """Text the trace contains, case-insensitive where the script has cases."""
+    q_in: SearchIn = SearchIn.QUESTION
+    """Where it is looked for."""
     cursor: str | None = None
     """`TracePage.next_cursor` of the page before."""
     limit: int = 50
@@ -153,6 +167,9 @@ class TracePage:
     items: tuple[TraceSummary, ...]
     next_cursor: str | None = None
     """Opaque; None on the last page."""
+    looked_back_to: datetime | None = None
+    """Set where a text without an index was looked for no further back than this, before the page
+    was full: older traces are on the next page."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

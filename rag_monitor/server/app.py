@@ -42,6 +42,7 @@ from rag_monitor.server.ui import (
     overview,
     pages,
     single_sign_on,
+    trace_list,
 )
 from rag_monitor.server.ui.view import problem_page
 
@@ -63,6 +64,7 @@ _PARTS: Final = (
     *(
         assets,
         overview,
+        trace_list,
         pages,
         alert_pages,
         judge_page,

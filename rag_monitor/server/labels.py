@@ -16,10 +16,14 @@ from rag_monitor.statistics.agreement import (
     binary_agreement,
     cohen_kappa,
 )
+from rag_monitor.statistics.boundary import auroc_interval, kappa_interval, mean_of_two_interval
 from rag_monitor.statistics.reliability import Reliability, ReliabilityTally
+from rag_monitor.statistics.wilson import Interval
 
 ENOUGH: Final = 20
 """Fewer labelled traces than this tell nothing about a judge: a single mark would make κ 1."""
+OF_EACH: Final = 5
+"""Nor do fewer good or bad ones: who calls every answer good is right on twenty good ones, too."""
 PROBABILITY: Final = "answer_supported"
 """The score that claims to be a probability, so that it has a calibration."""
 
@@ -42,9 +46,40 @@ class MetricAgreement:
         return self.cells.tp + self.cells.fp + self.cells.tn + self.cells.fn
 
     @property
+    def good(self) -> int:
+        """Labelled traces that people called good."""
+        return self.cells.tp + self.cells.fn
+
+    @property
+    def bad(self) -> int:
+        """Labelled traces that people called bad."""
+        return self.cells.tn + self.cells.fp
+
+    @property
     def telling(self) -> bool:
         """Whether so many labels say anything about the judge."""
-        return self.count >= ENOUGH
+        return self.count >= ENOUGH and min(self.good, self.bad) >= OF_EACH
+
+    @property
+    def balanced_accuracy_interval(self) -> Interval | None:
+        """None without both classes."""
+        if not (self.good and self.bad):
+            return None
+        found = (self.cells.tp / self.good, self.good), (self.cells.tn / self.bad, self.bad)
+        return mean_of_two_interval(*found)
+
+    @property
+    def kappa_interval(self) -> Interval:
+        """Of a kappa without spread, such as that of a judge never wrong, what its marks allow."""
+        if self.kappa.se > 0 or self.kappa.value < 1.0 or not (self.good and self.bad):
+            return self.kappa.interval
+        share = self.good / self.count  # both call the same ones good
+        return kappa_interval(1.0, share**2 + (1.0 - share) ** 2, self.count)
+
+    @property
+    def auroc_interval(self) -> Interval | None:
+        """None without both classes."""
+        return None if self.auroc is None else auroc_interval(self.auroc, self.good, self.bad)
 
 
 def agreement_by_judge(rows: Iterable[LabelledScore]) -> dict[str, list[MetricAgreement]]:

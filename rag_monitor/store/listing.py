@@ -63,14 +63,14 @@ def find(
         MalformedPayload: The cursor is not one this store handed out.
     """
     if query.metric is None and not query.q:
-        statement = _newest(query, [traces.c[name] for name in COLUMNS], limit + 1)
+        statement = newest(query, [traces.c[name] for name in COLUMNS], limit + 1)
         rows = connection.execute(statement).all()
         return list(rows[:limit]), len(rows) > limit
     most = (limit + 1) * (1 if query.metric is None else _JUDGES)
     if query.q:
         found = _holding(connection, query, query.q, limit + 1, most, postgresql)
     else:
-        found = connection.execute(_scored(query, query.metric or "", most)).all()
+        found = connection.execute(scored(query, query.metric or "", most)).all()
     # Several judges give a trace several rows, next to one another.
     unique = list({row.trace_id: row for row in found}.values())
     more = len(unique) > limit or len(found) == most
@@ -107,9 +107,9 @@ def _holding(
 def _containing(query: TraceQuery, wanted: str, limit: int) -> Select[Any]:
     """The keys of the newest that fit and hold a text which no index knows."""
     if query.metric is not None:
-        return _scored(query, query.metric, limit, _question_of(scores, wanted))
+        return scored(query, query.metric, limit, _question_of(scores, wanted))
     columns = [traces.c[name] for name in (*_KEY, "started_at")]
-    return _newest(query, columns, limit, questions.contains(wanted))
+    return newest(query, columns, limit, questions.contains(wanted))
 
 
 def _walk(query: TraceQuery, wanted: str, stretch: tuple[int, int], limit: int) -> Select[Any]:
@@ -117,17 +117,17 @@ def _walk(query: TraceQuery, wanted: str, stretch: tuple[int, int], limit: int) 
     start, end = stretch
     if query.metric is None:
         columns = [traces.c[name] for name in (*_KEY, "started_at", "question")]
-        walk = _newest(query, columns, end - start)
+        walk = newest(query, columns, end - start)
     else:
-        walk = _scored(query, query.metric, end - start)
-    newest = walk.offset(start).cte("newest").prefix_with("MATERIALIZED")
+        walk = scored(query, query.metric, end - start)
+    part = walk.offset(start).cte("newest").prefix_with("MATERIALIZED")
     if query.metric is None:
-        held = newest.c.question.icontains(storable(wanted), autoescape=True)
+        held = part.c.question.icontains(storable(wanted), autoescape=True)
     else:
-        held = _question_of(newest, wanted)
-    walked = select(func.count()).select_from(newest).scalar_subquery().label("walked")
-    order = (newest.c.started_at.desc(), newest.c.trace_id.desc())
-    keys = [newest.c[name] for name in (*_KEY, "started_at")]
+        held = _question_of(part, wanted)
+    walked = select(func.count()).select_from(part).scalar_subquery().label("walked")
+    order = (part.c.started_at.desc(), part.c.trace_id.desc())
+    keys = [part.c[name] for name in (*_KEY, "started_at")]
     return select(*keys, walked).where(held).order_by(*order).limit(limit)
 
 
@@ -171,7 +171,7 @@ def _rows(
     return connection.execute(statement).all()
 
 
-def _newest(
+def newest(
     query: TraceQuery, columns: Sequence[Any], limit: int, *more: ColumnElement[bool]
 ) -> Select[Any]:
     """The newest traces that fit, whatever their scores."""
@@ -180,7 +180,7 @@ def _newest(
     return select(*columns).where(*conditions, *more).order_by(*order).limit(limit)
 
 
-def _scored(query: TraceQuery, metric: str, limit: int, *more: ColumnElement[bool]) -> Select[Any]:
+def scored(query: TraceQuery, metric: str, limit: int, *more: ColumnElement[bool]) -> Select[Any]:
     """The keys of the newest that fit, by their scores of a metric.
 
     It walks the index of that metric's scores, so that rare low scores are found without reading
@@ -189,15 +189,17 @@ def _scored(query: TraceQuery, metric: str, limit: int, *more: ColumnElement[boo
     """
     conditions = [*_keyset(query, scores.c), *_of_score(query, metric), *more]
     if query.release is not None:
-        conditions.append(_of(scores, traces.c.release) == query.release)
+        conditions.append(of(scores, traces.c.release) == query.release)
     if query.status is not None:
-        conditions.append(_of(scores, traces.c.status) == query.status.value)
+        conditions.append(of(scores, traces.c.status) == query.status.value)
+    if query.user_id is not None:
+        conditions.append(of(scores, traces.c.user_id) == storable(query.user_id))
     order = (scores.c.started_at.desc(), scores.c.trace_id.desc())
     columns = [scores.c[name] for name in (*_KEY, "started_at")]
     return select(*columns).where(*conditions).order_by(*order).limit(limit)
 
 
-def _of(keys: FromClause, column: ColumnElement[Any]) -> Any:
+def of(keys: FromClause, column: ColumnElement[Any]) -> Any:
     """A column of the trace of a row."""
     same = [traces.c[name] == keys.c[name] for name in _KEY]
     return select(column).where(*same).scalar_subquery()
@@ -205,7 +207,7 @@ def _of(keys: FromClause, column: ColumnElement[Any]) -> Any:
 
 def _question_of(keys: FromClause, wanted: str) -> ColumnElement[bool]:
     """Whether the question of a row's trace holds the text."""
-    question = _of(keys, traces.c.question)
+    question = of(keys, traces.c.question)
     held: ColumnElement[bool] = question.icontains(storable(wanted), autoescape=True)
     return held
 
@@ -234,6 +236,8 @@ def _of_trace(
     table = traces.c
     if query.release is not None:
         conditions.append(table.release == query.release)
+    if query.user_id is not None:
+        conditions.append(table.user_id == storable(query.user_id))
     if query.status is not None:
         conditions.append(table.status == query.status.value)
         if query.status is not TraceStatus.OK:

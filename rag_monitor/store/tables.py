@@ -157,7 +157,7 @@ traces: Final = Table(
     _partial("ix_traces_app_bad", "project", "app", "status", "started_at", "trace_id", where=_BAD),
     Index("ix_traces_search", "search", postgresql_using="gin"),
     _partial("ix_traces_unindexed", "project", "started_at", where="search IS NULL"),
-    Index("ix_traces_user", "project", "user_id"),
+    Index("ix_traces_user", "project", "user_id", "started_at", "trace_id"),
     **PARTITION_BY,
 )
 

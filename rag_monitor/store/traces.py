@@ -27,6 +27,7 @@ from rag_monitor.domain.stored import (
     ErasureReport,
     PendingTrace,
     ReleaseStart,
+    SearchIn,
     StoredTrace,
     TracePage,
     TraceQuery,
@@ -35,7 +36,7 @@ from rag_monitor.domain.stored import (
 from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
-from rag_monitor.store import derivation, listing, questions
+from rag_monitor.store import derivation, listing, lookthrough, questions
 from rag_monitor.store.cursor import encode_cursor
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
@@ -136,6 +137,8 @@ class Traces:
             MalformedPayload: The cursor is not one this store handed out.
         """
         limit = max(1, min(query.limit, MAX_PAGE))
+        if query.q and query.q_in is not SearchIn.QUESTION:
+            return self._look_through(query, limit)
         with self._database.read() as connection:
             rows, more = listing.find(
                 connection, query, limit, postgresql=self._database.is_postgresql
@@ -144,6 +147,18 @@ class Traces:
         return TracePage(
             items=tuple(items),
             next_cursor=encode_cursor(rows[-1].started_at, rows[-1].trace_id) if more else None,
+        )
+
+    def _look_through(self, query: TraceQuery, limit: int) -> TracePage:
+        with self._database.read() as connection:
+            looked = lookthrough.look(connection, query, limit)
+            rows = listing.rows_of(connection, query.project, looked.keys)
+            items = listing.summaries(connection, query.project, rows)
+        last = looked.last
+        return TracePage(
+            items=tuple(items),
+            next_cursor=None if last is None else encode_cursor(last.started_at, last.trace_id),
+            looked_back_to=looked.back_to,
         )
 
     def projects(self) -> list[str]:

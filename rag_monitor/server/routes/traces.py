@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 from fastapi import APIRouter, Query, Request
 from pydantic import Field
 
-from rag_monitor.domain.stored import TraceQuery
+from rag_monitor.domain.stored import SearchIn, TraceQuery
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.server import audit
@@ -111,6 +111,7 @@ class TraceFilter(Given):
 
     app: Name | None = None
     release: Name | None = None
+    user_id: UserId | None = Field(default=None, description="Who asked.")
     from_: Moment | None = Field(default=None, alias="from")
     to: Moment | None = None
     metric: KnownMetric | None = Field(
@@ -121,7 +122,13 @@ class TraceFilter(Given):
     )
     status: TraceStatus | None = None
     q: Annotated[str, Field(max_length=500)] | None = Field(
-        default=None, description="Text that the question contains."
+        default=None, description="Text that the trace contains: see `in`."
+    )
+    in_: SearchIn = Field(
+        default=SearchIn.QUESTION,
+        alias="in",
+        description="Where `q` is looked for. `answer` (or error) and `passages` have no index: "
+        "a page looks through some thousand of the newest traces that fit the other filters.",
     )
     cursor: Annotated[str, Field(max_length=1000)] | None = Field(
         default=None, description="`next_cursor` of the page before."
@@ -142,12 +149,14 @@ class TraceFilter(Given):
             project=project,
             app=self.app,
             release=self.release,
+            user_id=self.user_id,
             since=self.from_,
             until=self.to,
             metric=self.metric,
             below=self.below,
             status=self.status,
             q=self.q or None,
+            q_in=self.in_,
             cursor=self.cursor,
             limit=self.limit,
         )

@@ -82,6 +82,11 @@ class TraceList(Wire):
 
     items: list[TraceRow]
     next_cursor: str | None = Field(description="Send it as `cursor` for the next page.")
+    looked_back_to: datetime | None = Field(
+        default=None,
+        description="Set where answers or passages were looked through no further than this before "
+        "the page was full, be it empty: older traces are on the next page.",
+    )
     hints: Hints
 
     @classmethod
@@ -90,6 +95,7 @@ class TraceList(Wire):
         return cls(
             items=[TraceRow.from_domain(row) for row in page.items],
             next_cursor=page.next_cursor,
+            looked_back_to=page.looked_back_to,
             hints=list(hints),
         )
 

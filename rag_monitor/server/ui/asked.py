@@ -25,6 +25,15 @@ def asked(question: str | None, most: int) -> str:
     return found if len(found) <= most else found[:most].rstrip() + "…"
 
 
+def around(text: str | None, wanted: str, most: int) -> str:
+    """The piece of a text with `wanted` in it on one line; its beginning where that holds it."""
+    whole = " ".join((text or "").split())
+    at = whole.lower().find(" ".join(wanted.split()).lower())
+    if at + len(wanted) <= most * 2 // 3:
+        return asked(whole, most)
+    return "…" + asked(whole[max(0, at - most // 3) :], most)
+
+
 def cut_in(question: str | None) -> str:
     """The windows in which six lines may not hold a question: `every`, `narrow`, none (empty)."""
     shown = asked(question, IN_A_HEADING)

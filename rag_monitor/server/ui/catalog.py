@@ -22,7 +22,9 @@ _HELP: Final = {
     "end_to_end_ms": "Question received to complete answer",
     "retrieval_ms": "Time spent in the retriever",
 }
-METRICS: Final = {name: (names.METRIC_NAMES[name][0], text) for name, text in _HELP.items()}
+METRICS: Final = {name: (names.METRIC_NAMES[name][0], text) for name, text in _HELP.items()} | {
+    "error_share": ("Errors", "Share of traces that failed")
+}
 """Label and one-line explanation, in English; both are translated."""
 
 BAD_BELOW: Final = {"faithfulness": 0.8, "answer_supported": 0.5}
@@ -162,6 +164,9 @@ AGREEMENT: Final = {
 SINGULAR: Final = {
     "{n} calls": "{n} call",
     "{n} items": "{n} item",
+    "{n} more alerts fire": "{n} more alert fires",
+    "{n} apps are left out: only the newest are shown.": "{n} app is left out: only the newest are "
+    "shown.",
     "{n} quiet apps are left out.": "{n} quiet app is left out.",
     "{n} rules watch": "{n} rule watches",
     "{n} traces wait to be judged, the oldest for {age}": "{n} trace waits to be judged, for {age}",

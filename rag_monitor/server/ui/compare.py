@@ -1,45 +1,53 @@
-"""Two releases of an app side by side."""
+"""Two releases of an app side by side, or one app in two stretches of time."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from datetime import timedelta
 from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
-from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
-from rag_monitor.aggregation.keys import COMBINED
-from rag_monitor.domain.rollup import REFUSAL_METRIC
-from rag_monitor.domain.window import Series, Window
+from rag_monitor.domain.window import Window
 from rag_monitor.server.hints import Unknown
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
+from rag_monitor.server.ui import changes
+from rag_monitor.server.ui.changes import Changed, Side
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
 
-MIN_JUDGED: Final = 20
-"""Fewer scored traces than this on either side bear no comparison."""
-_SMALLER_IS_BETTER: Final = frozenset({REFUSAL_METRIC})
+AGAINST: Final = {
+    "before": "right before",
+    "day": "a day earlier",
+    "week": "a week earlier",
+}
+"""What a stretch of time is held against, and how it is called in English."""
+_EARLIER: Final = {"day": timedelta(days=1), "week": timedelta(weeks=1)}
 
 
 @router.get("/compare")
 def compare_releases(me: Viewer) -> HTMLResponse:
-    """What changed from one release to another, and whether that is beyond chance."""
+    """What changed from one release or time to another, and whether that is beyond chance."""
     with me.services.reading():
         return _compare(me)
 
 
 def _compare(me: Visitor) -> HTMLResponse:
-    length, window = me.window()
+    query, period = me.request.query_params, me.period()
     apps = [app.app for app in me.services.traces.apps(me.principal.project)]
-    wanted = me.request.query_params.get("app")
-    app = wanted if wanted in apps else _first_comparable(me, apps)
+    wanted = query.get("app")
+    by_time = "against" in query
+    app = wanted if wanted in apps else _first(me, apps, by_time=by_time)
     releases = list(me.services.traces.releases(me.principal.project, app)) if app in apps else []
-    new, old = (
-        _among(me.request.query_params.get(name), releases, place)
-        for place, name in enumerate(("a", "b"))
-    )
-    ready = new is not None and old is not None
+    chosen = tuple(_among(query.get(name), releases, place) for place, name in enumerate("ab"))
+    against = _against(query.get("against", ""), period.window)
+    if by_time:
+        sides = [Side(window=period.window), Side(window=earlier(period.window, against))]
+    else:
+        sides = [Side(window=period.window, release=name) for name in chosen if name is not None]
+    found = _Found(me, app, sides) if app and len(sides) == 2 else None
     return page(
         me,
         "compare.html",
@@ -49,72 +57,84 @@ def _compare(me: Visitor) -> HTMLResponse:
             "hints": [Unknown.of("app", wanted, apps)] if wanted and app != wanted else [],
             "app": app,
             "releases": releases,
-            "chosen": (new, old),
-            "rows": _rows(me, app, (new, old), window) if new and old else [],
-            "latencies": _latencies(me, app, (new, old), window) if new and old else [],
-            "ready": ready,
-            "length": length,
+            "chosen": chosen,
+            "by_time": by_time,
+            "against": against,
+            "refused": {**period.refused, **_unapplied(query.get("against", ""), against)},
+            "choices": {name: said for name, said in AGAINST.items() if _fits(name, period.window)},
+            "names": [side.release or me.between(side.window) for side in sides],
+            "rows": found.rows() if found else [],
+            "hits": found.hits() if found and by_time else [],
+            "latencies": found.latencies() if found else [],
+            "ready": found is not None,
+            "period": period,
         },
     )
 
 
-def _first_comparable(me: Visitor, apps: list[str]) -> str:
-    """The first app with two releases, else the first app."""
-    for app in apps[:20]:
+def earlier(window: Window, against: str) -> Window:
+    """The stretch of time that a window is held against; `against` is one of `AGAINST`."""
+    return window.before(_EARLIER.get(against))
+
+
+def _fits(against: str, window: Window) -> bool:
+    """Whether the two do not overlap: their difference takes them for different traces."""
+    return _EARLIER.get(against, window.length) >= window.length
+
+
+def _against(wanted: str, window: Window) -> str:
+    return wanted if wanted in AGAINST and _fits(wanted, window) else "before"
+
+
+def _unapplied(wanted: str, against: str) -> dict[str, str]:
+    return {"against": wanted} if wanted not in {"", against} else {}
+
+
+def _first(me: Visitor, apps: Sequence[str], *, by_time: bool) -> str:
+    """The first app with two releases where they are compared, else the first app."""
+    for app in [] if by_time else apps[:20]:
         if len(me.services.traces.releases(me.principal.project, app)) > 1:
             return app
     return apps[0] if apps else ""
 
 
-def _among(wanted: str | None, releases: list[str], place: int) -> str | None:
+def _among(wanted: str | None, releases: Sequence[str], place: int) -> str | None:
     if wanted in releases:
         return wanted
     return releases[place] if len(releases) > place else None
 
 
-def _rows(me: Visitor, app: str, releases: tuple[str, str], window: Window) -> list[dict[str, Any]]:
-    source, project = me.services.estimates.once(), me.principal.project
-    rows = []
-    for metric in SHOWN_METRICS:
-        new, old = (
-            source.estimate(
-                Series(project=project, app=app, metric=metric, judge=COMBINED, release=release),
-                window,
-                min_judged=MIN_JUDGED,
+class _Found:
+    """The numbers of both sides of an app."""
+
+    def __init__(self, me: Visitor, app: str, sides: Sequence[Side]) -> None:
+        self._source = me.services.estimates.once()
+        self._where = (me.principal.project, app)
+        self._a, self._b = sides
+
+    def rows(self) -> list[Changed]:
+        """Metrics that either has; of two stretches of time the errors, too."""
+        found = [
+            changes.of_metric(self._source, *self._where, metric, self._a, self._b)
+            for metric in SHOWN_METRICS
+        ]
+        if self._a.release is None and any(found):
+            windows = (self._a.window, self._b.window)
+            found.append(changes.of_errors(self._source, *self._where, *windows))
+        return [row for row in found if row is not None]
+
+    def hits(self) -> list[Changed]:
+        """How often each thing was hit; rollups know no releases of hits."""
+        return changes.of_hits(self._source, *self._where, self._a.window, self._b.window)
+
+    def latencies(self) -> list[dict[str, Any]]:
+        """Timings that both have."""
+        rows = []
+        for metric in LATENCIES:
+            a, b = (
+                self._source.latency(*self._where, metric, side.window, side.release)
+                for side in (self._a, self._b)
             )
-            for release in releases
-        )
-        if new.value is not None or old.value is not None:
-            new, old = on_one_judge(source, new, old, min_judged=MIN_JUDGED)
-            change = compare(new, old)
-            verdict = _verdict(metric, change)
-            rows.append(
-                {"metric": metric, "a": new, "b": old, "change": change, "verdict": verdict}
-            )
-    return rows
-
-
-def _verdict(metric: str, change: Difference) -> str:
-    """`better`, `worse`, `same`, or why the two bear no comparison: `judges` or `unknown`."""
-    if "different_judges" in change.notes:
-        return "judges"
-    if change.value is None or change.lower is None:
-        return "unknown"
-    if not change.beyond_chance:
-        return "same"
-    return "better" if (change.value > 0) != (metric in _SMALLER_IS_BETTER) else "worse"
-
-
-def _latencies(
-    me: Visitor, app: str, releases: tuple[str, str], window: Window
-) -> list[dict[str, Any]]:
-    source = me.services.estimates.once()
-    rows = []
-    for metric in LATENCIES:
-        new, old = (
-            source.latency(me.principal.project, app, metric, window, release)
-            for release in releases
-        )
-        if new.count and old.count:
-            rows.append({"metric": metric, "a": new, "b": old})
-    return rows
+            if a.count and b.count:
+                rows.append({"metric": metric, "a": a, "b": b})
+        return rows

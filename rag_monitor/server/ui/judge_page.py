@@ -9,7 +9,7 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
-from rag_monitor.domain.stored import JudgeSpending
+from rag_monitor.domain.stored import AppSummary, JudgeSpending
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.server.labels import MetricAgreement, agreement_by_judge
 from rag_monitor.server.ports import JudgeInfo
@@ -56,11 +56,16 @@ def judges(me: Viewer) -> HTMLResponse:
 
 
 def _judges(me: Visitor) -> HTMLResponse:
-    length, window = me.window("7d")
+    period = me.period("7d")
+    window = period.window
     project = me.principal.project
     marked = me.services.feedback.against_scores(project, window.start, window.end)
     agreement = agreement_by_judge(marked)
-    spending = me.services.spending(project, window.start.date())
+    spending = [
+        day
+        for day in me.services.spending(project, window.start.date())
+        if day.day <= window.end.date()
+    ]
     return page(
         me,
         "judges.html",
@@ -69,7 +74,9 @@ def _judges(me: Visitor) -> HTMLResponse:
                 _row(me, info, window, agreement.get(info.name, []), spending)
                 for info in _infos(me, window)
             ],
-            "length": length,
+            "period": period,
+            "days": [moment.date().isoformat() for moment in (window.start, window.end)],
+            "left_out": len(me.services.traces.apps(project)) - MAX_APPS,
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
         },
     )
@@ -83,10 +90,17 @@ def _infos(me: Visitor, window: Window) -> Sequence[JudgeInfo]:
     project = me.principal.project
     found = {
         series.judge: None
-        for app in me.services.traces.apps(project)[:MAX_APPS]
+        for app in _newest(me)
         for series in me.services.estimates.judged_series(project, app.app, window)
     }
     return [JudgeInfo(name=judge) for judge in sorted(found)]
+
+
+def _newest(me: Visitor) -> list[AppSummary]:
+    """The apps whose traces are newest, by name."""
+    apps = me.services.traces.apps(me.principal.project)
+    newest = sorted(apps, key=lambda one: one.last_seen)[-MAX_APPS:]
+    return sorted(newest, key=lambda one: one.app)
 
 
 def _row(
@@ -117,7 +131,7 @@ def _row(
 def _apps(me: Visitor, info: JudgeInfo, window: Window) -> list[tuple[str, Estimate]]:
     project = me.principal.project
     found = []
-    for app in me.services.traces.apps(project)[:MAX_APPS]:
+    for app in _newest(me):
         series = Series(project=project, app=app.app, metric="faithfulness", judge=info.name)
         estimate = me.services.estimates.estimate(series, window)
         if estimate.judged or estimate.failed:

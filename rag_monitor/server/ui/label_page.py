@@ -15,6 +15,8 @@ from rag_monitor.server.ui.view import Viewer, Visitor, page
 router = APIRouter(include_in_schema=False)
 
 SHOWN: Final = 50
+MOST_LINKS: Final = 12
+"""So many apps have a link each; more are chosen from a list."""
 WITHIN: Final = timedelta(days=7)
 REASONS: Final = {
     "drawn": ("drawn for people", "Drawn by chance: only such marks may correct the estimates."),
@@ -38,6 +40,7 @@ def labels(me: Viewer) -> HTMLResponse:
             "hints": unknown,
             "apps": me.services.traces.apps(me.principal.project),
             "app": app,
+            "most_links": MOST_LINKS,
             "reasons": REASONS,
             "days": WITHIN.days,
             "thanks": me.request.query_params.get("thanks", ""),

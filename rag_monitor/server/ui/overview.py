@@ -12,7 +12,6 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
 from rag_monitor.aggregation.comparison import alike, on_one_judge
-from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.stored import AppSummary, ReleaseStart
@@ -26,7 +25,8 @@ from rag_monitor.server.quality import (
     on_grid,
     step_for,
 )
-from rag_monitor.server.ui import catalog
+from rag_monitor.server.ui import app_lines, catalog
+from rag_monitor.server.ui.app_lines import Line
 from rag_monitor.server.ui.trend import LARGE, SMALL, Frame, ReleaseMark, trend
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
@@ -35,9 +35,10 @@ router = APIRouter(include_in_schema=False)
 WHOLE_APPS: Final = 3
 """So many apps are shown with everything; of more, a line each."""
 MAX_APPS: Final = 100
+MAX_BANNERS: Final = 5
+"""So many alerts stand above the numbers; of more, how many: else they would push them away."""
 POINTS: Final = 40
 _BASE_METRICS: Final = ("faithfulness", "context_precision", "context_relevance")
-_LINE_METRICS: Final = ("faithfulness", "context_relevance", "answer_relevance")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,10 +85,15 @@ def _overview(me: Visitor) -> HTMLResponse:
     known = me.services.traces.apps(me.principal.project)
     wanted = me.request.query_params.get("app")
     chosen = [app for app in known if wanted in {None, "", app.app}]
-    length, window = me.window(_fitting(me, chosen))
+    period = me.period(_fitting(me, chosen))
+    window = period.window
     alerts = me.open_alerts(wanted)
     whole = len(chosen) <= WHOLE_APPS
     shown = chosen if whole else sorted(chosen, key=lambda app: app.last_seen)[-MAX_APPS:]
+    sort = me.request.query_params.get("sort", "")
+    order, lines = app_lines.ordered(
+        [] if whole else [_line(me, app, window, alerts) for app in shown], sort
+    )
     return page(
         me,
         "overview.html",
@@ -95,15 +101,18 @@ def _overview(me: Visitor) -> HTMLResponse:
             "apps": [_whole(me, app, window, alerts, alone=bool(wanted)) for app in shown]
             if whole
             else [],
-            "lines": [] if whole else [_line(me, app, window, alerts) for app in _by_name(shown)],
+            "lines": lines,
+            "order": order,
             "base_metrics": _BASE_METRICS,
-            "line_metrics": _LINE_METRICS,
+            "line_metrics": app_lines.METRICS,
             "left_out": len(chosen) - len(shown),
             "known": known,
             "wanted": wanted,
             "hints": _hints(me, wanted) if known and not chosen else [],
-            "length": length,
+            "period": period,
+            "refused": period.refused | ({"sort": sort[:100]} if sort not in {"", order} else {}),
             "alerts": alerts,
+            "most_banners": MAX_BANNERS,
             "endpoint": me.services.options.public_url or str(me.request.base_url).rstrip("/"),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
         },
@@ -114,10 +123,6 @@ def _hints(me: Visitor, wanted: str | None) -> list[Unknown]:
     """The app that was meant, where its name is near; that this one is empty stands below."""
     unknown = unknown_names(me.services, me.principal.project, app=wanted)
     return [one for one in unknown if one.near is not None]
-
-
-def _by_name(apps: Sequence[AppSummary]) -> list[AppSummary]:
-    return sorted(apps, key=lambda app: app.app)
 
 
 def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
@@ -264,24 +269,9 @@ class _Charts:
         return trend(points, marks, label, self.me.axis(self.window), self.frame)
 
 
-def _line(me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert]) -> dict[str, Any]:
-    project, estimates = me.principal.project, me.services.estimates.once()
-    found = {
-        metric: estimates.estimate(
-            Series(project=project, app=app.app, metric=metric, judge=COMBINED), window
-        )
-        for metric in _LINE_METRICS
-    }
-    counts = estimates.traces(project, app.app, window)
-    return {
-        "app": app.app,
-        "last_seen": app.last_seen,
-        "estimates": found,
-        "traces": sum(counts.values()),
-        "errors": counts.get("error", 0),
-        "latency": estimates.latency(project, app.app, "end_to_end_ms", window),
-        "alerts": [alert for alert in alerts if alert.app == app.app],
-    }
+def _line(me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert]) -> Line:
+    source = me.services.estimates.once()  # of one app at a time: a hundred are not kept in mind
+    return app_lines.line(source, me.principal.project, app, window, alerts)
 
 
 def _routed(rates: Sequence[HitRate]) -> list[Routed]:

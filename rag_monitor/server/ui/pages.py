@@ -1,10 +1,9 @@
-"""The pages on traces, and the settings."""
+"""The page of a trace, and the settings."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from datetime import datetime
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from fastapi import APIRouter
@@ -14,109 +13,21 @@ from rag_monitor.domain.alert import RuleKind, Severity
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.domain.stored import KeyScope, TraceQuery
-from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.errors import MalformedPayload, NotFound
-from rag_monitor.server.hints import Unknown, unknown_names
+from rag_monitor.domain.stored import KeyScope
+from rag_monitor.errors import NotFound
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
-from rag_monitor.server.schemas.values import parse_length
 from rag_monitor.server.ui import charts, new_key
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
-from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
-from rag_monitor.server.ui.view import WINDOWS, Viewer, Visitor, page
+from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
 
-TRACES_PER_PAGE: Final = 50
-FILTERS: Final = ("app", "release", "metric", "below", "status", "q", "since")
 NO_SUCH_TRACE: Final = (
     "There is no such trace: it never arrived, was erased, or is older than traces are kept."
 )
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
-
-
-@router.get("/traces")
-def traces(me: Viewer) -> HTMLResponse:
-    """Traces, with filters."""
-    form = {
-        name: me.request.query_params.get(name, "").strip()[:500] for name in (*FILTERS, "cursor")
-    }
-    if _TRACE_ID.fullmatch(form["q"]):
-        form["q"] = form["q"].lower()
-    try:
-        found = me.services.traces.search(_query(me, form))
-    except MalformedPayload:
-        found = me.services.traces.search(_query(me, form | {"cursor": ""}))
-    values = {key: value for key, value in form.items() if key != "cursor"}
-    return page(
-        me,
-        "traces.html",
-        {
-            "form": form,
-            "found": found,
-            "apps": me.services.traces.apps(me.principal.project),
-            "metrics": SCORE_METRICS,
-            "statuses": list(TraceStatus),
-            "next": me.link("/traces", **values, cursor=found.next_cursor),
-            "filtered": any(values.values()),
-            "hints": _hints(me, form) if not found.items and not form["cursor"] else [],
-            "unknown": _unknown_values(form),
-            "ignored": _limit_is_ignored(form),
-            "filters": {name: value for name, value in values.items() if value},
-            "views": saved_views(me.request, FILTERS),
-            "shipped_views": SHIPPED,
-            "most_views": MAX_VIEWS,
-        },
-    )
-
-
-def _query(me: Visitor, form: dict[str, str]) -> TraceQuery:
-    metric = form["metric"] if form["metric"] in SCORE_METRICS else None
-    since: datetime | None = None
-    if form["since"] in WINDOWS:
-        since = me.services.clock.now() - parse_length(form["since"])
-    return TraceQuery(
-        project=me.principal.project,
-        app=form["app"] or None,
-        release=form["release"] or None,
-        since=since,
-        metric=metric,
-        below=_ratio(form["below"]) if metric else None,
-        status=TraceStatus(form["status"]) if form["status"] in set(TraceStatus) else None,
-        q=form["q"] or None,
-        cursor=form["cursor"] or None,
-        limit=TRACES_PER_PAGE,
-    )
-
-
-def _hints(me: Visitor, form: Mapping[str, str]) -> list[Unknown]:
-    """The filters that empty the list because nothing stored has such a value."""
-    app, release = form["app"] or None, form["release"] or None
-    return unknown_names(me.services, me.principal.project, app=app, release=release)
-
-
-def _unknown_values(form: Mapping[str, str]) -> dict[str, str]:
-    """The filters whose value is none of those there are; they are left out."""
-    known: dict[str, Collection[str]] = {
-        "metric": SCORE_METRICS, "status": set(TraceStatus), "since": WINDOWS
-    }  # fmt: skip
-    return {name: form[name] for name in known if form[name] and form[name] not in known[name]}
-
-
-def _limit_is_ignored(form: Mapping[str, str]) -> bool:
-    """Whether `below` was given in a way that cannot hold."""
-    usable = form["metric"] in SCORE_METRICS and _ratio(form["below"]) is not None
-    return bool(form["below"]) and not usable
-
-
-def _ratio(text: str) -> float | None:
-    try:
-        value = float(text)
-    except ValueError:
-        return None
-    return value if 0 <= value <= 1 else None
 
 
 @router.get("/traces/{trace_id}")

@@ -24,15 +24,15 @@ from rag_monitor.metrics.names import told
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.context import Services
 from rag_monitor.server.problems import Problem, ProblemError
-from rag_monitor.server.schemas.values import window_of
 from rag_monitor.server.ui import catalog, charts
 from rag_monitor.server.ui.asked import IN_A_HEADING, IN_A_LIST, asked, cut_in
 from rag_monitor.server.ui.chinese import CHINESE
+from rag_monitor.server.ui.period import Period, period_of
 
 LANGUAGE_COOKIE: Final = "rag_monitor_language"
 LANGUAGES: Final = ("en", "zh")
 WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
-_UNITS: Final = {"m": "{n} min", "h": "{n} h", "d": "{n} d"}
+_UNITS: Final = {"m": "{n} min", "h": "{n} h", "d": "{n} d", "w": "{n} w"}
 OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
 
 
@@ -85,10 +85,10 @@ def figure_text(value: float | None) -> str:
     return f"{value:,.1f}".removesuffix(".0")
 
 
-def change_text(value: float) -> str:
+def change_text(value: float, digits: int = 2) -> str:
     """A difference of ratios with its sign."""
-    text = f"{value:+.2f}".replace("-", "−")
-    return "0.00" if text in {"+0.00", "−0.00"} else text
+    text = f"{value:+.{digits}f}".replace("-", "−")
+    return text if text.strip("+−0.") else f"{0:.{digits}f}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -180,12 +180,17 @@ class Visitor:
             key=lambda alert: (alert.state is not AlertState.FIRING, -alert.since.timestamp()),
         )
 
-    def window(self, default: str = "24h") -> tuple[str, Window]:
-        """The window that was chosen, by its name and as times."""
-        length = self.request.query_params.get("window", default)
-        if length not in WINDOWS:
-            length = default
-        return length, window_of(self.services.clock.now(), length, None, None)
+    def period(self, default: str = "24h") -> Period:
+        """The stretch of time that was chosen."""
+        query, now = self.request.query_params, self.services.clock.now()
+        return period_of(query, now, self.zone, default)
+
+    def between(self, window: Window) -> str:
+        """The ends of a window, as far as they differ."""
+        style = "%m-%d %H:%M" if window.length < timedelta(days=300) else "%Y-%m-%d"
+        start, end = (self.local(moment, style) for moment in (window.start, window.end))
+        day, _, time = end.partition(" ")
+        return f"{start} – {time if time and start.startswith(day) else end}"
 
     def link(self, path: str, **query: object) -> str:
         """A link with those query values that are not empty."""

@@ -16,6 +16,7 @@ from rag_monitor.client import Client, ClientError
 from rag_monitor.server.app import create_app
 from rag_monitor.server.context import Services
 from tests.unit.server.fakes import make_services
+from tests.unit.server.unfinished_search import unfinished
 
 
 def serve(services: Services) -> Iterator[str]:
@@ -58,6 +59,14 @@ def test_traces_come_as_dicts_across_pages(url: str, monkeypatch: pytest.MonkeyP
     assert some == every[:30]
     assert len({row["trace_id"] for row in every}) == 60
     assert detail["contexts"][0]["id"] == "doc-1"
+
+
+def test_a_search_that_found_nothing_so_far_goes_on() -> None:
+    for address in serve(unfinished(make_services())):
+        with Client(address) as monitor:
+            found = monitor.traces(q="warranty", q_in="passages", limit=5)
+
+    assert len(found) == 5
 
 
 def test_traces_come_as_a_pandas_frame(url: str) -> None:

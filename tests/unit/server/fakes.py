@@ -25,6 +25,7 @@ from rag_monitor.domain.stored import (
     KeyScope,
     LabelledScore,
     ReleaseStart,
+    SearchIn,
     StoredTrace,
     TracePage,
     TraceQuery,
@@ -173,9 +174,16 @@ def _matches(query: TraceQuery, stored: StoredTrace) -> bool:
         and query.app in {None, trace.app}
         and query.release in {None, trace.release}
         and query.status in {None, trace.status}
-        and (query.q is None or query.q.lower() in (trace.question or "").lower())
+        and query.user_id in {None, trace.user_id}
+        and (query.q is None or query.q.lower() in _text(query, trace).lower())
         and (query.below is None or (value is not None and value < query.below))
     )
+
+
+def _text(query: TraceQuery, trace: Trace) -> str:
+    if query.q_in is SearchIn.PASSAGES:
+        return "\n".join(one.content or "" for one in trace.contexts or ())
+    return (trace.answer if query.q_in is SearchIn.ANSWER else trace.question) or ""
 
 
 def _summary(stored: StoredTrace) -> TraceSummary:

@@ -36,6 +36,31 @@ def test_the_confusion_counts_good_against_good() -> None:
     assert not found.telling
 
 
+def test_a_judge_that_calls_everything_good_is_not_verified_by_good_answers() -> None:
+    (found,) = agreement_by_judge([row(0.9, 1.0)] * 40 + [row(0.2, 0.0)] * 4)["packed/m"]
+    (enough,) = agreement_by_judge([row(0.9, 1.0)] * 40 + [row(0.2, 0.0)] * 5)["packed/m"]
+
+    assert not found.telling
+    assert enough.telling
+
+
+def test_a_judge_never_wrong_yet_has_an_interval_and_not_a_point() -> None:
+    (found,) = agreement_by_judge([row(0.9, 1.0)] * 15 + [row(0.2, 0.0)] * 5)["packed/m"]
+
+    assert (found.kappa.value, found.auroc, found.cells.balanced_accuracy) == (1.0, 1.0, 1.0)
+    for ends in (found.kappa_interval, found.auroc_interval, found.balanced_accuracy_interval):
+        assert ends is not None
+        assert 0.4 < ends.lower < 0.85
+        assert ends.upper == 1.0
+
+
+def test_one_class_alone_has_no_area_and_no_balance() -> None:
+    (found,) = agreement_by_judge([row(0.9, 1.0)] * 30)["packed/m"]
+
+    assert (found.auroc_interval, found.balanced_accuracy_interval) == (None, None)
+    assert not found.telling
+
+
 def test_people_who_are_unsure_confirm_and_refute_nothing() -> None:
     assert agreement_by_judge([row(0.9, 0.5)]) == {}
 

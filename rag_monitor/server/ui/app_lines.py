@@ -1,0 +1,92 @@
+"""Many apps as a list: a line each with what changed since the time before, and their order."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+
+from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.alert import Alert
+from rag_monitor.domain.stored import AppSummary
+from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.server.ports import EstimateSource, LatencySummary
+from rag_monitor.server.ui import changes
+from rag_monitor.server.ui.changes import Changed, Side
+
+METRICS: Final = ("faithfulness", "context_relevance", "answer_relevance")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """One app."""
+
+    app: str
+    last_seen: datetime
+    estimates: Mapping[str, Estimate]
+    changes: Mapping[str, Changed | None]
+    """Against the window before, by metric."""
+    traces: int
+    errors: int
+    latency: LatencySummary
+    """End to end."""
+    alerts: Sequence[Alert]
+
+
+def line(
+    source: EstimateSource,
+    project: str,
+    app: AppSummary,
+    window: Window,
+    alerts: Sequence[Alert],
+) -> Line:
+    """The numbers of an app over a window."""
+    found = {
+        metric: source.estimate(
+            Series(project=project, app=app.app, metric=metric, judge=COMBINED), window
+        )
+        for metric in METRICS
+    }
+    sides = (Side(window=window), Side(window=window.before()))
+    counts = source.traces(project, app.app, window)
+    return Line(
+        app=app.app,
+        last_seen=app.last_seen,
+        estimates=found,
+        changes={
+            metric: changes.of_metric(source, project, app.app, metric, *sides)
+            for metric in METRICS
+        },
+        traces=sum(counts.values()),
+        errors=counts.get("error", 0),
+        latency=source.latency(project, app.app, "end_to_end_ms", window),
+        alerts=[alert for alert in alerts if alert.app == app.app],
+    )
+
+
+def _by_metric(metric: str) -> Callable[[Line], Any]:
+    """The worst first; those without a value last."""
+
+    def key(one: Line) -> tuple[bool, float]:
+        value = one.estimates[metric].value
+        return value is None, value or 0.0
+
+    return key
+
+
+_ORDERS: Final[Mapping[str, Callable[[Line], Any]]] = {
+    **{metric: _by_metric(metric) for metric in METRICS},
+    "latency": lambda one: -(one.latency.p90 or 0.0),
+    "traces": lambda one: -one.traces,
+    "errors": lambda one: -one.errors,
+    "seen": lambda one: -one.last_seen.timestamp(),
+}
+
+
+def ordered(lines: Sequence[Line], wanted: str) -> tuple[str, list[Line]]:
+    """The order that was asked for, or `app` for their names; and the lines in it."""
+    by_name = sorted(lines, key=lambda one: one.app)
+    if wanted not in _ORDERS:
+        return "app", by_name
+    return wanted, sorted(by_name, key=_ORDERS[wanted])

@@ -1,0 +1,166 @@
+"""What changed: one app in two stretches of time, and the apps of a list since the time before."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+import pytest
+
+from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.server.context import Services
+from rag_monitor.server.ui import changes
+from rag_monitor.server.ui.changes import Side
+from rag_monitor.testing import EPOCH, make_trace
+from tests.unit.server.conftest import open_client
+from tests.unit.server.fake_estimates import FakeEstimates
+from tests.unit.server.fakes import make_services
+from tests.unit.server.story import make_stored
+from tests.unit.server.test_pages import HTML
+
+NOW = Window(EPOCH, EPOCH + timedelta(hours=1))
+A, B = Side(window=NOW), Side(window=NOW.before())
+
+
+class Counted(FakeEstimates):
+    """Numbers as they are given, by what they are of and whether they are of now."""
+
+    def __init__(self, **given: Mapping[bool, tuple[float, float, float]]) -> None:
+        self.given = given
+        self.counts: dict[bool, dict[str, int]] = {True: {}, False: {}}
+
+    def estimate(
+        self, series: Series, window: Window, *, min_judged: int | None = None
+    ) -> Estimate:
+        return self._of(series.metric, window, series)
+
+    def hit_rate(
+        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
+    ) -> Estimate:
+        series = Series(project=project, app=app, metric="hit_rate", judge="")
+        return self._of(f"{basis}_{name}", window, series)
+
+    def _of(self, name: str, window: Window, series: Series) -> Estimate:
+        numbers = self.given.get(name, {}).get(window == NOW)
+        value, lower, upper = numbers or (None, None, None)
+        return Estimate(series=series, window=window, value=value, lower=lower, upper=upper)
+
+    def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
+        return self.counts[window == NOW]
+
+
+def test_a_metric_is_worse_only_where_the_interval_of_the_difference_says_so() -> None:
+    source = Counted(
+        faithfulness={True: (0.6, 0.5, 0.7), False: (0.9, 0.85, 0.94)},
+        context_relevance={True: (0.5, 0.4, 0.6), False: (0.55, 0.45, 0.65)},
+        refusal_rate={True: (0.3, 0.25, 0.35), False: (0.1, 0.06, 0.14)},
+        context_recall={True: (0.3, 0.25, 0.35)},
+    )
+    found = {
+        metric: changes.of_metric(source, "default", "a", metric, A, B) for metric in source.given
+    }
+
+    assert {metric: row.verdict for metric, row in found.items() if row} == {
+        "faithfulness": "worse",
+        "context_relevance": "same",
+        "refusal_rate": "worse",
+        "context_recall": "unknown",
+    }
+    assert changes.of_metric(source, "default", "a", "summary_score", A, B) is None
+
+
+def test_errors_are_worse_where_more_fail_and_few_traces_say_nothing() -> None:
+    source = Counted()
+    source.counts = {True: {"ok": 80, "error": 20}, False: {"ok": 97, "error": 1, "cancelled": 2}}
+    more = changes.of_errors(source, "default", "a", A.window, B.window)
+    source.counts = {True: {"ok": 9, "error": 9}, False: {"ok": 100}}
+    few = changes.of_errors(source, "default", "a", A.window, B.window)
+    source.counts = {True: {}, False: {}}
+
+    assert more is not None
+    assert few is not None
+    assert (more.a.value, more.b.value, more.verdict) == (0.2, 0.01, "worse")
+    assert few.verdict == "unknown"
+    assert changes.of_errors(source, "default", "a", A.window, B.window) is None
+
+
+def test_a_thing_that_nobody_expects_is_hit_more_or_less_often_and_not_better() -> None:
+    source = Counted(
+        expected_calculator={True: (0.6, 0.5, 0.7), False: (0.9, 0.85, 0.94)},
+        all_calculator={True: (0.1, 0.0, 0.2), False: (0.9, 0.85, 0.94)},
+        all_manuals={True: (0.1, 0.05, 0.2), False: (0.9, 0.85, 0.94)},
+    )
+
+    found = changes.of_hits(source, "default", "a", A.window, B.window)
+
+    assert [(row.name, row.a.value, row.verdict) for row in found] == [
+        ("manuals", 0.1, "other"),
+        ("calculator", 0.6, "worse"),
+    ]
+
+
+def test_an_end_that_rounds_to_nothing_has_a_digit_more() -> None:
+    few = {True: (0.02, 0.004, 0.08), False: (0.0, 0.0, 0.004)}
+    fewer = {True: (0.02, 0.004, 0.08), False: (0.0, 0.0, 0.02)}
+    found = [
+        changes.of_metric(Counted(refusal_rate=given), "default", "a", "refusal_rate", A, B)
+        for given in (few, fewer)
+    ]
+
+    assert [(row.verdict, row.digits) for row in found if row] == [("worse", 3), ("same", 2)]
+
+
+async def test_one_app_is_compared_with_the_time_before_and_a_week_earlier(
+    services: Services,
+) -> None:
+    async with open_client(services, headers=HTML) as client:
+        where = {"app": "loan-assistant", "from": "2026-01-05T06:00", "to": "2026-01-05T12:00"}
+        before = (await client.get("/compare", params={**where, "against": "before"})).text
+        week = (await client.get("/compare", params={**where, "against": "week"})).text
+        long = (await client.get("/compare", params={"window": "7d", "against": "day"})).text
+
+    assert "A · 01-05 06:00 – 12:00" in before
+    assert "B · 01-05 00:00 – 06:00" in before
+    assert "Share of traces that failed" in before
+    assert "calculator" in before
+    assert "B · 12-29 06:00 – 12:00" in week
+    assert "Cannot be applied: <code>against=day</code>" in long
+    assert '<option value="day"' not in long
+
+
+@pytest.fixture
+def many() -> Services:
+    services = make_services()
+    for number in range(5):
+        trace = make_trace(app=f"app-{number}", id=f"t{number}", started_at=EPOCH)
+        services.traces.stored["default", trace.trace_id] = make_stored(trace)  # type: ignore[attr-defined]
+    return services
+
+
+async def test_a_list_of_apps_marks_what_got_worse_and_leads_to_the_comparison(
+    many: Services,
+) -> None:
+    async with open_client(many, headers=HTML) as client:
+        text = (await client.get("/", params={"window": "6h"})).text
+
+    marks = re.findall(r'<a class="moved (\w+)" href="([^"]+)"', text)
+    assert ("worse", "/compare?app=loan-assistant&amp;against=before&amp;window=6h") in marks
+    assert {address.split("&")[0] for _, address in marks} == {"/compare?app=loan-assistant"}
+
+
+async def test_a_list_of_apps_stands_in_the_order_that_is_asked_for(many: Services) -> None:
+    async with open_client(many, headers=HTML) as client:
+        by_name = (await client.get("/", params={"window": "6h"})).text
+        worst = (await client.get("/", params={"window": "6h", "sort": "faithfulness"})).text
+        wrong = (await client.get("/", params={"sort": "<b>"})).text
+
+    def apps(text: str) -> list[str]:
+        return re.findall(r'<th scope="row"><a [^>]*>([^<]+)</a>', text)
+
+    assert apps(by_name) == sorted(apps(by_name))
+    assert apps(worst)[0] == "loan-assistant"
+    assert 'aria-sort="ascending"><a href="/?sort=faithfulness&amp;window=6h">' in worst
+    assert 'href="/?window=24h&amp;sort=faithfulness"' in worst.replace("&amp;app=", "")
+    assert "Cannot be applied: <code>sort=&lt;b&gt;</code>" in wrong
