@@ -16,6 +16,7 @@ from rag_monitor.cli.lines import numbered_lines
 from rag_monitor.cli.remote import Remote, explain, refusal
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.evaluation import rows as tables
+from rag_monitor.outbound import patience
 
 _BATCH: Final = 100
 _BATCH_BYTES: Final = 2 * 2**20
@@ -370,10 +371,7 @@ def _written(value: object) -> str:
 
 
 def _retry_after(reply: httpx.Response) -> float:
-    try:
-        return min(float(reply.headers.get("retry-after", "0")), _LONGEST_WAIT_S)
-    except ValueError:
-        return 0.0
+    return min(patience.retry_after(reply.headers.get("retry-after")) or 0.0, _LONGEST_WAIT_S)
 
 
 def _message(error: object) -> str:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from rag_monitor.alerting.messages import plain
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.errors import ConfigurationError, OutboundRefused
+from rag_monitor.outbound import patience
 from rag_monitor.outbound.guard import OutboundPolicy, check_url
 from rag_monitor.outbound.http import OutboundFailed, Reply, request
 
@@ -92,12 +93,9 @@ def decode(reply: Reply) -> dict[str, Any]:
 
 
 def retry_after(reply: Reply) -> float | None:
-    """Seconds of a Retry-After header, at most an hour; dates are not understood."""
-    try:
-        seconds = float(reply.headers.get("retry-after", ""))
-    except ValueError:
-        return None
-    return min(seconds, _MAX_RETRY_AFTER_S) if seconds > 0 else None
+    """Seconds of a Retry-After header, at most an hour; None where it asks for no pause."""
+    seconds = patience.retry_after(reply.headers.get("retry-after"))
+    return min(seconds, _MAX_RETRY_AFTER_S) if seconds else None
 
 
 def excerpt(reply: Reply) -> str:

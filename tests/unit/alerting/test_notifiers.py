@@ -164,6 +164,27 @@ def test_a_rate_limit_is_respected(kind: str, receiver: Receiver) -> None:
 
 
 @pytest.mark.parametrize(
+    ("asked", "seconds"),
+    [
+        ("86400", 3600.0),
+        ("Fri, 31 Dec 2199 23:59:59 GMT", 3600.0),
+        ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+        ("-5", None),
+        ("inf", None),
+        ("soon", None),
+    ],
+)
+def test_a_rate_limit_may_be_a_date_and_holds_for_an_hour_at_most(
+    asked: str, seconds: float | None, receiver: Receiver
+) -> None:
+    receiver.says = answer(status=429, Retry_After=asked)
+
+    with pytest.raises(DeliveryError) as caught:
+        _make("slack", receiver).send([notification()])
+    assert caught.value.retry_after_s == seconds
+
+
+@pytest.mark.parametrize(
     ("kind", "code"), [("feishu", 11232), ("dingtalk", 130101), ("wecom", 45009)]
 )
 def test_a_robot_that_is_busy_is_left_alone_for_a_minute(

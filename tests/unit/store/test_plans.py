@@ -15,7 +15,7 @@ from rag_monitor.store.tables import LOW_SCORE
 
 
 def _plan(store: Store, query: TraceQuery) -> str:
-    statement = listing._scored(query, query.metric or "", 200).compile(
+    statement = listing.scored(query, query.metric or "", 200).compile(
         dialect=sqlite.dialect(),  # type: ignore[no-untyped-call]
         compile_kwargs={"literal_binds": True},
     )
