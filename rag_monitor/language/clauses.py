@@ -16,12 +16,11 @@ _ELLIPSIS: Final = re.compile(
     r"(?:\s?not|n't)\s*"
 )
 """The brewing unit may not: what it may not, the clause before says."""
-_DENYING: Final = (*"不没未无勿禁", "not", "n't", "no ", "never", "without", "neither", "nor ")
 _MOST: Final = 24
 """Clauses of a sentence that are looked at; an enumeration may have hundreds."""
 
 
-def clauses(folded: str) -> Iterator[str]:
+def split_clauses(folded: str) -> Iterator[str]:
     """The clauses of a folded sentence; one that leaves out its verb is given that of the last."""
     before = ""
     for text in _CLAUSE.split(folded)[:_MOST]:
@@ -33,8 +32,3 @@ def clauses(folded: str) -> Iterator[str]:
         if text.strip():
             before = text
             yield text
-
-
-def may_deny(folded: str) -> bool:
-    """Whether folded text can hold a negation; a quick look before a long one."""
-    return any(map(folded.__contains__, _DENYING))

@@ -136,6 +136,14 @@ def may_negate(folded: str, tokens: frozenset[str]) -> bool:
     )
 
 
+_DENYING: Final = (*"不没未无勿禁", "not", "n't", "no ", "never", "without", "neither", "nor ")
+
+
+def may_deny(folded: str) -> bool:
+    """As `may_negate`, of text that is not yet words: the commonest negations only."""
+    return any(map(folded.__contains__, _DENYING))
+
+
 _MODAL: Final = frozenset("能会得应须需要可是有被再太很必仅只许予在到了过曾")
 _REACH: Final = 14
 _NEAR: Final = 6

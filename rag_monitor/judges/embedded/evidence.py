@@ -9,7 +9,7 @@ from typing import Final
 
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import WEIGHTS
-from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.judges.embedded.pieces import Passage, Piece, parts
 from rag_monitor.judges.embedded.stated import Sort, Stated, Value, agree
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
@@ -112,8 +112,8 @@ class Evidence:
 
     @lazily
     def parts(self) -> list[Piece]:
-        """Every clause."""
-        return [part for passage in self.passages for part in passage.parts]
+        """Every clause; of this request alone, for they are many and rarely read."""
+        return [part for piece in self.sentences for part in parts(piece.folded)]
 
     @lazily
     def weights(self) -> dict[str, float]:

@@ -18,13 +18,12 @@ from rag_monitor.judges.embedded.crossed import clauses
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.stated import Sort, Stated, Value, by_sort, places
 from rag_monitor.language import labelled
-from rag_monitor.language.clauses import clauses as split_clauses
-from rag_monitor.language.clauses import may_deny
+from rag_monitor.language.clauses import split_clauses
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.labelled import Label
 from rag_monitor.language.normalise import fold, fold_all
 from rag_monitor.language.numbers import Quantity, find_quantities
-from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_negate
+from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_deny, may_negate
 from rag_monitor.language.script import length
 from rag_monitor.language.sentences import sentence_texts
 from rag_monitor.language.tokens import BREAK, GRAMMAR, term_set, tokenise
@@ -181,11 +180,6 @@ class Passage:
     def terms(self) -> frozenset[str]:
         """Terms of all sentences."""
         return frozenset().union(*[piece.terms for piece in self.sentences])
-
-    @lazily
-    def parts(self) -> list[Piece]:
-        """Every clause."""
-        return [part for piece in self.sentences for part in parts(piece.folded)]
 
     @lazily
     def denying(self) -> list[Piece]:

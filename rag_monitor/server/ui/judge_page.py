@@ -61,6 +61,8 @@ def _judges(me: Visitor) -> HTMLResponse:
     project = me.principal.project
     marked = me.services.feedback.against_scores(project, window.start, window.end)
     agreement = agreement_by_judge(marked)
+    known = me.services.traces.apps(project)
+    apps = _newest(known)
     spending = [
         day
         for day in me.services.spending(project, window.start.date())
@@ -71,18 +73,18 @@ def _judges(me: Visitor) -> HTMLResponse:
         "judges.html",
         {
             "rows": [
-                _row(me, info, window, agreement.get(info.name, []), spending)
-                for info in _infos(me, window)
+                _row(me, info, apps, window, agreement.get(info.name, []), spending)
+                for info in _infos(me, apps, window)
             ],
             "period": period,
             "days": [moment.date().isoformat() for moment in (window.start, window.end)],
-            "left_out": len(me.services.traces.apps(project)) - MAX_APPS,
+            "left_out": len(known) - len(apps),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
         },
     )
 
 
-def _infos(me: Visitor, window: Window) -> Sequence[JudgeInfo]:
+def _infos(me: Visitor, apps: Sequence[AppSummary], window: Window) -> Sequence[JudgeInfo]:
     """The judges of this process; where others judge, those whose scores are there."""
     configured = me.services.judges()
     if configured:
@@ -90,15 +92,14 @@ def _infos(me: Visitor, window: Window) -> Sequence[JudgeInfo]:
     project = me.principal.project
     found = {
         series.judge: None
-        for app in _newest(me)
+        for app in apps
         for series in me.services.estimates.judged_series(project, app.app, window)
     }
     return [JudgeInfo(name=judge) for judge in sorted(found)]
 
 
-def _newest(me: Visitor) -> list[AppSummary]:
-    """The apps whose traces are newest, by name."""
-    apps = me.services.traces.apps(me.principal.project)
+def _newest(apps: Sequence[AppSummary]) -> list[AppSummary]:
+    """Those whose traces are newest, by name."""
     newest = sorted(apps, key=lambda one: one.last_seen)[-MAX_APPS:]
     return sorted(newest, key=lambda one: one.app)
 
@@ -106,6 +107,7 @@ def _newest(me: Visitor) -> list[AppSummary]:
 def _row(
     me: Visitor,
     info: JudgeInfo,
+    apps: Sequence[AppSummary],
     window: Window,
     agreement: Sequence[MetricAgreement],
     spending: Sequence[JudgeSpending],
@@ -114,7 +116,7 @@ def _row(
     name = info.name.split("/")[0]
     return Row(
         info=info,
-        apps=_apps(me, info, window),
+        apps=_apps(me, info, apps, window),
         agreement=agreement,
         diagram=reliability(
             claimed.bins,
@@ -128,10 +130,12 @@ def _row(
     )
 
 
-def _apps(me: Visitor, info: JudgeInfo, window: Window) -> list[tuple[str, Estimate]]:
+def _apps(
+    me: Visitor, info: JudgeInfo, apps: Sequence[AppSummary], window: Window
+) -> list[tuple[str, Estimate]]:
     project = me.principal.project
     found = []
-    for app in _newest(me):
+    for app in apps:
         series = Series(project=project, app=app.app, metric="faithfulness", judge=info.name)
         estimate = me.services.estimates.estimate(series, window)
         if estimate.judged or estimate.failed:

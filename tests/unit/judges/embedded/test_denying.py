@@ -3,7 +3,7 @@
 
 import pytest
 
-from rag_monitor.language.clauses import clauses as split_clauses
+from rag_monitor.language.clauses import split_clauses
 from tests.unit.judges.embedded.cases import judged, reasons
 
 CASES = [
