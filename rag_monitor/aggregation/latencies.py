@@ -10,12 +10,13 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.totals import Totals
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
 from rag_monitor.metrics.latency import histogram_percentile
+from rag_monitor.statistics.quantiles import quantile_ranks
 
 ACCURACY: Final = 0.025
 """Largest relative error of a percentile."""
@@ -27,6 +28,16 @@ _SMALLEST_MS: Final = 0.01
 def fine_bucket(value_ms: float) -> int:
     """The narrow bucket of a latency: growth^(index - 1) < value <= growth^index."""
     return math.ceil(math.log(max(value_ms, _SMALLEST_MS)) / _LOG_GROWTH)
+
+
+class QuantileInterval(NamedTuple):
+    """Both ends, in milliseconds; None: the interval has no such end.
+
+    A p99 of twenty traces may be above the slowest of them: how far, they do not say.
+    """
+
+    lower: float | None
+    upper: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,19 +63,26 @@ class LatencySummary:
         seconds = histogram_percentile(self.histogram, LATENCY_BUCKETS_S, share)
         return None if seconds is None else seconds * 1000.0
 
-    def between(self, lower: float, upper: float) -> tuple[float, float] | None:
-        """What lies surely around the quantiles of two shares, in milliseconds; None without any.
+    def interval(self, share: float, confidence: float = 0.95) -> QuantileInterval:
+        """What the `share` quantile lies between, in milliseconds, whatever the distribution.
 
-        From the lower end of the narrow bucket that holds the one to the upper end of the one that
-        holds the other: an interval must not be narrower than its buckets. Of wide buckets alone
-        the quantiles as they are estimated.
+        From the lower edge of the narrow bucket that holds the one order statistic to the upper
+        edge of the one that holds the other: an interval must not be narrower than its buckets. Of
+        wide buckets alone both are interpolated as every percentile is.
         """
-        least, most = self.quantile(lower), self.quantile(upper)
-        if least is None or most is None:
-            return None
+        lower, upper = quantile_ranks(self.count, share, confidence)
+        return QuantileInterval(
+            None if lower is None else self._edge(lower, -1.0),
+            None if upper is None else self._edge(upper, 0.0),
+        )
+
+    def _edge(self, rank: int, step: float) -> float | None:
+        """An edge of the bucket with the value of that rank (1: the smallest); None: it is open."""
         if self.fine:
-            least, most = least * (1.0 + 1.0 / _GROWTH) / 2.0, most * (1.0 + _GROWTH) / 2.0
-        return least, most
+            return math.exp((_bucket_at(self.fine, rank - 1) + step) * _LOG_GROWTH)
+        if rank > self.count - self.histogram[-1]:
+            return None if step == 0.0 else LATENCY_BUCKETS_S[-1] * 1000.0
+        return self.quantile(rank / self.count)
 
 
 def latency_summary(totals: Totals) -> LatencySummary:
@@ -104,10 +122,15 @@ def _fine_quantile(fine: Mapping[int, int], share: float) -> float:
 
 def _value_at(fine: Mapping[int, int], rank: int) -> float:
     """The value with so many below it, within `ACCURACY`."""
+    return 2.0 * math.exp(_bucket_at(fine, rank) * _LOG_GROWTH) / (_GROWTH + 1.0)
+
+
+def _bucket_at(counts: Mapping[int, int], rank: int) -> int:
+    """The bucket of the value with so many below it."""
     passed = 0
     index = 0
-    for index in sorted(fine):
-        passed += fine[index]
+    for index in sorted(counts):
+        passed += counts[index]
         if passed > rank:
             break
-    return 2.0 * math.exp(index * _LOG_GROWTH) / (_GROWTH + 1.0)
+    return index

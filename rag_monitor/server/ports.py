@@ -360,9 +360,8 @@ class LatencySummary(Protocol):
         """Arithmetic mean."""
         ...
 
-    @property
-    def histogram(self) -> Sequence[int]:
-        """Counts per `LATENCY_BUCKETS_S`, and one open bucket."""
+    def interval(self, share: float, /) -> tuple[float | None, float | None]:
+        """Both ends of the 95% interval of a quantile (0 to 1); None: it has no such end."""
         ...
 
 

@@ -1,14 +1,16 @@
-"""The difference of two independent estimates, with an interval from their own intervals.
+"""The difference of two independent estimates: its interval from their own, and its p-value.
 
-Source: Newcombe 1998 (method 10), generalised as MOVER by Zou and Donner 2008. Assumes that the two
-estimates rest on different traces.
+Source: Newcombe 1998 (method 10), generalised as MOVER by Zou and Donner 2008; Altman and Bland
+2011, "How to obtain the P value from a confidence interval". Assumes that the two estimates rest on
+different traces.
 """
 
 from __future__ import annotations
 
 import math
+from statistics import NormalDist
 
-from rag_monitor.statistics.wilson import Interval
+from rag_monitor.statistics.wilson import Interval, z_two_sided
 
 
 def mover_difference(
@@ -19,3 +21,17 @@ def mover_difference(
     below = math.hypot(first - first_interval.lower, second_interval.upper - second)
     above = math.hypot(first_interval.upper - first, second - second_interval.lower)
     return Interval(value - below, value + above)
+
+
+def p_from_interval(value: float, interval: Interval, confidence: float = 0.95) -> float:
+    """The two-sided p-value of "no difference" that belongs to a difference and its interval.
+
+    Below 1 - confidence exactly where the interval leaves zero out: the end that lies towards zero
+    is as many standard errors away as the confidence says.
+    """
+    towards_zero = value - interval.lower if value > 0.0 else interval.upper - value
+    if value == 0.0:
+        return 1.0
+    if towards_zero <= 0.0:
+        return 0.0
+    return 2.0 * NormalDist().cdf(-abs(value) / towards_zero * z_two_sided(confidence))

@@ -1,7 +1,7 @@
-"""Latency rules: a quantile with an interval from the histogram.
+"""Latency rules: a quantile with its distribution-free interval, as exact as the buckets are fine.
 
-The interval of a quantile q over n values is the stretch between the quantiles at both ends of the
-Wilson interval of q over n: distribution-free, as exact as the buckets are fine.
+Of few traces the interval of a high quantile has no upper end: the truth may lie beyond the slowest
+of them. Nothing is slower than such a baseline.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Window
-from rag_monitor.statistics.wilson import wilson_interval
+from rag_monitor.statistics.quantiles import least_for_upper
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class _Quantile:
 
     value: float
     lower: float
-    upper: float
+    upper: float | None
+    """None: the traces are too few for this end."""
     count: int
 
 
@@ -45,6 +46,8 @@ def latency(sight: Sight) -> Finding:
     before = _quantile(sight, sight.earlier(kind), quantile)
     if before is None:
         return _untold(sight)
+    if before.upper is None:
+        return _open_baseline(sight, quantile)
     slower = now.value >= before.value * (1.0 + required(rule, "min_rise"))
     return _finding(
         sight,
@@ -63,11 +66,11 @@ def _quantile(sight: Sight, window: Window, quantile: float) -> _Quantile | None
     )
     if summary.count < rule.min_judged:
         return None
-    bounds = wilson_interval(quantile * summary.count, summary.count, required(rule, "confidence"))
-    value, ends = summary.quantile(quantile), summary.between(bounds.lower, bounds.upper)
-    if value is None or ends is None:
+    value = summary.quantile(quantile)
+    lower, upper = summary.interval(quantile, required(rule, "confidence"))
+    if value is None or lower is None:
         return None
-    return _Quantile(value, *ends, summary.count)
+    return _Quantile(value, lower, upper, summary.count)
 
 
 def _finding(
@@ -84,7 +87,7 @@ def _finding(
     value, limit = wording.milliseconds(now.value), wording.milliseconds(baseline)
     confidence = required(rule, "confidence")
     level = wording.percent(confidence)
-    lower, upper = wording.milliseconds(now.lower), wording.milliseconds(now.upper)
+    ends = (now.lower, now.upper)
     return Finding(
         active=active,
         value=now.value,
@@ -97,11 +100,12 @@ def _finding(
         baseline_judged=baseline_count,
         summary=(
             f"{name} in {sight.app} is {value}, {against[0]} {limit} ({level} interval "
-            f"{lower} to {upper}; {wording.traces(now.count)} in {wording.span(rule.window_s)})"
+            f"{wording.latencies(*ends)}; {wording.traces(now.count)} in "
+            f"{wording.span(rule.window_s)})"
         ),
         summary_zh=(
             f"{sight.app} 的 {rule.metric} p{required(rule, 'quantile') * 100:g} 为 {value}，"
-            f"{against[1]} {limit}（{level} 区间 {lower} 至 {upper}；"
+            f"{against[1]} {limit}（{level} 区间 {wording.latencies_zh(*ends)}；"
             f"{wording.span_zh(rule.window_s)}内 {now.count} 条请求）"
         ),
     )
@@ -113,5 +117,17 @@ def _untold(sight: Sight) -> Finding:
         active=None,
         summary=f"too few traces of {sight.app} with {rule.metric}; {rule.min_judged} are needed",
         summary_zh=f"{sight.app} 带有 {rule.metric} 的请求太少，需要 {rule.min_judged} 条",
+        notes=("few_traces",),
+    )
+
+
+def _open_baseline(sight: Sight, quantile: float) -> Finding:
+    """Nothing can be told against a baseline whose interval has no upper end."""
+    needed = least_for_upper(quantile, required(sight.rule, "confidence"))
+    name = f"p{quantile * 100:g}"
+    return Finding(
+        active=None,
+        summary=f"too few traces of {sight.app} in the baseline for a {name}; {needed} are needed",
+        summary_zh=f"{sight.app} 的基线请求太少，无法给出 {name}，需要 {needed} 条",
         notes=("few_traces",),
     )

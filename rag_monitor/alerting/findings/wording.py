@@ -91,6 +91,20 @@ def milliseconds(value: float | None) -> str:
     return f"{value / 1000:.2f} s" if value >= 1000 else f"{value:.0f} ms"
 
 
+def latencies(lower: float, upper: float | None) -> str:
+    """Both ends of an interval, or the one it has."""
+    if upper is None:
+        return f"from {milliseconds(lower)}, no upper end"
+    return f"{milliseconds(lower)} to {milliseconds(upper)}"
+
+
+def latencies_zh(lower: float, upper: float | None) -> str:
+    """Both ends of an interval, or the one it has, in Chinese."""
+    if upper is None:
+        return f"不低于 {milliseconds(lower)}，无上限"
+    return f"{milliseconds(lower)} 至 {milliseconds(upper)}"
+
+
 def baseline_name(kind: str) -> tuple[str, str]:
     """What the window is compared with, in English and Chinese."""
     return _BASELINES[kind]

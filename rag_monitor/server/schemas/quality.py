@@ -113,6 +113,23 @@ class KnowledgeBaseOut(Wire):
     metrics: list[EstimateOut]
 
 
+class LatencyEnds(Wire):
+    """The 95 % interval of a percentile. An end is null where so few traces have none there."""
+
+    lower: float | None
+    upper: float | None = Field(
+        description="null: the traces cannot tell how slow it may be; a p99 takes 368 of them."
+    )
+
+
+class LatencyIntervals(Wire):
+    """Of each percentile, distribution-free."""
+
+    p50: LatencyEnds
+    p90: LatencyEnds
+    p99: LatencyEnds
+
+
 class LatencyOut(Wire):
     """Latency in milliseconds."""
 
@@ -122,6 +139,7 @@ class LatencyOut(Wire):
     p90: float | None
     p99: float | None
     mean: float | None
+    intervals: LatencyIntervals
 
     @classmethod
     def from_domain(cls, metric: str, summary: LatencySummary) -> LatencyOut:
@@ -133,7 +151,15 @@ class LatencyOut(Wire):
             p90=finite(summary.p90),
             p99=finite(summary.p99),
             mean=finite(summary.mean),
+            intervals=LatencyIntervals(
+                p50=_ends(summary, 0.5), p90=_ends(summary, 0.9), p99=_ends(summary, 0.99)
+            ),
         )
+
+
+def _ends(summary: LatencySummary, share: float) -> LatencyEnds:
+    lower, upper = summary.interval(share)
+    return LatencyEnds(lower=finite(lower), upper=finite(upper))
 
 
 class HitRateOut(Wire):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -63,6 +63,24 @@ def line(
         latency=source.latency(project, app.app, "end_to_end_ms", window),
         alerts=[alert for alert in alerts if alert.app == app.app],
     )
+
+
+def marked(lines: Sequence[Line]) -> list[Line]:
+    """The lines with their changes judged among all that the list shows."""
+    places = [
+        (index, metric)
+        for index, one in enumerate(lines)
+        for metric in METRICS
+        if one.changes[metric] is not None
+    ]
+    found = changes.together(
+        [change for one in lines for metric in METRICS if (change := one.changes[metric])]
+    )
+    by_place = dict(zip(places, found, strict=True))
+    return [
+        replace(one, changes={metric: by_place.get((index, metric)) for metric in METRICS})
+        for index, one in enumerate(lines)
+    ]
 
 
 def _by_metric(metric: str) -> Callable[[Line], Any]:

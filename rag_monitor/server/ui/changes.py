@@ -1,9 +1,14 @@
-"""Two numbers side by side: what changed from one to the other, and whether chance may have."""
+"""Two numbers side by side: what changed from one to the other, and whether chance may have.
+
+Of many numbers that did not change some look as if they had. What is shown together is therefore
+tested together (Benjamini and Hochberg): of the changes that are marked one in twenty is chance on
+average, however many were looked at.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
@@ -11,7 +16,9 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.server.ports import EstimateSource
-from rag_monitor.statistics.wilson import wilson_interval
+from rag_monitor.statistics.comparison import p_from_interval
+from rag_monitor.statistics.multiplicity import benjamini_hochberg
+from rag_monitor.statistics.wilson import Interval, wilson_interval
 
 MIN_JUDGED: Final = 20
 """Fewer scored traces than this on either side bear no comparison."""
@@ -31,10 +38,17 @@ class Changed:
     change: Difference
     judged: bool = True
     """Whether a more is a better or a worse; a share of all traffic is neither."""
+    among: int = 1
+    """So many numbers were compared together."""
+    stands_out: bool = True
+    """Whether it is beyond chance among them, too."""
 
     @property
     def verdict(self) -> str:
-        """`better`, `worse`, `other`, `same`, or why there is none: `judges` or `unknown`."""
+        """`better`, `worse`, `other`, `same`, or why there is none.
+
+        `among`: beyond chance alone, but not among so many; `judges`; `unknown`.
+        """
         change = self.change
         if "different_judges" in change.notes:
             return "judges"
@@ -42,6 +56,8 @@ class Changed:
             return "unknown"
         if not change.beyond_chance:
             return "same"
+        if not self.stands_out:
+            return "among"
         if not self.judged:
             return "other"
         return "better" if (change.value > 0) != (self.metric in _SMALLER_IS_BETTER) else "worse"
@@ -52,6 +68,24 @@ class Changed:
         ends = (self.change.lower, self.change.upper)
         hidden = any(end is not None and abs(end) < 0.005 for end in ends)
         return 3 if hidden and self.change.beyond_chance else 2
+
+
+def together(found: Sequence[Changed]) -> list[Changed]:
+    """The same in their order, each judged among all that bear a comparison."""
+    bearing = {index: p for index, one in enumerate(found) if (p := _p_value(one)) is not None}
+    told = dict(zip(bearing, benjamini_hochberg(list(bearing.values())).rejected, strict=True))
+    return [
+        replace(one, among=len(bearing), stands_out=told.get(index, False))
+        for index, one in enumerate(found)
+    ]
+
+
+def _p_value(one: Changed) -> float | None:
+    """Of no change; None where the two do not bear a comparison."""
+    change = one.change
+    if change.value is None or change.lower is None or change.upper is None:
+        return None
+    return p_from_interval(change.value, Interval(change.lower, change.upper), one.a.confidence)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -158,6 +158,16 @@ def milliseconds(value: float | None) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"
 
 
+def latency_interval(lower: float | None, upper: float | None) -> str:
+    """The interval of a latency: `84–97 ms`, `≥ 1.24 s` where it has no upper end; "": none."""
+    if lower is None:
+        return "" if upper is None else f"≤ {milliseconds(upper)}"
+    if upper is None:
+        return f"≥ {milliseconds(lower)}"
+    (least, unit), (most, its) = (milliseconds(end).rsplit(" ", 1) for end in (lower, upper))
+    return f"{least}–{most} {unit}" if unit == its else f"{least} {unit} – {most} {its}"
+
+
 def duration(seconds: float) -> tuple[float, str]:
     """A length of time in its largest whole unit, and the unit as a text to be translated."""
     for size, unit in ((86_400, "{n} d"), (3600, "{n} h"), (60, "{n} min")):

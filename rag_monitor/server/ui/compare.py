@@ -48,6 +48,7 @@ def _compare(me: Visitor) -> HTMLResponse:
     else:
         sides = [Side(window=period.window, release=name) for name in chosen if name is not None]
     found = _Found(me, app, sides) if app and len(sides) == 2 else None
+    rows, hits = found.tables(with_hits=by_time) if found else ([], [])
     return page(
         me,
         "compare.html",
@@ -63,8 +64,8 @@ def _compare(me: Visitor) -> HTMLResponse:
             "refused": {**period.refused, **_unapplied(query.get("against", ""), against)},
             "choices": {name: said for name, said in AGAINST.items() if _fits(name, period.window)},
             "names": [side.release or me.between(side.window) for side in sides],
-            "rows": found.rows() if found else [],
-            "hits": found.hits() if found and by_time else [],
+            "rows": rows,
+            "hits": hits,
             "latencies": found.latencies() if found else [],
             "ready": found is not None,
             "period": period,
@@ -112,7 +113,13 @@ class _Found:
         self._where = (me.principal.project, app)
         self._a, self._b = sides
 
-    def rows(self) -> list[Changed]:
+    def tables(self, *, with_hits: bool) -> tuple[list[Changed], list[Changed]]:
+        """Metrics and hit rates, which stand on one page: each change is judged among all."""
+        rows = self._rows()
+        found = changes.together([*rows, *(self._hits() if with_hits else [])])
+        return found[: len(rows)], found[len(rows) :]
+
+    def _rows(self) -> list[Changed]:
         """Metrics that either has; of two stretches of time the errors, too."""
         found = [
             changes.of_metric(self._source, *self._where, metric, self._a, self._b)
@@ -123,7 +130,7 @@ class _Found:
             found.append(changes.of_errors(self._source, *self._where, *windows))
         return [row for row in found if row is not None]
 
-    def hits(self) -> list[Changed]:
+    def _hits(self) -> list[Changed]:
         """How often each thing was hit; rollups know no releases of hits."""
         return changes.of_hits(self._source, *self._where, self._a.window, self._b.window)
 

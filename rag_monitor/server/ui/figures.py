@@ -8,7 +8,7 @@ from typing import Final
 
 from rag_monitor.alerting.params import number
 from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
-from rag_monitor.server.ui.charts import milliseconds
+from rag_monitor.server.ui.charts import latency_interval, milliseconds
 from rag_monitor.server.ui.view import Visitor, figure_text, score_text
 
 _COMPARED: Final = frozenset({RuleKind.DROP, RuleKind.HIT_RATE, RuleKind.LATENCY})
@@ -61,14 +61,14 @@ def _whole(count: float | None) -> str:
 
 
 def _interval(me: Visitor, finding: Finding, rule: AlertRule | None) -> str:
-    if rule is None or finding.lower is None or finding.upper is None:
+    if rule is None or finding.lower is None:
+        return ""
+    latency = rule.kind is RuleKind.LATENCY
+    if finding.upper is None and not latency:  # a latency's may have no end
         return ""
     if finding.level is None:  # each end has its own, and the sentence of the finding says both
         return ""
     named = f"{100 * finding.level:g}%" if me.language == "zh" else f"{100 * finding.level:g} %"
     ends = (finding.lower, finding.upper)
-    if rule.kind is RuleKind.LATENCY:
-        shown = " – ".join(milliseconds(end) for end in ends)
-    else:
-        shown = "–".join(score_text(end, 3) for end in ends)
+    shown = latency_interval(*ends) if latency else "–".join(score_text(end, 3) for end in ends)
     return f"{me.translate('{level} interval', level=named)} {shown}"

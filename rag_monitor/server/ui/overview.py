@@ -92,7 +92,7 @@ def _overview(me: Visitor) -> HTMLResponse:
     shown = chosen if whole else sorted(chosen, key=lambda app: app.last_seen)[-MAX_APPS:]
     sort = me.request.query_params.get("sort", "")
     order, lines = app_lines.ordered(
-        [] if whole else [_line(me, app, window, alerts) for app in shown], sort
+        [] if whole else app_lines.marked([_line(me, app, window, alerts) for app in shown]), sort
     )
     return page(
         me,

@@ -33,6 +33,8 @@ LANGUAGE_COOKIE: Final = "rag_monitor_language"
 LANGUAGES: Final = ("en", "zh")
 WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
 _UNITS: Final = {"m": "{n} min", "h": "{n} h", "d": "{n} d", "w": "{n} w"}
+_SHARES: Final = (0.5, 0.9, 0.99)
+"""The percentiles of latencies that are shown."""
 OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
 
 
@@ -48,6 +50,7 @@ def environment() -> Environment:
     )
     found.globals.update(
         milliseconds=charts.milliseconds,
+        latency_interval=charts.latency_interval,
         interval_bar=charts.interval_bar,
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
@@ -65,6 +68,7 @@ def environment() -> Environment:
         THANKS=catalog.THANKS,
         AGREEMENT=catalog.AGREEMENT,
         WINDOWS=WINDOWS,
+        SHARES=_SHARES,
         IN_A_LIST=IN_A_LIST,
         IN_A_HEADING=IN_A_HEADING,
         version=__version__,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 from datetime import timedelta
@@ -9,7 +10,7 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor.aggregation.estimates import Estimates
-from rag_monitor.aggregation.latencies import ACCURACY, LatencySummary
+from rag_monitor.aggregation.latencies import ACCURACY, LatencySummary, fine_bucket
 from rag_monitor.domain.trace import Timings
 from rag_monitor.domain.window import Window
 from rag_monitor.metrics.latency import percentile
@@ -53,16 +54,46 @@ def test_percentiles_are_within_the_stated_accuracy_at_any_count(count: int, sha
 
 
 @pytest.mark.parametrize("value", [0.4, 37.0, 2000.0, 86_400_000.0])
-def test_what_lies_between_holds_latencies_that_are_all_alike(value: float) -> None:
-    ends = look(source([value] * 20)).between(0.7, 0.97)
+def test_the_interval_of_latencies_that_are_all_alike_is_their_bucket(value: float) -> None:
+    lower, upper = look(source([value] * 40)).interval(0.9)
 
-    assert ends is not None
-    assert ends[0] <= value <= ends[1]
-    assert ends[1] / ends[0] < 1.0 + 2.1 * ACCURACY
+    assert lower is not None
+    assert upper is not None
+    assert lower <= value <= upper
+    assert upper / lower < 1.0 + 2.1 * ACCURACY
 
 
-def test_without_traces_there_is_nothing_between() -> None:
-    assert look(source([])).between(0.1, 0.9) is None
+def test_a_high_percentile_of_few_traces_has_no_upper_end() -> None:
+    told = look(source([100.0 + n for n in range(20)]))
+
+    assert told.interval(0.99).upper is None
+    assert told.interval(0.99).lower == pytest.approx(115, rel=3 * ACCURACY)
+    assert told.interval(0.5).upper == pytest.approx(114, rel=3 * ACCURACY)
+    assert look(source([100.0] * 3)).interval(0.5) == (None, None)
+    assert look(source([])).interval(0.5) == (None, None)
+
+
+def test_the_interval_of_a_percentile_holds_the_truth_as_often_as_it_says() -> None:
+    draw = random.Random(11)
+    truth = math.exp(2.3263478740408408)  # the p99 of a standard log-normal
+    held = 0
+    for _ in range(300):
+        fine: dict[int, int] = {}
+        for _ in range(40):
+            index = fine_bucket(draw.lognormvariate(0.0, 1.0))
+            fine[index] = fine.get(index, 0) + 1
+        lower, upper = LatencySummary(count=40, fine=fine).interval(0.99)
+        held += (lower is None or lower <= truth) and (upper is None or truth <= upper)
+
+    assert held / 300 >= 0.95
+
+
+def test_the_interval_from_wide_buckets_ends_where_the_open_one_begins() -> None:
+    counts = (0,) * 7 + (600,) + (0,) * 6 + (400,)
+    told = LatencySummary(count=1000, histogram=counts)
+
+    assert told.interval(0.5).lower == pytest.approx(640 + 640 * 469 / 600, rel=0.01)
+    assert told.interval(0.9) == (81_920.0, None)
 
 
 def test_extreme_values_have_a_place() -> None:

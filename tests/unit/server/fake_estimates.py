@@ -22,7 +22,13 @@ class Latency:
     p90: float | None
     p99: float | None
     mean: float | None
-    histogram: tuple[int, ...] = ()
+
+    def interval(self, share: float) -> tuple[float | None, float | None]:
+        """A tenth to either side; none above the p99."""
+        value = {0.5: self.p50, 0.9: self.p90, 0.99: self.p99}[share]
+        if value is None:
+            return None, None
+        return 0.9 * value, None if share == 0.99 else 1.1 * value
 
 
 _LEVELS = {

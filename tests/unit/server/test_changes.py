@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import random
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
+from rag_monitor.aggregation.comparison import compare
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.server.context import Services
+from rag_monitor.server.quality import SHOWN_METRICS
 from rag_monitor.server.ui import changes
-from rag_monitor.server.ui.changes import Side
+from rag_monitor.server.ui.changes import Changed, Side
+from rag_monitor.statistics.wilson import wilson_interval
 from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fake_estimates import FakeEstimates
@@ -110,6 +115,78 @@ def test_an_end_that_rounds_to_nothing_has_a_digit_more() -> None:
     ]
 
     assert [(row.verdict, row.digits) for row in found if row] == [("worse", 3), ("same", 2)]
+
+
+def test_changes_shown_together_are_judged_among_all_of_them() -> None:
+    """p = 0.009: news among five, none among ten."""
+    slight = {True: (0.7, 0.63, 0.77), False: (0.8, 0.772, 0.828)}
+    nothing = {True: (0.8, 0.7, 0.9), False: (0.8, 0.7, 0.9)}
+    clear = {True: (0.3, 0.25, 0.35), False: (0.8, 0.75, 0.85)}
+
+    def judged(*given: Mapping[bool, tuple[float, float, float]]) -> list[str]:
+        found = [
+            changes.of_metric(Counted(faithfulness=one), "default", "a", "faithfulness", A, B)
+            for one in given
+        ]
+        return [row.verdict for row in changes.together([row for row in found if row])]
+
+    assert judged(slight) == ["worse"]
+    assert judged(slight, *[nothing] * 4) == ["worse", *["same"] * 4]
+    assert judged(slight, *[nothing] * 9) == ["among", *["same"] * 9]
+    assert judged(slight, clear, *[nothing] * 2) == ["worse", "worse", "same", "same"]
+    assert judged(slight, *[{True: (0.7, 0.6, 0.8)}] * 9) == ["worse", *["unknown"] * 9]
+    assert changes.together([]) == []
+
+
+def test_where_nothing_changed_few_pages_have_a_mark() -> None:
+    draw = random.Random(5)
+    series = Series(project="default", app="a", metric="faithfulness", judge="j")
+
+    def estimate() -> Estimate:
+        good = sum(draw.random() < 0.8 for _ in range(60))
+        ends = wilson_interval(good, 60)
+        return Estimate(
+            series=series, window=NOW, value=good / 60, lower=ends.lower, upper=ends.upper
+        )
+
+    def page() -> list[Changed]:
+        pairs = [(estimate(), estimate()) for _ in range(30)]
+        return [Changed(metric="faithfulness", a=a, b=b, change=compare(a, b)) for a, b in pairs]
+
+    pages = [page() for _ in range(100)]
+
+    def with_marks(shown: list[list[Changed]]) -> int:
+        return sum(any(row.verdict in {"better", "worse"} for row in rows) for rows in shown)
+
+    assert with_marks(pages) > 50
+    assert with_marks([changes.together(rows) for rows in pages]) <= 10
+
+
+async def test_a_change_that_is_lost_among_many_says_so(services: Services) -> None:
+    source = Counted(
+        faithfulness={True: (0.7, 0.629, 0.771), False: (0.8, 0.76, 0.84)},
+        **{
+            name: {True: (0.8, 0.7, 0.9), False: (0.8, 0.7, 0.9)}
+            for name in SHOWN_METRICS
+            if name != "faithfulness"
+        },
+    )
+    shown = replace(services, estimates=source)
+    async with open_client(shown, headers=HTML) as client:
+        text = (
+            await client.get(
+                "/compare",
+                params={
+                    "app": "loan-assistant",
+                    "against": "before",
+                    "from": NOW.start.isoformat(),
+                    "to": NOW.end.isoformat(),
+                },
+            )
+        ).text
+
+    assert "not clear among" in text
+    assert "▼" not in text
 
 
 async def test_one_app_is_compared_with_the_time_before_and_a_week_earlier(
