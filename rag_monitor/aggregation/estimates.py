@@ -312,9 +312,14 @@ class Estimates:
             for metric, judge, release in sorted(found)
         ]
 
-    def once(self) -> Estimates:
-        """The same estimates for one page: each window of an app is read once."""
-        return Estimates(ReadOnce(self._source), self._options)
+    def once(self, apps: Sequence[str] = (), metrics: Sequence[str] = ()) -> Estimates:
+        """The same estimates for one page: each window of an app is read once.
+
+        Args:
+            apps: Windows of these are read together.
+            metrics: Of these apps' windows only these, as rollups name them; empty: all.
+        """
+        return Estimates(ReadOnce(self._source, apps, metrics), self._options)
 
     def folding(self, keep: Collection[str], other: str = "other") -> Estimates:
         """The same estimates, read once, with all releases but `keep` counted as `other`."""

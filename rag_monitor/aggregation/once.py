@@ -1,9 +1,13 @@
-"""Rollups for one page or one scrape: each window of an app is read once, for all its metrics."""
+"""Rollups for one page or one scrape: each window of an app is read once, for all its metrics.
+
+A list of many apps reads each window once for all of them: the way to the database and back takes
+longer than the rows.
+"""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
@@ -11,17 +15,25 @@ from itertools import chain
 from rag_monitor.aggregation.totals import RollupSource, SummingSource, merged
 from rag_monitor.domain.rollup import Rollup, RollupQuery
 
+_ByMetric = Mapping[str, Sequence[Rollup]]
+
 
 class ReadOnce:
     """A rollup source that answers from memory what it has read. Make a new one per page.
 
     Args:
         source: Where rollups come from.
+        apps: Whole windows of these are read together, as soon as one of them is asked for.
+        metrics: Of whole windows of these apps only these are read; empty: all.
     """
 
-    def __init__(self, source: RollupSource) -> None:
+    def __init__(
+        self, source: RollupSource, apps: Sequence[str] = (), metrics: Sequence[str] = ()
+    ) -> None:
         self._source = source
-        self._rows: dict[tuple[RollupQuery, timedelta | None], dict[str, list[Rollup]]] = {}
+        self._apps, self._metrics = tuple(apps), tuple(metrics)
+        self._rows: dict[tuple[RollupQuery, timedelta | None], _ByMetric] = {}
+        self._listed: dict[RollupQuery, _ByMetric] = {}
 
     def load(self, wanted: RollupQuery) -> Sequence[Rollup]:
         """The rollups minute by minute: not remembered, as they are many."""
@@ -37,18 +49,40 @@ class ReadOnce:
         asked = replace(
             wanted, metric=None if step is None else wanted.metric, release=None, judge=None
         )
-        if (asked, step) not in self._rows:
-            by_metric: dict[str, list[Rollup]] = defaultdict(list)
-            rows = [self._renamed(row) for row in self._read(asked, step)]
-            # Without steps one row per key is enough, and every figure is made of a few rows.
-            for row in rows if step is not None else merged(rows, wanted.window.start):
-                by_metric[row.key.metric].append(row)
-            self._rows[asked, step] = dict(by_metric)
-        known = self._rows[asked, step]
+        known = self._of_list(asked) if self._is_listed(wanted, step) else self._of(asked, step)
         metric = wanted.metric
         return _matching(
             known.get(metric, ()) if metric is not None else chain(*known.values()), wanted
         )
+
+    def _of(self, asked: RollupQuery, step: timedelta | None) -> _ByMetric:
+        """The rows of an app."""
+        if (asked, step) not in self._rows:
+            rows = [self._renamed(row) for row in self._read(asked, step)]
+            # Without steps one row per key is enough, and every figure is made of a few rows.
+            fewer = rows if step is not None else merged(rows, asked.window.start)
+            self._rows[asked, step] = _by_metric(fewer)
+        return self._rows[asked, step]
+
+    def _is_listed(self, wanted: RollupQuery, step: timedelta | None) -> bool:
+        """Whether this is read for all apps of the list together."""
+        return (
+            step is None
+            and wanted.app in self._apps
+            and (not self._metrics or wanted.metric in self._metrics)
+        )
+
+    def _of_list(self, asked: RollupQuery) -> _ByMetric:
+        """The rows of an app, with those of all others."""
+        if asked not in self._listed:
+            together = replace(asked, app=None, apps=self._apps, metrics=self._metrics)
+            rows: dict[str, list[Rollup]] = {app: [] for app in self._apps}
+            for row in self._read(together, None):
+                rows[row.key.app].append(self._renamed(row))
+            for app, mine in rows.items():
+                found = _by_metric(merged(mine, asked.window.start))
+                self._listed[replace(asked, app=app)] = found
+        return self._listed[asked]
 
     def _read(self, wanted: RollupQuery, step: timedelta | None) -> Sequence[Rollup]:
         if isinstance(self._source, SummingSource):
@@ -57,6 +91,13 @@ class ReadOnce:
 
     def _renamed(self, row: Rollup) -> Rollup:
         return row
+
+
+def _by_metric(rows: Iterable[Rollup]) -> _ByMetric:
+    found: dict[str, list[Rollup]] = defaultdict(list)
+    for row in rows:
+        found[row.key.metric].append(row)
+    return dict(found)
 
 
 def _matching(rows: Iterable[Rollup], wanted: RollupQuery) -> list[Rollup]:

@@ -46,7 +46,7 @@ class RollupKey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RollupQuery:
-    """Which rollups to read; what is None does not filter."""
+    """Which rollups to read; what is None or empty does not filter."""
 
     project: str
     window: Window
@@ -55,6 +55,10 @@ class RollupQuery:
     metric: str | None = None
     release: str | None = None
     judge: str | None = None
+    apps: tuple[str, ...] = ()
+    """In place of `app`: any of these, read together."""
+    metrics: tuple[str, ...] = ()
+    """In place of `metric`: any of these."""
 
     def wants(self, key: RollupKey) -> bool:
         """Whether a row of any minute is asked for."""
@@ -64,6 +68,8 @@ class RollupQuery:
             and (self.metric is None or key.metric == self.metric)
             and (self.release is None or key.release == self.release)
             and (self.judge is None or key.judge == self.judge)
+            and (not self.apps or key.app in self.apps)
+            and (not self.metrics or key.metric in self.metrics)
         )
 
 

@@ -57,11 +57,22 @@ def unknown_names(
     app: str | None = None,
     release: str | None = None,
     further: Collection[str] = (),
+    apps: Sequence[str] | None = None,
 ) -> list[Unknown]:
-    """Which of these names no trace has; `further` are apps that are known otherwise."""
+    """Which of these names no trace has.
+
+    Args:
+        services: Where traces are.
+        project: Tenant.
+        app: Name of an app; None: not asked about.
+        release: Name of a release; None: not asked about.
+        further: Apps that are known otherwise.
+        apps: Those with traces, where they were read already.
+    """
     if app is None and release is None:
         return []
-    apps = [known.app for known in services.traces.apps(project)]
+    if apps is None:
+        apps = [known.app for known in services.traces.apps(project)]
     if app is not None and app not in apps and app not in further:
         return [Unknown.of("app", app, apps)]
     if release is None:

@@ -29,6 +29,7 @@ from rag_monitor.domain.stored import (
     TraceSummary,
 )
 from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.server.measures import LatencySummary, RoutingConfusion
 
 T = TypeVar("T")
 
@@ -332,108 +333,14 @@ class TaskStore(Protocol):
         ...
 
 
-class LatencySummary(Protocol):
-    """Latency of a window, in milliseconds."""
-
-    @property
-    def count(self) -> int:
-        """Traces with this timing."""
-        ...
-
-    @property
-    def p50(self) -> float | None:
-        """Median."""
-        ...
-
-    @property
-    def p90(self) -> float | None:
-        """90th percentile."""
-        ...
-
-    @property
-    def p99(self) -> float | None:
-        """99th percentile."""
-        ...
-
-    @property
-    def mean(self) -> float | None:
-        """Arithmetic mean."""
-        ...
-
-    def interval(self, share: float, /) -> tuple[float | None, float | None]:
-        """Both ends of the 95% interval of a quantile (0 to 1); None: it has no such end."""
-        ...
-
-
-class RoutingConfusion(Protocol):
-    """How routing to one name compares with its labels."""
-
-    @property
-    def kind(self) -> HitKind:
-        """What kind of thing."""
-        ...
-
-    @property
-    def name(self) -> str:
-        """Which one."""
-        ...
-
-    @property
-    def tp(self) -> int:
-        """Expected and hit."""
-        ...
-
-    @property
-    def fp(self) -> int:
-        """Hit although not expected."""
-        ...
-
-    @property
-    def tn(self) -> int:
-        """Neither."""
-        ...
-
-    @property
-    def fn(self) -> int:
-        """Expected and not hit."""
-        ...
-
-    @property
-    def precision(self) -> float | None:
-        """TP / (TP + FP)."""
-        ...
-
-    @property
-    def recall(self) -> float | None:
-        """TP / (TP + FN)."""
-        ...
-
-    @property
-    def f1(self) -> float | None:
-        """2 TP / (2 TP + FP + FN)."""
-        ...
-
-    @property
-    def false_positive_rate(self) -> float | None:
-        """FP / (FP + TN)."""
-        ...
-
-    @property
-    def false_negative_rate(self) -> float | None:
-        """FN / (FN + TP)."""
-        ...
-
-    @property
-    def accuracy(self) -> float | None:
-        """(TP + TN) / all; misleads when one class is rare."""
-        ...
-
-
 class EstimateSource(Protocol):
     """Window figures made of rollups: their cost does not grow with the traces."""
 
-    def once(self) -> EstimateSource:
-        """The same for one page: each window of an app is read once."""
+    def once(self, apps: Sequence[str] = (), metrics: Sequence[str] = (), /) -> EstimateSource:
+        """The same for one page: each window of an app is read once, of these apps together.
+
+        Of them only these metrics of rollups are read; empty: all.
+        """
         ...
 
     def estimate(

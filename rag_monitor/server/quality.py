@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
@@ -10,8 +10,10 @@ from typing import Final
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import REFUSAL_METRIC
+from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.ports import EstimateSource, LatencySummary, RoutingConfusion
+from rag_monitor.server.measures import LatencySummary, RoutingConfusion
+from rag_monitor.server.ports import EstimateSource
 
 SCORE_METRICS: Final = (
     "faithfulness",
@@ -30,6 +32,8 @@ SHOWN_METRICS: Final = (*SCORE_METRICS, REFUSAL_METRIC)
 LATENCIES: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
 MAX_HIT_NAMES: Final = 50
 MAX_KNOWLEDGE_BASES: Final = 20
+_TOGETHER: Final = 25
+"""So many apps are read together: a hundred are not kept in mind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +88,22 @@ def on_grid(window: Window, step: timedelta) -> Window:
     Such steps are made of hours and days that are added up already.
     """
     return Window(window.start - (window.start - _EPOCH) % step, window.end)
+
+
+def read_together(
+    estimates: EstimateSource, apps: Sequence[AppSummary], metrics: Sequence[str] = ()
+) -> Iterator[tuple[AppSummary, EstimateSource]]:
+    """Each app with a source that reads what is asked of it for its neighbours, too.
+
+    Args:
+        estimates: Where numbers come from.
+        apps: In the order in which they are asked about.
+        metrics: Names in rollups; others are read app by app. Empty: all.
+    """
+    for start in range(0, len(apps), _TOGETHER):
+        part = apps[start : start + _TOGETHER]
+        source = estimates.once([app.app for app in part], metrics)
+        yield from ((app, source) for app in part)
 
 
 def app_quality(

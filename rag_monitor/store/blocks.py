@@ -9,12 +9,13 @@ A block without a mark and without rows had no traces.
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, Table, and_, delete, or_, select
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, or_, select
 
 from rag_monitor.domain.rollup import Rollup
 from rag_monitor.domain.stored import StaleBlock
@@ -120,11 +121,11 @@ def _cover(
 def load_sums(
     connection: Connection,
     project: str,
-    app: str,
+    apps: Sequence[str],
     start: datetime,
     end: datetime,
     lengths: Sequence[int],
-    wanted: dict[str, str],
+    wanted: Mapping[str, str | Sequence[str]],
     steps: tuple[datetime, timedelta] | None = None,
 ) -> list[Rollup]:
     """Rollups that add up to the minutes from `start` up to `end`, in no order.
@@ -134,32 +135,47 @@ def load_sums(
     Args:
         connection: A reading one.
         project: Tenant.
-        app: Application.
+        apps: Applications; of several each has rows of its own.
         start: Start of a minute.
         end: Start of the first minute beyond.
         lengths: Blocks that may be used, longest first.
-        wanted: Values that columns (metric, release, judge) must have.
+        wanted: Values that columns (metric, release, judge) must have; of several any.
         steps: Start of the first step, and the length of all: steps are not added up.
     """
     first, step = steps if steps is not None else (start, None)
     postgresql = connection.dialect.name == "postgresql"
-    stale = _stale(connection, project, app, start, end, lengths) if lengths else frozenset()
-    runs = cover(start, end, lengths, stale)
+    stale = _stale(connection, project, apps, start, end, lengths) if lengths else {}
+    # Most apps have the same blocks, or the same stale ones: they are asked for in one stretch.
+    alike: dict[Run, list[str]] = defaultdict(list)
+    for app in apps:
+        for run in cover(start, end, lengths, frozenset(stale.get(app, ()))):
+            alike[run].append(app)
     found: list[Rollup] = []
     for table, mine in (
-        (rollups, [run for run in runs if run.minutes == 1]),
-        (rollup_blocks, [run for run in runs if run.minutes > 1]),
+        (rollups, [run for run in alike if run.minutes == 1]),
+        (rollup_blocks, [run for run in alike if run.minutes > 1]),
     ):
         sums = rollup_rows.select_sums(table, first, step, postgresql=postgresql)
         for place in range(0, len(mine), _RUNS):
             statement = sums.where(
                 table.c.project == project,
-                table.c.app == app,
-                *(table.c[name] == value for name, value in wanted.items()),
-                or_(*(_within(table, run) for run in mine[place : place + _RUNS])),
+                *(has(table.c[name], value) for name, value in wanted.items()),
+                or_(
+                    *(
+                        and_(has(table.c.app, alike[run]), _within(table, run))
+                        for run in mine[place : place + _RUNS]
+                    )
+                ),
             )
             found += rollup_rows.load_sums(connection.execute(statement).all())
     return found
+
+
+def has(column: ColumnElement[Any], value: str | Sequence[str]) -> ColumnElement[bool]:
+    """Whether a column has the value, or one of several."""
+    if isinstance(value, str):
+        return column == value
+    return column == value[0] if len(value) == 1 else column.in_(value)
 
 
 def _within(table: Table, run: Run) -> Any:
@@ -170,22 +186,26 @@ def _within(table: Table, run: Run) -> Any:
 def _stale(
     connection: Connection,
     project: str,
-    app: str,
+    apps: Sequence[str],
     start: datetime,
     end: datetime,
     lengths: Sequence[int],
-) -> frozenset[tuple[int, datetime]]:
+) -> dict[str, set[tuple[int, datetime]]]:
+    """Length and start of the blocks not to read, by app."""
     mark = stale_blocks.c
     rows = connection.execute(
-        select(mark.minutes, mark.minute).where(
+        select(mark.app, mark.minutes, mark.minute).where(
             mark.project == project,
-            mark.app == app,
+            has(mark.app, apps),
             mark.minutes.in_(lengths),
             mark.minute >= start,
             mark.minute < end,
         )
     )
-    return frozenset((minutes, minute) for minutes, minute in rows)
+    found: dict[str, set[tuple[int, datetime]]] = defaultdict(set)
+    for app, minutes, minute in rows:
+        found[app].add((minutes, minute))
+    return found
 
 
 def mark(

@@ -89,7 +89,8 @@ class Rollups:
             table.project == wanted.project,
             table.minute >= window.start,
             table.minute < window.end,
-            *(table[name] == value for name, value in _filters(wanted, "app").items()),
+            *(blocks.has(table[name], value) for name, value in _filters(wanted).items()),
+            *([table.app.in_(apps)] if (apps := _apps(wanted)) else []),
         )
         with self._database.read() as connection:
             return load_rollups(connection.execute(statement.order_by(table.minute)).all())
@@ -102,8 +103,9 @@ class Rollups:
         Raises:
             ValueError: No app is named: blocks are built app by app.
         """
-        if wanted.app is None:
-            raise ValueError("sums are read app by app; name one, or use `load`")
+        apps = _apps(wanted)
+        if not apps:
+            raise ValueError("sums are read by app; name some, or use `load`")
         window = wanted.window
         start = blocks.ceil_to(window.start, 1)
         lengths = blocks.lengths_for(window.start, step)
@@ -111,7 +113,7 @@ class Rollups:
             return blocks.load_sums(
                 connection,
                 wanted.project,
-                wanted.app,
+                apps,
                 start,
                 blocks.ceil_to(window.end, 1),
                 lengths,
@@ -130,7 +132,7 @@ class Rollups:
         end = block.minute + block.minutes * _MINUTE
         with self._database.read() as connection:
             return blocks.load_sums(
-                connection, block.project, block.app, block.minute, end, shorter, {}
+                connection, block.project, [block.app], block.minute, end, shorter, {}
             )
 
     def put_blocks(self, built: Sequence[tuple[StaleBlock, Sequence[Rollup]]]) -> int:
@@ -150,9 +152,16 @@ class Rollups:
         return newest
 
 
-def _filters(wanted: RollupQuery, *more: str) -> dict[str, str]:
-    """The columns that must have a value."""
-    found = {name: getattr(wanted, name) for name in ("metric", "release", "judge", *more)}
+def _apps(wanted: RollupQuery) -> Sequence[str]:
+    """The apps that are asked for; none: all."""
+    return wanted.apps if wanted.app is None else (wanted.app,)
+
+
+def _filters(wanted: RollupQuery) -> dict[str, str | Sequence[str]]:
+    """The columns that must have a value, or one of several; all but the app's."""
+    found = {name: getattr(wanted, name) for name in ("metric", "release", "judge")}
+    if wanted.metric is None and wanted.metrics:
+        found["metric"] = wanted.metrics
     return {name: value for name, value in found.items() if value is not None}
 
 

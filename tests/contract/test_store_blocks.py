@@ -179,8 +179,51 @@ def test_other_metrics_releases_and_judges_are_left_out(store: Store) -> None:
     assert _sums(store, _days(1), app="other") == []
 
 
+def test_several_apps_are_added_up_together_each_from_its_own_blocks(
+    store: Store, clock: ManualClock
+) -> None:
+    """One has built blocks, one a minute rewritten since, one nothing; one is not asked."""
+    named = ("a", "b", "c", "d")
+    minutes = [EPOCH + timedelta(minutes=7 * n) for n in range(600)]
+    for weight, app in enumerate(named[:2] + named[3:], start=1):
+        for metric in ("faithfulness", "traces"):
+            rows = [_rollup(minute, weight, metric) for minute in minutes]
+            mine = [replace(row, key=replace(row.key, app=app)) for row in rows]
+            places = {("default", app, row.key.minute) for row in mine}
+            store.rollups.mark(places, EPOCH)
+            others = store.rollups.load(RollupQuery(project="default", window=_days(3), app=app))
+            store.rollups.replace(store.rollups.dirty(100_000), [*others, *mine])
+    clock.advance(timedelta(days=4))
+    _fold(store, clock.now())
+    again = [
+        replace(
+            _rollup(minutes[40], 50, metric),
+            key=replace(_rollup(minutes[40], 0, metric).key, app="b"),
+        )
+        for metric in ("faithfulness", "traces")
+    ]
+    store.rollups.mark({("default", "b", minutes[40])}, clock.now())
+    store.rollups.replace(store.rollups.dirty(100_000), again)
+
+    window = _days(2)
+    together = RollupQuery(
+        project="default", window=window, apps=named[:3], metrics=("faithfulness", "refusal_rate")
+    )
+    found = merged(store.rollups.load_sums(together), EPOCH)
+    alone = [
+        row
+        for app in named[:3]
+        for row in merged(_sums(store, window, app=app, metric="faithfulness"), EPOCH)
+    ]
+
+    assert sorted(found, key=lambda row: row.key.app) == alone
+    assert [(row.key.app, row.count) for row in alone] == [("a", 412), ("b", 2 * 411 + 50)]
+    assert {row.key.app for row in store.rollups.load(together)} == {"a", "b"}
+    assert {row.key.metric for row in store.rollups.load(together)} == {"faithfulness"}
+
+
 def test_sums_of_no_app_in_particular_are_refused(store: Store) -> None:
-    with pytest.raises(ValueError, match="app by app"):
+    with pytest.raises(ValueError, match="by app"):
         store.rollups.load_sums(RollupQuery(project="default", window=_days(1)))
 
 

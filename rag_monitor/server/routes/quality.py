@@ -17,7 +17,13 @@ from rag_monitor.server.context import Services
 from rag_monitor.server.hints import sentences, unknown_in_series, unknown_names
 from rag_monitor.server.known import METRIC_NAMES, require_known
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.quality import app_quality, by_knowledge_base, on_grid, step_for
+from rag_monitor.server.quality import (
+    app_quality,
+    by_knowledge_base,
+    on_grid,
+    read_together,
+    step_for,
+)
 from rag_monitor.server.schemas.quality import (
     AppOut,
     EstimateOut,
@@ -71,10 +77,10 @@ def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summ
     window = window_of(services.clock.now(), where.window, where.from_, where.to)
     firing = services.alerts.load(caller.project, AlertState.FIRING)
     apps = []
-    for known in services.traces.apps(caller.project)[:MAX_APPS]:
-        if where.app is not None and known.app != where.app:
-            continue
-        of_app = (services.estimates.once(), caller.project, known.app, window, where.release)
+    known_apps = services.traces.apps(caller.project)
+    wanted = [known for known in known_apps if where.app in {None, known.app}][:MAX_APPS]
+    for known, source in read_together(services.estimates, wanted):
+        of_app = (source, caller.project, known.app, window, where.release)
         quality, by_base = app_quality(*of_app), by_knowledge_base(*of_app)
         apps.append(
             AppOut(

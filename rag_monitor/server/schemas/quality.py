@@ -8,7 +8,7 @@ from pydantic import Field
 
 from rag_monitor.aggregation.comparison import compare, sentence
 from rag_monitor.domain.window import Estimate
-from rag_monitor.server.ports import LatencySummary, RoutingConfusion
+from rag_monitor.server.measures import LatencySummary, RoutingConfusion
 from rag_monitor.server.schemas.values import Hints, Wire, finite
 
 

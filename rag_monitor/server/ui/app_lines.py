@@ -9,13 +9,18 @@ from typing import Any, Final
 
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.alert import Alert
+from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.stored import AppSummary
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.ports import EstimateSource, LatencySummary
+from rag_monitor.server.measures import LatencySummary
+from rag_monitor.server.ports import EstimateSource
+from rag_monitor.server.quality import read_together
 from rag_monitor.server.ui import changes
 from rag_monitor.server.ui.changes import Changed, Side
 
 METRICS: Final = ("faithfulness", "context_relevance", "answer_relevance")
+_LATENCY: Final = "end_to_end_ms"
+_READ: Final = (*METRICS, TRACES_METRIC, _LATENCY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +39,23 @@ class Line:
     alerts: Sequence[Alert]
 
 
-def line(
+def lines(
+    source: EstimateSource,
+    project: str,
+    apps: Sequence[AppSummary],
+    window: Window,
+    alerts: Sequence[Alert],
+) -> list[Line]:
+    """The numbers of every app over a window, their changes judged among all."""
+    return _marked(
+        [
+            _line(once, project, app, window, alerts)
+            for app, once in read_together(source, apps, _READ)
+        ]
+    )
+
+
+def _line(
     source: EstimateSource,
     project: str,
     app: AppSummary,
@@ -60,12 +81,12 @@ def line(
         },
         traces=sum(counts.values()),
         errors=counts.get("error", 0),
-        latency=source.latency(project, app.app, "end_to_end_ms", window),
+        latency=source.latency(project, app.app, _LATENCY, window),
         alerts=[alert for alert in alerts if alert.app == app.app],
     )
 
 
-def marked(lines: Sequence[Line]) -> list[Line]:
+def _marked(lines: Sequence[Line]) -> list[Line]:
     """The lines with their changes judged among all that the list shows."""
     places = [
         (index, metric)

@@ -26,7 +26,6 @@ from rag_monitor.server.quality import (
     step_for,
 )
 from rag_monitor.server.ui import app_lines, catalog
-from rag_monitor.server.ui.app_lines import Line
 from rag_monitor.server.ui.trend import LARGE, SMALL, Frame, ReleaseMark, trend
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
@@ -92,7 +91,10 @@ def _overview(me: Visitor) -> HTMLResponse:
     shown = chosen if whole else sorted(chosen, key=lambda app: app.last_seen)[-MAX_APPS:]
     sort = me.request.query_params.get("sort", "")
     order, lines = app_lines.ordered(
-        [] if whole else app_lines.marked([_line(me, app, window, alerts) for app in shown]), sort
+        []
+        if whole
+        else app_lines.lines(me.services.estimates, me.principal.project, shown, window, alerts),
+        sort,
     )
     return page(
         me,
@@ -267,11 +269,6 @@ class _Charts:
         label = self.me.translate("{metric} over time", metric=name)
         marks = (*self.marks, *judge_marks(points, self.me.translate("another judge")))
         return trend(points, marks, label, self.me.axis(self.window), self.frame)
-
-
-def _line(me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert]) -> Line:
-    source = me.services.estimates.once()  # of one app at a time: a hundred are not kept in mind
-    return app_lines.line(source, me.principal.project, app, window, alerts)
 
 
 def _routed(rates: Sequence[HitRate]) -> list[Routed]:

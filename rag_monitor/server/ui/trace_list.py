@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Final
 
@@ -50,13 +50,14 @@ def traces(me: Viewer) -> Response:
         form["since"] = ""  # a beginning goes before a length
     if not form["q"] or form["in"] == SearchIn.QUESTION:
         form["in"] = ""
-    named = _named(me, form)
-    if named and _TRACE_ID.fullmatch(form["q"]):
-        return RedirectResponse(me.link(f"/traces/{named[0].trace_id}"), 303)
-    return _listed(me, form, named)
+    if _TRACE_ID.fullmatch(form["q"]) and not form["cursor"]:
+        found = me.services.traces.summaries(me.principal.project, [form["q"].lower()])
+        if found:
+            return RedirectResponse(me.link(f"/traces/{found[0].trace_id}"), 303)
+    return _listed(me, form, [known.app for known in me.services.traces.apps(me.principal.project)])
 
 
-def _listed(me: Visitor, form: dict[str, str], named: list[TraceSummary]) -> HTMLResponse:
+def _listed(me: Visitor, form: dict[str, str], apps: Sequence[str]) -> HTMLResponse:
     try:
         found = me.services.traces.search(_query(me, form))
     except MalformedPayload:
@@ -68,16 +69,16 @@ def _listed(me: Visitor, form: dict[str, str], named: list[TraceSummary]) -> HTM
         {
             "form": form,
             "found": found,
-            "named": named,
+            "named": _named(me, form, apps),
             "answers": _answers(form, found),
             "searched": SEARCHED,
             "elsewhere": _elsewhere(me, values) if not found.items else {},
-            "apps": me.services.traces.apps(me.principal.project),
+            "apps": apps,
             "metrics": SCORE_METRICS,
             "statuses": list(TraceStatus),
             "next": me.link("/traces", **values, cursor=found.next_cursor),
             "filtered": any(values.values()),
-            "hints": _hints(me, form) if not found.items and not form["cursor"] else [],
+            "hints": _hints(me, form, apps) if not found.items and not form["cursor"] else [],
             "unknown": _unknown_values(me, form),
             "times": {name: moment_in(form[name], me.zone) for name in ("from", "to")},
             "ignored": _limit_is_ignored(form),
@@ -109,16 +110,13 @@ def _query(me: Visitor, form: dict[str, str]) -> TraceQuery:
     )
 
 
-def _named(me: Visitor, form: Mapping[str, str]) -> list[TraceSummary]:
-    """The traces whose id is looked for: ours, or the one that their sender gave them."""
+def _named(me: Visitor, form: Mapping[str, str], apps: Sequence[str]) -> list[TraceSummary]:
+    """The traces whose id is looked for, as their sender gave it to them."""
     q, project = form["q"], me.principal.project
-    if not q or form["cursor"] or len(q.split()) > 1:
+    if not q or form["cursor"] or len(q.split()) > 1 or _TRACE_ID.fullmatch(q):
         return []
-    if _TRACE_ID.fullmatch(q):
-        return list(me.services.traces.summaries(project, [q.lower()]))
-    apps = [known.app for known in me.services.traces.apps(project)]
-    apps = [app for app in apps if form["app"] in {"", app}]
-    ids = [derive_trace_id(project, app, q) for app in apps[:_MOST_APPS]]
+    asked = [app for app in apps if form["app"] in {"", app}]
+    ids = [derive_trace_id(project, app, q) for app in asked[:_MOST_APPS]]
     return list(me.services.traces.summaries(project, ids)) if ids else []
 
 
@@ -154,10 +152,10 @@ def _ends(me: Visitor, form: Mapping[str, str]) -> tuple[datetime | None, dateti
     return since, until
 
 
-def _hints(me: Visitor, form: Mapping[str, str]) -> list[Unknown]:
+def _hints(me: Visitor, form: Mapping[str, str], apps: Sequence[str]) -> list[Unknown]:
     """The filters that empty the list because nothing stored has such a value."""
     app, release = form["app"] or None, form["release"] or None
-    return unknown_names(me.services, me.principal.project, app=app, release=release)
+    return unknown_names(me.services, me.principal.project, app=app, release=release, apps=apps)
 
 
 def _unknown_values(me: Visitor, form: Mapping[str, str]) -> dict[str, str]:

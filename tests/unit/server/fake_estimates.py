@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Self
@@ -49,7 +50,7 @@ class FakeEstimates:
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
 
-    def once(self) -> Self:
+    def once(self, apps: Sequence[str] = (), metrics: Sequence[str] = ()) -> Self:
         return self
 
     def estimate(

@@ -63,3 +63,15 @@ async def test_a_metric_of_two_judges_is_offered_once_for_a_mark(services: Servi
     offered = re.findall(r'<option value="(\w+)"', text)
     assert "faithfulness" in offered
     assert len(offered) == len(set(offered))
+
+
+async def test_the_summary_of_one_app_is_there_however_many_there_are(services: Services) -> None:
+    for number in range(201):
+        trace = make_trace(app=f"app-{number:03}", id=f"t{number}", started_at=EPOCH)
+        services.traces.stored["default", trace.trace_id] = make_stored(trace)  # type: ignore[attr-defined]
+    async with open_client(services) as client:
+        last = await client.get("/api/v1/summary", params={"app": "app-200"})
+        everything = (await client.get("/api/v1/summary")).json()["apps"]
+
+    assert [app["app"] for app in last.json()["apps"]] == ["app-200"]
+    assert len(everything) == 200

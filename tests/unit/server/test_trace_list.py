@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 import pytest
 
+from rag_monitor.domain.stored import AppSummary
 from rag_monitor.server.context import Services
 from rag_monitor.server.ui.asked import around
 from rag_monitor.testing import EPOCH, make_trace
@@ -25,6 +27,27 @@ def services() -> Services:
     ):
         services.traces.stored["default", trace.trace_id] = make_stored(trace)  # type: ignore[attr-defined]
     return services
+
+
+@pytest.mark.parametrize(
+    "query", [{}, {"q": "refund"}, {"q": "DD-77"}, {"q": "nothing", "app": "shpo", "release": "9"}]
+)
+async def test_the_apps_are_asked_for_once(
+    services: Services, query: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[str] = []
+    apps = services.traces.apps
+
+    def counted(project: str) -> Sequence[AppSummary]:
+        asked.append(project)
+        return apps(project)
+
+    monkeypatch.setattr(services.traces, "apps", counted)
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get("/traces", params=query)).text
+
+    assert "<h1>" in text
+    assert asked == ["default"]
 
 
 async def test_the_id_of_a_trace_opens_it(services: Services) -> None:
