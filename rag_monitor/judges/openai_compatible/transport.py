@@ -21,6 +21,7 @@ from rag_monitor.errors import (
 )
 from rag_monitor.judges.accounting import estimate_tokens
 from rag_monitor.judges.limits import Overloaded
+from rag_monitor.judges.openai_compatible.bounded import ENCODING, ReplyRefusedError, bound
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.refused import RequestRefused
@@ -76,7 +77,7 @@ class ChatTransport:
             JudgeRefused: No access: key, model name, address or credit.
             JudgeTimeout: The client's own timeout ran out.
             RequestRefused: The server does not accept the request.
-            JudgeOutputInvalid: The response is not a chat completion.
+            JudgeOutputInvalid: The response is not a chat completion, or larger than any.
         """
         payload = {"model": self._options.model, "messages": list(messages)} | dict(body)
         sent = _expected(message["content"] for message in messages)
@@ -142,9 +143,13 @@ class ChatTransport:
         except openai.APIStatusError as error:
             raise _status_error(error, self._options.api_key) from None
         except openai.APIConnectionError as error:
+            if isinstance(error.__cause__, ReplyRefusedError):  # as some versions hand it on
+                raise JudgeOutputInvalid(str(error.__cause__)) from None
             raise JudgeUnavailable(
                 f"cannot reach {self._options.base_url}: {error.__cause__ or error}"
             ) from None
+        except ReplyRefusedError as error:
+            raise JudgeOutputInvalid(str(error)) from None
         except (ValueError, RecursionError):
             raise JudgeOutputInvalid("the response is not JSON") from None
         if not isinstance(raw, Mapping):
@@ -160,6 +165,8 @@ class ChatTransport:
                 # Half the time without a connection: nothing was sent, so nothing counts as used.
                 timeout=self._openai.Timeout(longest, connect=longest / 2),
                 max_retries=0,
+                default_headers={"Accept-Encoding": ENCODING},
+                http_client=self._openai.DefaultAsyncHttpxClient(event_hooks={"response": [bound]}),
             )
         return self._client
 
