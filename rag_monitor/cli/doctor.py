@@ -19,7 +19,9 @@ from rag_monitor import __version__
 from rag_monitor.cli.judging import create_judge
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.cli.words import Language, LanguageOption, chosen, told
 from rag_monitor.errors import ConfigurationError, RagMonitorError
+from rag_monitor.evaluation.problems import problem
 from rag_monitor.judges.judge import InspectableJudge
 
 if TYPE_CHECKING:
@@ -64,6 +66,7 @@ def doctor(
         typer.Option("--notify", help="Send a test alert and its end to a channel, or to all."),
     ] = None,
     config: ConfigPath = None,
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Check installation, configuration, database and judge; exit 1 when one is not in order.
@@ -72,6 +75,7 @@ def doctor(
     test. With --injection every attack is put to the judge beside a harmless text of the same
     length; the calls cost what judging costs.
     """
+    del language  # chosen for all that is said below
     if injection:
         from rag_monitor.cli.injection import report_injection
 
@@ -86,9 +90,9 @@ def doctor(
     try:
         settings = load(config)
     except ConfigurationError as error:
-        checks.append(Check("configuration", ok=False, detail=str(error)))
+        checks.append(Check("configuration", ok=False, detail=_mended(error)))
     else:
-        checks.append(Check("configuration", ok=True, detail="read"))
+        checks.append(Check("configuration", ok=True, detail=told("read")))
         checks.append(_tried("database", lambda: _database(settings)))
         checks.append(_tried("queue", lambda: _queue(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
@@ -117,13 +121,30 @@ def report(checks: list[Check], as_json: bool) -> None:
         return
     print_line(f"rag-monitor {__version__}")
     for check in checks:
-        print_line(f"{'ok ' if check.ok else 'BAD'}  {check.name}: {check.detail}")
+        comma = "：" if chosen() is Language.ZH else ": "
+        state = told("ok" if check.ok else "BAD")
+        print_line(f"{state:<3}  {_named(check.name)}{comma}{check.detail}")
+
+
+def _named(name: str) -> str:
+    """What was looked at, in words; distributions are called as they are."""
+    head, _, channel = name.partition(" ")
+    if channel:
+        return told("channel {name}", name=channel)
+    return name if head in _OPTIONAL or head == "python" else told(name)
+
+
+def _mended(error: Exception) -> str:
+    return problem(str(error), chosen())
 
 
 def _python() -> Check:
     ok = sys.version_info >= _MINIMUM
-    mend = "" if ok else f"; rag-monitor needs {_MINIMUM[0]}.{_MINIMUM[1]} or newer"
-    return Check("python", ok=ok, detail=platform.python_version() + mend)
+    found = platform.python_version()
+    if not ok:
+        wanted = ".".join(map(str, _MINIMUM))
+        found = told("{found}; rag-monitor needs {wanted} or newer", found=found, wanted=wanted)
+    return Check("python", ok=ok, detail=found)
 
 
 def _extras() -> list[Check]:
@@ -134,7 +155,7 @@ def _extra(distribution: str, extra: str) -> Check:
     try:
         found = metadata.version(distribution)
     except metadata.PackageNotFoundError:
-        found = f"not installed (optional: pip install 'rag-monitor[{extra}]')"
+        found = told("not installed (optional: pip install 'rag-monitor[{extra}]')", extra=extra)
     return Check(distribution, ok=True, detail=found)
 
 
@@ -142,7 +163,7 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
     try:
         return Check(name, ok=True, detail=look())
     except RagMonitorError as error:
-        return Check(name, ok=False, detail=str(error))
+        return Check(name, ok=False, detail=_mended(error))
 
 
 def _database(settings: Any) -> str:
@@ -151,16 +172,18 @@ def _database(settings: Any) -> str:
 
     if missing := migration.not_yet_made(settings.database_url):
         require_writable(Path(missing))
-        return f"no file {missing} yet; `rag-monitor serve` or `migrate` makes it"
+        text = "no file {path} yet; `rag-monitor serve` or `migrate` makes it"
+        return told(text, path=missing)
     revision, head = migration.known(settings.database_url), migration.head()
     if revision is None:
-        return f"reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}"
+        text = "reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}"
+        return told(text, head=head)
     if revision != head:
-        raise ConfigurationError(
-            f"the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
-        )
+        text = "the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
+        raise ConfigurationError(told(text, revision=revision, head=head))
+    found = told("reachable, schema {revision}", revision=revision)
     exposed = migration.exposed(settings.database_url)
-    return f"reachable, schema {revision}" + (f"; {exposed}" if exposed else "")
+    return _both(found, exposed)
 
 
 def _queue(settings: Any) -> str:
@@ -174,14 +197,21 @@ def _queue(settings: Any) -> str:
         backlog = store.tasks.backlog(clock.now())
         parked = store.tasks.parked(_PARKED_SHOWN)
     if parked:
-        named = ", ".join(f"{task.project}/{task.trace_id} ({task.reason})" for task in parked)
-        raise ConfigurationError(
-            f"{backlog.parked} traces were given up, the latest {named}; look at what is special "
-            "about them, then judge them again with `rag-monitor backfill`"
+        one = "{project}/{trace} ({reason})"
+        named = ", ".join(
+            told(one, project=task.project, trace=task.trace_id, reason=task.reason)
+            for task in parked
         )
-    return (
-        f"{backlog.waiting} traces wait to be judged, the oldest for {backlog.oldest_age_s:.0f} s"
-    )
+        raise ConfigurationError(
+            told(
+                "{count} traces were given up, the latest {named}; look at what is special about "
+                "them, then judge them again with `rag-monitor backfill`",
+                count=backlog.parked,
+                named=named,
+            )
+        )
+    text = "{count} traces wait to be judged, the oldest for {age:.0f} s"
+    return told(text, count=backlog.waiting, age=backlog.oldest_age_s)
 
 
 def _not_looked_at(settings: Any) -> str | None:
@@ -189,9 +219,9 @@ def _not_looked_at(settings: Any) -> str | None:
     from rag_monitor.store import migration
 
     if migration.not_yet_made(settings.database_url):
-        return "not looked at before there is a database"
+        return told("not looked at before there is a database")
     if migration.current(settings.database_url) != migration.head():
-        return "not looked at before the schema is this release's"
+        return told("not looked at before the schema is this release's")
     return None
 
 
@@ -222,11 +252,15 @@ def _rules(settings: Any) -> str:
         gone = [name for name in rule.notifiers if name not in channels]
         if gone:
             raise ConfigurationError(
-                f"{rule.project}/{rule.name} names {', '.join(gone)}, configured: "
-                f"{', '.join(channels)}; correct the rule, or [notifiers]"
+                told(
+                    "{rule} names {gone}, configured: {there}; correct the rule, or [notifiers]",
+                    rule=f"{rule.project}/{rule.name}",
+                    gone=", ".join(gone),
+                    there=", ".join(channels),
+                )
             )
-    found = f"{len(rules)} in force, all with channels that are configured"
-    return "; ".join((found, *doubts))
+    text = "{count} in force, all with channels that are configured"
+    return _both(told(text, count=len(rules)), *doubts)
 
 
 def _messages(settings: Any) -> str:
@@ -241,22 +275,39 @@ def _messages(settings: Any) -> str:
         found = store.outbox.undelivered()
     since = clock.now() - _LATELY
     lost = [
-        f"{item.count} for {item.channel} "
-        + (f"were given up ({item.error})" if item.given_up else "wait, which is not configured")
+        told(
+            "{count} for {channel} were given up ({error})"
+            if item.given_up
+            else "{count} for {channel} wait, which is not configured",
+            count=item.count,
+            channel=item.channel,
+            error=item.error,
+        )
         for item in found
         if (item.given_up and item.created_at >= since)
         or (not item.given_up and item.channel not in channels)
     ]
     if lost:
         raise ConfigurationError(
-            f"messages that nobody has read: {'; '.join(lost)}; look at the Alerts page for what "
-            f"they said, and correct [notifiers] (configured: {', '.join(channels)})"
+            told(
+                "messages that nobody has read: {lost}; look at the Alerts page for what they "
+                "said, and correct [notifiers] (configured: {there})",
+                lost=_both(*lost),
+                there=", ".join(channels),
+            )
         )
     waiting = sum(item.count for item in found if not item.given_up)
     earlier = sum(item.count for item in found if item.given_up)
-    return f"{waiting} wait for their channels" + (
-        f"; {earlier} were given up, none of them in the last day" if earlier else ""
-    )
+    text = "{count} wait for their channels"
+    if earlier:
+        text += "; {earlier} were given up, none of them in the last day"
+    return told(text, count=waiting, earlier=earlier)
+
+
+def _both(*parts: str | None) -> str:
+    """Sentences one after the other, each in the language that was chosen."""
+    mark = "；" if chosen() is Language.ZH else "; "
+    return mark.join(problem(part, chosen()) for part in parts if part)
 
 
 def _projects(rules: Iterable[AlertRule]) -> set[str]:
@@ -300,7 +351,7 @@ def _judge(settings: Any) -> str:
                 able = await judge.inspect()
                 found += "; " + ", ".join(f"{name} {value}" for name, value in able.items())
             unread = never_asked(settings)
-            return f"{found}; {unread}" if unread else found
+            return _both(found, unread)
         finally:
             await judge.close()
 

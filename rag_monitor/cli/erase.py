@@ -9,6 +9,7 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
+from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
 
 
 def erase(
@@ -16,18 +17,23 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Erase everything of one user: traces, scores, marks, and passages nobody else was shown.
 
     There is no way back. Backups made before still hold it.
     """
-    if not yes and not typer.confirm(f"Erase everything of user {user_id!r}?", err=True):
+    if not yes and not typer.confirm(
+        said("Erase everything of user {user!r}?", language, user=user_id), err=True
+    ):
         raise typer.Exit(1)
     with Remote(url, api_key) as monitor:
         report = monitor.call("DELETE", f"/api/v1/users/{quote(user_id, safe='')}")
     if as_json:
         print_json(report)
         return
-    counts = ", ".join(f"{count} {name}" for name, count in report.items() if name != "user_id")
-    print_line(f"erased of {user_id!r}: {counts}")
+    found = fields_in({name: n for name, n in report.items() if name != "user_id"}, language)
+    counts = [said("{count} {name}", language, count=n, name=name) for name, n in found.items()]
+    listed = ("、" if language is Language.ZH else ", ").join(counts)
+    print_line(said("erased of {user!r}: {counts}", language, user=user_id, counts=listed))

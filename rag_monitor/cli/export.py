@@ -10,6 +10,7 @@ import typer
 from rag_monitor.cli.output import AsJson, print_json, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.trace_files import trace_file
+from rag_monitor.cli.words import Language, LanguageOption, said
 from rag_monitor.errors import NotFound
 
 
@@ -25,6 +26,7 @@ def export(
     limit: Annotated[int, typer.Option(min=1, help="Stop after so many traces.")] = 1_000_000,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Write each trace with its scores, newest first: a Trace JSON line or a Parquet row each."""
@@ -45,4 +47,4 @@ def export(
     if as_json:
         print_json({"traces": count, "output": str(output)})
     else:
-        print_remark(f"exported {count} traces")
+        print_remark(said("exported {count} traces", language, count=count))

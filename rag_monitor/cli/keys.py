@@ -10,7 +10,7 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.words import minute
+from rag_monitor.cli.words import Language, LanguageOption, fields_in, minute, said
 
 
 class Scope(StrEnum):
@@ -26,7 +26,12 @@ app = typer.Typer(help="List, create and revoke API keys.", no_args_is_help=True
 
 
 @app.command("list")
-def list_keys(url: Url = DEFAULT_URL, api_key: ApiKey = "", as_json: AsJson = False) -> None:
+def list_keys(
+    url: Url = DEFAULT_URL,
+    api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
+    as_json: AsJson = False,
+) -> None:
     """Show every key's name, scopes and last use; secrets are never shown again."""
     with Remote(url, api_key) as monitor:
         keys = monitor.get("/api/v1/keys")["keys"]
@@ -34,17 +39,20 @@ def list_keys(url: Url = DEFAULT_URL, api_key: ApiKey = "", as_json: AsJson = Fa
         print_json({"keys": keys})
         return
     for key in keys:
-        print_line("  ".join([key["id"], key["name"], ", ".join(key["scopes"]), *_life(key)]))
+        life = _life(key, language)
+        print_line("  ".join([key["id"], key["name"], ", ".join(key["scopes"]), *life]))
 
 
-def _life(key: Mapping[str, str | None]) -> list[str]:
+def _life(key: Mapping[str, str | None], language: Language) -> list[str]:
     """When a key was last used, and whether it still works."""
     used = key.get("last_used_at")
-    found = [f"last used {minute(used)}" if used else "never used"]
+    last = said("last used {time}", language, time=minute(used)) if used else None
+    found = [last or said("never used", language)]
     if revoked := key.get("revoked_at"):
-        return [*found, f"revoked {minute(revoked)}"]
-    expires = key.get("expires_at")
-    return [*found, f"expires {minute(expires)}"] if expires else found
+        return [*found, said("revoked {time}", language, time=minute(revoked))]
+    if expires := key.get("expires_at"):
+        found.append(said("expires {time}", language, time=minute(expires)))
+    return found
 
 
 @app.command("create")
@@ -62,6 +70,7 @@ def create_key(
     ] = -1,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Make a key. Its secret is printed once and cannot be recovered."""
@@ -78,7 +87,7 @@ def create_key(
     if as_json:
         print_json(made)
     else:
-        print_fields({"id": made["key"]["id"], "secret": made["secret"]})
+        print_fields(fields_in({"id": made["key"]["id"], "secret": made["secret"]}, language))
 
 
 @app.command("rotate")
@@ -89,6 +98,7 @@ def rotate_key(
     ] = 0.0,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Replace a key by a new one with the same name, scopes and limits."""
@@ -97,7 +107,7 @@ def rotate_key(
     if as_json:
         print_json(made)
     else:
-        print_fields({"id": made["key"]["id"], "secret": made["secret"]})
+        print_fields(fields_in({"id": made["key"]["id"], "secret": made["secret"]}, language))
 
 
 @app.command("revoke")
@@ -105,6 +115,7 @@ def revoke_key(
     id: Annotated[str, typer.Argument(help="Id of the key, from `keys list`.")],
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Take a key out of use at once."""
@@ -113,4 +124,4 @@ def revoke_key(
     if as_json:
         print_json({"revoked": id})
     else:
-        print_line(f"revoked {id}")
+        print_line(said("revoked {id}", language, id=id))

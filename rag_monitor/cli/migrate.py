@@ -9,6 +9,7 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.cli.words import Language, LanguageOption, said
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.spelling import did_you_mean
 
@@ -30,6 +31,7 @@ def migrate(
         str | None, typer.Option(help="Database; default: the configured one.")
     ] = None,
     config: ConfigPath = None,
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Create or upgrade the tables. Safe to run again.
@@ -45,7 +47,8 @@ def migrate(
     after = before
     if not check:
         back = before is not None and before > wanted
-        after = _go_back(url, before or "", wanted, yes) if back else migration.upgrade(url, wanted)
+        ask = None if yes else language
+        after = _go_back(url, before or "", wanted, ask) if back else migration.upgrade(url, wanted)
     if as_json:
         print_json(
             {
@@ -56,16 +59,18 @@ def migrate(
             }
         )
     elif after == wanted:
-        print_line(
-            f"the schema is at {wanted}"
-            + ("" if before == after else f" (was {before or 'empty'})")
-        )
+        told_of = "the schema is at {revision}" + ("" if before == after else " (was {before})")
+        was = before or said("empty", language)
+        print_line(said(told_of, language, revision=wanted, before=was))
     else:
-        found = "the database is empty" if before is None else f"the schema is at {before}"
+        found = said("the database is empty", language)
+        if before is not None:
+            found = said("the schema is at {revision}", language, revision=before)
         if missing:
-            found = f"there is no file {missing} yet"
-        needs = f"--to asks for {wanted}" if to else f"this release needs {wanted}"
-        print_line(f"{found}, {needs}: run without --check")
+            found = said("there is no file {path} yet", language, path=missing)
+        needs = "--to asks for {wanted}" if to else "this release needs {wanted}"
+        text = f"{{found}}, {needs}: run without --check"
+        print_line(said(text, language, found=found, wanted=wanted))
     if after != wanted:
         raise typer.Exit(1)
 
@@ -82,16 +87,16 @@ def _known(revision: str) -> str:
     return revision
 
 
-def _go_back(url: str, before: str, wanted: str, yes: bool) -> str:
-    """Down to an older schema, with nobody at work on the SQLite file."""
+def _go_back(url: str, before: str, wanted: str, ask: Language | None) -> str:
+    """Down to an older schema, with nobody at work on the SQLite file; None: without asking."""
     from rag_monitor.store import migration
     from rag_monitor.store.engine import parse_url
     from rag_monitor.store.lockfile import FileLock
 
-    question = (
-        f"Go back from schema {before} to {wanted}? What {wanted} has no place for is deleted."
-    )
-    if not yes and not typer.confirm(question, err=True):
+    text = "Go back from schema {before} to {wanted}? What {wanted} has no place for is deleted."
+    if ask is not None and not typer.confirm(
+        said(text, ask, before=before, wanted=wanted), err=True
+    ):
         raise typer.Exit(1)
     parsed = parse_url(url)
     sqlite = parsed.get_backend_name() == "sqlite"

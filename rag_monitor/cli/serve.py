@@ -9,6 +9,7 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_json
 from rag_monitor.cli.settings import ConfigPath, load
+from rag_monitor.cli.words import PagesLanguageOption
 
 
 class Role(StrEnum):
@@ -27,12 +28,14 @@ def serve(
     ] = None,
     port: Annotated[int | None, typer.Option(min=0, max=65535, help="Default 8700.")] = None,
     config: ConfigPath = None,
+    language: PagesLanguageOption = None,
     as_json: AsJson = False,
 ) -> None:
     """Take traces in, judge them, serve the page and the API, until told to stop."""
     from rag_monitor.server.run import serve as run
 
-    settings = load(config, {"host": host, "port": port, "role": role.value})
+    given = {"host": host, "port": port, "role": role.value, "language": language}
+    settings = load(config, given)
     if as_json:
         print_json({"serving": True, "role": role.value})
     run(settings)

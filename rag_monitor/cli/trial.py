@@ -7,8 +7,10 @@ from datetime import UTC, datetime
 
 from rag_monitor.alerting.notifiers.notifier import Notifier
 from rag_monitor.alerting.trial import NAME, trial
+from rag_monitor.cli.words import chosen, told
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError, RagMonitorError
+from rag_monitor.evaluation.problems import problem
 from rag_monitor.spelling import did_you_mean
 
 EVERY = "all"
@@ -40,5 +42,8 @@ def send_trial(channel: Notifier, name: str) -> str:
         try:
             channel.send([notification])
         except RagMonitorError as error:
-            raise RagMonitorError(f"the {notification.event} message: {error}") from error
-    return f"took an alert {NAME} and its resolution; look whether both arrived"
+            event, reason = notification.event, problem(str(error), chosen())
+            text = "the {event} message: {reason}"
+            raise RagMonitorError(told(text, event=event, reason=reason)) from error
+    text = "took an alert {name} and its resolution; look whether both arrived"
+    return told(text, name=NAME)

@@ -20,8 +20,9 @@ class Language(StrEnum):
 _CHOSEN: Final = ContextVar("language", default=Language.EN)
 
 
-def _choose(language: Language) -> Language:
-    _CHOSEN.set(language)
+def _choose(language: Language | None) -> Language | None:
+    if language is not None:
+        _CHOSEN.set(language)
     return language
 
 
@@ -31,7 +32,7 @@ def choose_none() -> None:
 
 
 def chosen() -> Language:
-    """What the command that runs was asked to speak; English where it has no such option."""
+    """What the command that runs was asked to speak."""
     return _CHOSEN.get()
 
 
@@ -42,6 +43,16 @@ LanguageOption = Annotated[
         envvar="RAG_MONITOR_LANGUAGE",
         callback=_choose,
         help="Language of what is said and of reports.",
+    ),
+]
+
+PagesLanguageOption = Annotated[
+    Language | None,
+    typer.Option(
+        "--language",
+        envvar="RAG_MONITOR_LANGUAGE",
+        callback=_choose,
+        help="Language of pages and messages, where nobody chose; default: the configured one.",
     ),
 ]
 
@@ -76,6 +87,11 @@ _FIELDS: Final = {
     "id": "编号",
     "silenced": "已静默",
     "until": "直到",
+    "secret": "密钥",
+    "passages": "段落数",
+    "feedback": "人工标注数",
+    "replies": "缓存的答复数",
+    "outbox": "待发消息数",
 }
 _SENTENCES: Final = {
     "{good} of {all} rules are in order": "{all} 条规则中 {good} 条可用",
@@ -140,6 +156,93 @@ _SENTENCES: Final = {
     "ended {id}": "已结束 {id}",
     "no alerts": "没有告警",
     "nothing is silenced": "没有静默",
+    "last used {time}": "最近使用 {time}",
+    "never used": "从未使用",
+    "revoked {time}": "已于 {time} 吊销",
+    "expires {time}": "{time} 到期",
+    "revoked {id}": "已吊销 {id}",
+    "Erase everything of user {user!r}?": "删除用户 {user!r} 的全部数据？",
+    "erased of {user!r}: {counts}": "已删除用户 {user!r} 的数据：{counts}",
+    "{count} {name}": "{name} {count}",
+    "exported {count} traces": "已导出 {count} 条请求",
+    "the schema is at {revision}": "数据库结构的版本为 {revision}",
+    "the schema is at {revision} (was {before})": "数据库结构的版本为 {revision}（原为 {before}）",
+    "the database is empty": "数据库为空",
+    "there is no file {path} yet": "还没有文件 {path}",
+    "{found}, --to asks for {wanted}: run without --check": (
+        "{found}，--to 要求的是 {wanted}：请去掉 --check 再运行"
+    ),
+    "{found}, this release needs {wanted}: run without --check": (
+        "{found}，本版本需要 {wanted}：请去掉 --check 再运行"
+    ),
+    "Go back from schema {before} to {wanted}? What {wanted} has no place for is deleted.": (
+        "从数据库结构 {before} 退回 {wanted}？{wanted} 无处存放的内容将被删除。"
+    ),
+    "empty": "空",
+    "ok": "正常",
+    "BAD": "异常",
+    "configuration": "配置",
+    "database": "数据库",
+    "judge": "评审模型",
+    "queue": "评审队列",
+    "channels": "通知渠道",
+    "messages": "消息",
+    "rules": "规则",
+    "channel {name}": "渠道 {name}",
+    "{found}; rag-monitor needs {wanted} or newer": "{found}；rag-monitor 需要 {wanted} 或更新版本",
+    "not installed (optional: pip install 'rag-monitor[{extra}]')": (
+        "未安装（可选：pip install 'rag-monitor[{extra}]'）"
+    ),
+    "read": "已读取",
+    "no file {path} yet; `rag-monitor serve` or `migrate` makes it": (
+        "还没有文件 {path}；`rag-monitor serve` 或 `migrate` 会创建它"
+    ),
+    "reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}": (
+        "可以连接，为空；`rag-monitor serve` 或 `migrate` 会将其升级到 {head}"
+    ),
+    "the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`": (
+        "数据库结构的版本为 {revision}，本版本需要 {head}：请运行 `rag-monitor migrate`"
+    ),
+    "reachable, schema {revision}": "可以连接，结构版本 {revision}",
+    "{project}/{trace} ({reason})": "{project}/{trace}（{reason}）",
+    "{count} traces were given up, the latest {named}; look at what is special about them, then "
+    "judge them again with `rag-monitor backfill`": (
+        "{count} 条请求已放弃评审，最近的是 {named}；请查明它们的特殊之处，再用 "
+        "`rag-monitor backfill` 重新评审"
+    ),
+    "{count} traces wait to be judged, the oldest for {age:.0f} s": (
+        "{count} 条请求等待评审，最早的已等待 {age:.0f} 秒"
+    ),
+    "not looked at before there is a database": "还没有数据库，未检查",
+    "not looked at before the schema is this release's": "数据库结构不是本版本的，未检查",
+    "{rule} names {gone}, configured: {there}; correct the rule, or [notifiers]": (
+        "{rule} 指定了 {gone}，已配置的有：{there}；请更正规则或 [notifiers]"
+    ),
+    "{count} in force, all with channels that are configured": ("{count} 条生效，所用渠道均已配置"),
+    "{count} for {channel} were given up ({error})": (
+        "发往 {channel} 的 {count} 条已放弃（{error}）"
+    ),
+    "{count} for {channel} wait, which is not configured": (
+        "发往 {channel} 的 {count} 条在等待，而该渠道没有配置"
+    ),
+    "messages that nobody has read: {lost}; look at the Alerts page for what they said, and "
+    "correct [notifiers] (configured: {there})": (
+        "无人收到的消息：{lost}；其内容见“告警”页，请更正 [notifiers]（已配置：{there}）"
+    ),
+    "{count} wait for their channels": "{count} 条等待发送",
+    "{count} wait for their channels; {earlier} were given up, none of them in the last day": (
+        "{count} 条等待发送；{earlier} 条已放弃，均不在最近一天内"
+    ),
+    "took an alert {name} and its resolution; look whether both arrived": (
+        "已接受告警 {name} 及其恢复通知；请查看两条是否都已收到"
+    ),
+    "the {event} message: {reason}": "{event} 消息：{reason}",
+    "judge {judge}, {tried} attacks against controls of the same length": (
+        "评审模型 {judge}，{tried} 次攻击，以同样长度的无害文本为对照"
+    ),
+    "flips and shift are net of the controls; noticed is the share marked suspect": (
+        "flips 和 shift 已减去对照；noticed 为标为可疑的占比"
+    ),
     "none": "无",
     "yes": "是",
     "no": "否",
@@ -150,6 +253,11 @@ def said(text: str, language: Language, **values: object) -> str:
     """A sentence in the language, its `{names}` filled in."""
     found = _SENTENCES[text] if language is Language.ZH else text
     return found.format(**values)
+
+
+def told(text: str, **values: object) -> str:
+    """A sentence in the language that the command was asked to speak."""
+    return said(text, chosen(), **values)
 
 
 def minute(moment: str) -> str:

@@ -28,6 +28,7 @@ from rag_monitor.store.store import Store
 from rag_monitor.worker.wiring import Workshop, wire_workshop
 
 _SHUTDOWN_S = 10
+_LISTENS = {"en": "rag-monitor listens on", "zh": "rag-monitor 正在监听"}
 _SWITCH_S = 0.001
 """How long a thread may keep the interpreter while the event loop wants it. Reading one request
 takes many turns of the loop; at Python's 5 ms each turn may wait that long for a busy worker."""
@@ -159,7 +160,7 @@ async def _listen(app: FastAPI, settings: Settings) -> None:
     server = _Server(config)
     sockets = [_bind(settings.host, settings.port)]
     port = sockets[0].getsockname()[1]
-    sys.stderr.write(f"rag-monitor listens on http://{settings.host}:{port}\n")
+    sys.stderr.write(f"{_LISTENS[settings.language]} http://{settings.host}:{port}\n")
     sys.stderr.flush()
     await server.serve(sockets=sockets)
 
