@@ -48,7 +48,8 @@ def backfill(
         outcome = monitor.call("POST", _PATH, json=given)
         if not as_json:
             hints = outcome.pop("hints", ())
-            print_fields(fields_in(outcome, language))
+            shown = {name: value for name, value in outcome.items() if name != "queued"}
+            print_fields(fields_in(shown, language))  # nothing is queued yet
             for hint in hints:
                 print_problem(hint)
             if outcome["tokens"] is None and outcome["traces"]:

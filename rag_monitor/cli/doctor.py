@@ -210,6 +210,8 @@ def _queue(settings: Any) -> str:
                 named=named,
             )
         )
+    if not backlog.waiting:
+        return told("nothing waits to be judged")
     text = "{count} traces wait to be judged, the oldest for {age:.0f} s"
     return told(text, count=backlog.waiting, age=backlog.oldest_age_s)
 

@@ -15,6 +15,7 @@ from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url, explain, re
 from rag_monitor.cli.words import Language, LanguageOption, said
 from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.evaluation.problems import problem
 
 app = typer.Typer(help="Export and check alert rules.", no_args_is_help=True)
 
@@ -33,6 +34,7 @@ def export_rules(
     every: Annotated[
         float, typer.Option(min=1, help="With --prometheus: seconds between two evaluations.")
     ] = 60.0,
+    language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Write all rules as JSON, ready to be edited, checked and kept under version control."""
@@ -52,7 +54,7 @@ def export_rules(
     if as_json:
         print_json({"rules": len(rules), "output": str(output)})
     else:
-        print_line(f"wrote {len(rules)} rules to {output}")
+        print_line(said("wrote {count} rules to {path}", language, count=len(rules), path=output))
 
 
 @app.command("check")
@@ -117,13 +119,23 @@ def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, An
     raise refusal(reply)
 
 
+def _reason(text: str, language: Language) -> str:
+    """What is wrong with a rule, with the fields as the file names them."""
+    if language is not Language.ZH:
+        return text
+    from rag_monitor.server.ui.rule_problems import in_chinese
+
+    return in_chinese(text) or problem(text, language)
+
+
 def _told(verdict: dict[str, Any], language: Language) -> list[str]:
     """A verdict in lines for people."""
     if not verdict["ok"]:
-        return [said("{name}: {reason}", language, **verdict)]
+        reason = _reason(verdict["reason"], language)
+        return [said("{name}: {reason}", language, name=verdict["name"], reason=reason)]
     history = verdict["history"]
     doubts = [
-        said("{name}: {reason}", language, name=verdict["name"], reason=doubt)
+        said("{name}: {reason}", language, name=verdict["name"], reason=_reason(doubt, language))
         for doubt in verdict["warnings"]
     ]
     if history is None:

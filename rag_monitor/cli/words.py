@@ -164,6 +164,8 @@ _SENTENCES: Final = {
     "Erase everything of user {user!r}?": "删除用户 {user!r} 的全部数据？",
     "erased of {user!r}: {counts}": "已删除用户 {user!r} 的数据：{counts}",
     "{count} {name}": "{name} {count}",
+    "wrote {count} rules to {path}": "已将 {count} 条规则写入 {path}",
+    "nothing waits to be judged": "没有等待评审的请求",
     "exported {count} traces": "已导出 {count} 条请求",
     "the schema is at {revision}": "数据库结构的版本为 {revision}",
     "the schema is at {revision} (was {before})": "数据库结构的版本为 {revision}（原为 {before}）",

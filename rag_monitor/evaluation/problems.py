@@ -52,6 +52,15 @@ _FORMS: Final = tuple(
             "请说明静默什么：--rule、--app 或两者；--rule '*' 静默全部",
         ),
         (
+            r"app: no stored trace is of an application called ('.*?')(?: \(did you mean "
+            r"('.*?')\?\))?; the rule finds nothing until one comes",
+            r"app：已存的请求中没有名为 \1 的应用；出现之前该规则不会有任何发现",
+        ),
+        (
+            r"`(\w+)`: Input should be ('.+')\. See /docs for what is expected\.",
+            r"`\1`：应为 \2",
+        ),
+        (
             r"say how long, either --for 2h or --to (\S+)",
             r"请说明多久：--for 2h 或 --to \1，二者选一",
         ),

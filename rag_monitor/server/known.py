@@ -16,14 +16,14 @@ METRIC_NAMES: Final = METRICS
 """Every metric that traces are scored by. None can be added: judges are plug-ins, metrics not."""
 
 
-def require_known(field: str, name: str, known: Collection[str]) -> None:
-    """Refuse a name that is none of `known`.
+def require_known(field: str, name: str, known: Collection[str], kind: str | None = None) -> None:
+    """Refuse a name that is none of `known`; of a `kind`, where the field is called otherwise.
 
     Raises:
         ProblemError: 422, with the nearest name there is.
     """
     if name not in known:
-        raise ProblemError(422, f"`{field}`: {_unknown(field, name, known)}")
+        raise ProblemError(422, f"`{field}`: {_unknown(kind or field, name, known)}")
 
 
 def check_parameters(request: Request) -> None:

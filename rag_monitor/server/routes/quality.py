@@ -134,7 +134,7 @@ def compare_releases(
     window = window_of(services.clock.now(), where.window, where.from_, where.to)
     known = services.traces.releases(caller.project, where.app)
     for field, name in (("release", where.release), ("against", where.against)):
-        require_known(field, name, known)
+        require_known(field, name, known, "release")
     changes = []
     for metric in METRIC_NAMES:
         first, second = (

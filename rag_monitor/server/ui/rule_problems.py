@@ -198,13 +198,18 @@ def _bounds(field: str) -> dict[str, str]:
     }
 
 
+def in_chinese(text: str) -> str | None:
+    """The sentence with the fields as rules name them; None where its form is not known."""
+    for english, chinese in _FORMS:
+        if found := english.fullmatch(text):
+            return found.expand(chinese)
+    return None
+
+
 def rule_problem(text: str, language: str) -> str:
     """The sentence in the language, with the fields as the form calls them."""
     if language == "zh":
-        for english, chinese in _FORMS:
-            if found := english.fullmatch(text):
-                text = found.expand(chinese)
-                break
+        text = in_chinese(text) or text
     head = _HEAD.match(text)
     if head is None:
         return text

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from rag_monitor import __version__
+from rag_monitor.alerting.unseen import warnings_of
 from rag_monitor.cli import main
+from rag_monitor.domain.alert import AlertRule, RuleKind
 
 
 class FakeMonitor:
@@ -186,6 +188,7 @@ def test_backfill_says_the_cost_before_it_starts_and_asks_for_one_judge(
     ]
     shown = capsys.readouterr()
     assert "never measured here" in shown.out + shown.err
+    assert shown.out.count("queued") == 1, "said when it is"
 
 
 def test_export_writes_one_line_per_trace(
@@ -301,6 +304,48 @@ def test_rules_that_cannot_work_are_named(
 
     assert run("rules", "check", str(file), "--url", monitor.url) == 1
     assert "mine: a drop needs a metric" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("status", "answer", "said"),
+    [
+        (
+            422,
+            {"detail": "metric: a drop rule knows no 'fath' (did you mean 'faith'?); it takes a"},
+            "mine：metric：drop 规则没有 'fath'；可用：a",
+        ),
+        (
+            422,
+            {"detail": "`kind`: Input should be 'a' or 'b'. See /docs for what is expected."},
+            "mine：`kind`：应为 'a' or 'b'",
+        ),
+        (
+            200,
+            {
+                "history": None,
+                "warnings": warnings_of(
+                    AlertRule(name="mine", kind=RuleKind.NO_DATA, app="shpo"), ["shop"]
+                ),
+            },
+            "mine：app：已存的请求中没有名为 'shpo' 的应用",
+        ),
+    ],
+)
+def test_what_is_wrong_with_a_rule_is_told_in_chinese(
+    monitor: FakeMonitor,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    status: int,
+    answer: dict[str, Any],
+    said: str,
+) -> None:
+    file = tmp_path / "rules.json"
+    file.write_text('{"rules": [{"name": "mine", "kind": "drop"}]}', encoding="utf-8")
+    monitor.answers["POST", "/api/v1/rules/check"] = (status, answer)
+
+    run("rules", "check", str(file), "--language", "zh", "--url", monitor.url)
+
+    assert said in capsys.readouterr().out
 
 
 def test_what_may_be_a_mistake_in_a_rule_is_told(

@@ -117,6 +117,7 @@ async def test_two_releases_are_compared_in_words_and_numbers(client: httpx.Asyn
     assert change["lower"] <= change["value"] <= change["upper"]
     assert (change["first"]["release"], change["second"]["release"]) == ("2.1.0", "2.0.3")
     assert wrong.status_code == 422
+    assert wrong.json()["detail"].startswith("`against`: there is no release '2.0.4'. Did you mean")
     assert "'2.0.3'" in wrong.json()["detail"]
 
 
