@@ -73,6 +73,37 @@ _FORMS: Final = tuple(
             r"--from (.+): write a time with its zone, such as (\S+)",
             r"--from \1：请写带时区的时间，例如 \2",
         ),
+        (r"project ('.*?') has no key ('.*')", r"项目 \1 中没有密钥 \2"),
+        (r"(.+) cannot be written: (.+)", r"\1 无法写入：\2"),
+        (
+            r"--output writes \.jsonl or \.parquet, not (.*)",
+            r"--output 只能写 .jsonl 或 .parquet，不能写 \1",
+        ),
+        (r"--families goes with --injection", "--families 须与 --injection 一起使用"),
+        (
+            r"cannot listen on (\S+) \((.+)\); stop what uses the port, or choose another with "
+            r"--port",
+            r"无法监听 \1（\2）；请停止占用该端口的程序，或用 --port 另选一个",
+        ),
+        (
+            r"the database has no tables yet, this release needs (\w+); run `rag-monitor migrate`",
+            r"数据库还没有表，本版本需要 \1；请运行 `rag-monitor migrate`",
+        ),
+        (
+            r"the database is at revision (\w+), this release needs (\w+); run "
+            r"`rag-monitor migrate`",
+            r"数据库结构的版本为 \1，本版本需要 \2；请运行 `rag-monitor migrate`",
+        ),
+        (
+            r"there is no revision ('.*?')(?: \(did you mean ('.*?')\?\))?; this release "
+            r"knows (.+)",
+            r"没有版本 \1；本版本认识的有：\3",
+        ),
+        (
+            r"--notify (.+?): there is no such channel(?: \(did you mean ('.*?')\?\))?; "
+            r"configured: (.*)",
+            r"--notify \1：没有这个渠道；已配置：\3",
+        ),
         (r"project ('.*?') has no alert ('.*')", r"项目 \1 中没有告警 \2"),
         (r"project ('.*?') has no silence ('.*')", r"项目 \1 中没有静默 \2"),
         (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import socket
 import subprocess
 import sys
 import threading
@@ -12,6 +13,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from rag_monitor.evaluation.problems import problem
 
 
 def _run(*arguments: object) -> subprocess.CompletedProcess[str]:
@@ -23,6 +26,36 @@ def _run(*arguments: object) -> subprocess.CompletedProcess[str]:
         timeout=120,
         check=False,
     )
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("project 'default' has no key 'k'", "项目 'default' 中没有密钥 'k'"),
+        ("/x/y.jsonl cannot be written: No such file", "/x/y.jsonl 无法写入：No such file"),
+        ("--output writes .jsonl or .parquet, not .csv", "--output 只能写"),
+    ],
+)
+def test_what_commands_refuse_is_told_in_chinese(said: str, shown: str) -> None:
+    assert shown in problem(said, "zh")
+    assert problem(said, "en") == said
+
+
+def test_commands_that_fail_say_why_in_chinese(tmp_path: Path) -> None:
+    """With the sentences as they come: a form that no longer fits them leaves them English."""
+    config = tmp_path / "rag_monitor.toml"
+    config.write_text(f'database_url = "sqlite:///{tmp_path / "new.db"}"\n')
+    zh = ("--language", "zh")
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        busy = _run("serve", "--port", taken.getsockname()[1], "--config", config, *zh)
+    unknown = _run("migrate", "--to", "0009", "--config", config, *zh)
+    channel = _run("doctor", "--notify", "lgo", "--config", config, *zh)
+    file = _run("export", "-o", tmp_path / "gone" / "x.jsonl", "--url", "http://127.0.0.1:9", *zh)
+
+    assert "无法监听 127.0.0.1:" in busy.stderr
+    assert "没有版本 '0009'；本版本认识的有" in unknown.stderr
+    assert "--notify lgo：没有这个渠道" in channel.stderr
+    assert "无法写入" in file.stderr
 
 
 class _Monitor(BaseHTTPRequestHandler):

@@ -92,6 +92,25 @@ async def test_a_saved_rule_is_tried_and_nothing_is_changed(services: Services) 
     assert services.rules.rules == before  # type: ignore[attr-defined]
 
 
+@pytest.mark.parametrize(
+    ("untold", "said"), [(288, "It could not have fired: at no look"), (287, "It would not have")]
+)
+async def test_a_rule_that_could_never_tell_is_not_called_quiet(
+    services: Services, untold: int, said: str
+) -> None:
+    def replay(rule: AlertRule, since: datetime, until: datetime) -> Replay:
+        app = AppReplay(looks=288, untold=untold, episodes=())
+        return Replay(since=since, until=until, every=timedelta(minutes=5), apps={rule.app: app})
+
+    chosen = replace(trying(services), replay_rule=replay)
+    async with open_client(chosen, headers=HTML) as client:
+        token = token_of((await client.get("/alerts")).text)
+        form = {"token": token, "name": "faithfulness drop", "days": "1"}
+        text = (await client.post("/ui/rules/try", data=form)).text
+
+    assert said in text
+
+
 async def test_a_rule_is_tried_before_it_is_saved(services: Services) -> None:
     async with open_client(trying(services), headers=HTML) as client:
         token = token_of((await client.get("/settings")).text)
