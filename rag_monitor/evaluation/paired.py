@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,7 +13,8 @@ from rag_monitor.evaluation.run_settings import differing
 from rag_monitor.evaluation.selection import SMALLER_IS_BETTER
 from rag_monitor.statistics.agreement import clustered_bootstrap
 from rag_monitor.statistics.moments import mean_from_sums
-from rag_monitor.statistics.student import t_interval
+from rag_monitor.statistics.multiplicity import benjamini_hochberg
+from rag_monitor.statistics.student import t_interval, t_p_value
 from rag_monitor.statistics.wilson import Interval
 
 _BOOTSTRAP_UP_TO: Final = 200
@@ -38,7 +39,7 @@ class MetricDifference:
     """Rows where B is better."""
     worse: int
     verdict: str
-    """`better`, `worse` or `same`: what the whole interval says."""
+    """`better` or `worse` where the change stands out among those of all metrics, else `same`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,7 +103,7 @@ def compare_files(a: Path, b: Path, *, worst: int = 10) -> Comparison:
         raise RagMonitorError(f"{a.name} and {b.name} have no row id in common")
     names = list(dict.fromkeys(name for id_ in shared for name in before[id_] if after[id_]))
     pairs = {name: _pairs(name, shared, before, after) for name in names}
-    metrics = [_difference(name, rows) for name, rows in pairs.items() if rows]
+    metrics = _differences({name: rows for name, rows in pairs.items() if rows})
     if not metrics:
         raise RagMonitorError(f"{a.name} and {b.name} have no scored metric in common")
     losses = [
@@ -175,12 +176,41 @@ def _change(a: float, b: float) -> float:
     return b - a if abs(b - a) > _NOISE else 0.0
 
 
-def _difference(name: str, rows: Sequence[tuple[str, float, float]]) -> MetricDifference:
+def _differences(
+    pairs: Mapping[str, Sequence[tuple[str, float, float]]],
+) -> list[MetricDifference]:
+    """Each metric, with its verdict among all (Benjamini and Hochberg)."""
+    changes = {name: [_change(a, b) for _, a, b in rows] for name, rows in pairs.items()}
+    intervals = {name: _interval(values) for name, values in changes.items()}
+    p_values = [_p_value(changes[name], intervals[name]) for name in pairs]
+    clear = benjamini_hochberg([p for p in p_values if p is not None]).rejected
+    bearing = [name for name, p in zip(pairs, p_values, strict=True) if p is not None]
+    told = dict(zip(bearing, clear, strict=True))
+    return [
+        _difference(name, rows, intervals[name], clear=told.get(name, False))
+        for name, rows in pairs.items()
+    ]
+
+
+def _p_value(changes: Sequence[float], interval: Interval | None) -> float | None:
+    """Of no change; None where there is no interval."""
+    if interval is None:
+        return None
+    mean = sum(changes) / len(changes)
+    return t_p_value(
+        mean, mean - interval.lower if mean > 0 else interval.upper - mean, len(changes)
+    )
+
+
+def _difference(
+    name: str, rows: Sequence[tuple[str, float, float]], interval: Interval | None, *, clear: bool
+) -> MetricDifference:
     changes = [_change(a, b) for _, a, b in rows]
     gains = [_gain(name, a, b) for _, a, b in rows]
     n = len(rows)
     mean = sum(changes) / n
-    interval = _interval(changes)
+    if interval is not None and all(0.0 <= value <= 1.0 for _, *both in rows for value in both):
+        interval = Interval(max(interval.lower, -1.0), min(interval.upper, 1.0))
     return MetricDifference(
         metric=name,
         rows=n,
@@ -191,7 +221,7 @@ def _difference(name: str, rows: Sequence[tuple[str, float, float]]) -> MetricDi
         upper=interval.upper if interval else None,
         better=sum(gain > _NOISE for gain in gains),
         worse=sum(gain < -_NOISE for gain in gains),
-        verdict=_verdict(name, interval),
+        verdict=_verdict(name, mean) if clear else "same",
     )
 
 
@@ -214,8 +244,5 @@ def _interval(changes: Sequence[float]) -> Interval | None:
     return Interval(min(ends.lower, drawn.lower), max(ends.upper, drawn.upper))
 
 
-def _verdict(name: str, interval: Interval | None) -> str:
-    if interval is None or interval.lower <= 0 <= interval.upper:
-        return "same"
-    up = interval.lower > 0
-    return "better" if up != (name in SMALLER_IS_BETTER) else "worse"
+def _verdict(name: str, change: float) -> str:
+    return "better" if (change > 0) != (name in SMALLER_IS_BETTER) else "worse"

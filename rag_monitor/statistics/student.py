@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from functools import lru_cache
+from statistics import NormalDist
 from typing import Final
 
 from rag_monitor.statistics.moments import MeanEstimate
@@ -31,6 +32,25 @@ def t_interval(mean: MeanEstimate, n: int, confidence: float = 0.95) -> Interval
         raise ValueError(f"Student's t interval needs two values or more, not {n}")
     reach = t_two_sided(confidence, n - 1) * mean.se
     return Interval(mean.value - reach, mean.value + reach)
+
+
+def t_p_value(value: float, towards_zero: float, n: int, confidence: float = 0.95) -> float:
+    """The two-sided p-value of "no difference" of a mean of `n` values with its interval.
+
+    Args:
+        value: The mean.
+        towards_zero: From the mean to the end of its interval on the side of zero.
+        n: Values, at least two.
+        confidence: Of the interval.
+    """
+    if value == 0.0:
+        return 1.0
+    if towards_zero <= 0.0:
+        return 0.0
+    t = abs(value) / towards_zero * t_two_sided(confidence, n - 1)
+    if n - 1 >= _NORMAL_FROM:
+        return 2.0 * NormalDist().cdf(-t)
+    return _outside(t, n - 1)
 
 
 @lru_cache(maxsize=256)

@@ -52,6 +52,46 @@ def test_noise_around_zero_is_no_change(tmp_path: Path) -> None:
     assert (row.better, row.worse) == (15, 15)
 
 
+def test_of_many_metrics_that_did_not_change_few_comparisons_call_any_worse(tmp_path: Path) -> None:
+    draw = random.Random(3)
+    alone = together = 0
+    for _ in range(60):
+        names = [f"m{n}" for n in range(17)]
+        sides: list[Scores] = [
+            {f"r{n}": {name: draw.random() for name in names} for n in range(210)} for _ in "ab"
+        ]
+        rows = compare_files(*_files(tmp_path, *sides)).metrics
+        alone += any((row.lower or 0.0) * (row.upper or 0.0) > 0 for row in rows)
+        together += any(row.verdict != "same" for row in rows)
+
+    assert alone > 20
+    assert together <= 7
+
+
+def test_a_clear_loss_stands_out_among_many_metrics(tmp_path: Path) -> None:
+    draw = random.Random(4)
+    before: Scores = {f"r{n}": {f"m{m}": draw.random() for m in range(17)} for n in range(40)}
+    after: Scores = {id_: dict(scores) for id_, scores in before.items()}
+    for scores in after.values():
+        scores["m3"] = draw.random() * 0.4
+
+    found = compare_files(*_files(tmp_path, before, after)).metrics
+
+    assert {row.metric: row.verdict for row in found if row.verdict != "same"} == {"m3": "worse"}
+
+
+def test_an_interval_does_not_leave_what_a_difference_can_be(tmp_path: Path) -> None:
+    before: Scores = {"1": {"faithfulness": 1.0, "perplexity": 40.0}, "2": {"faithfulness": 1.0}}
+    before["2"]["perplexity"] = 90.0
+    after: Scores = {"1": {"faithfulness": 1.0, "perplexity": 40.0}, "2": {"faithfulness": 0.0}}
+    after["2"]["perplexity"] = 20.0
+
+    found = {row.metric: row for row in compare_files(*_files(tmp_path, before, after)).metrics}
+
+    assert (found["faithfulness"].lower, found["faithfulness"].upper) == (-1.0, 1.0)
+    assert (found["perplexity"].lower or 0.0) < -100.0
+
+
 def test_only_rows_that_both_scored_are_paired(tmp_path: Path) -> None:
     before: Scores = {"x": {"f": 0.5}, "y": {"f": None}, "z": {"f": 0.1}, "only a": {"f": 1.0}}
     after: Scores = {"z": {"f": 0.3}, "y": {"f": 0.2}, "x": {"f": 0.5}, "only b": {"f": 0.0}}
