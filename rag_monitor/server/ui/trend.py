@@ -197,8 +197,8 @@ class _Drawing:
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_ROOM: Final = 0.13
-"""Share of the axis that the label of an end needs."""
+_ROOM: Final = 0.16
+"""Share of the axis that the label of an end needs, in the large letters of a phone."""
 _STEPS: Final = tuple(
     timedelta(minutes=minutes)
     for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 10080, 14400)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import replace
 from datetime import timedelta
@@ -93,6 +94,33 @@ def test_releases_are_marked_where_they_appeared_and_named_where_there_is_room()
 
     assert svg.count('class="release"') == 3
     assert re.findall(r'class="releasename"[^>]*>([^<]*)<', svg) == ["v1&lt;", "a-very-long-r…"]
+
+
+@given(st.integers(1, 30), st.integers(0, 1439), st.integers(5, 1000))
+def test_times_do_not_run_into_one_another_on_a_phone(days: int, minute: int, step: int) -> None:
+    """There the letters are 16 units high (app.css), and a time of five has half of that each."""
+    start = EPOCH + timedelta(days=days, minutes=minute)
+    points = [
+        replace(
+            point(0, 0.8),
+            window=Window(
+                start + n * timedelta(minutes=step), start + (n + 1) * timedelta(minutes=step)
+            ),
+        )
+        for n in range(24)
+    ]
+    svg = str(trend(points, (), "f", lambda moment: f"{moment:%H:%M}", LARGE))
+
+    width = 5 * 0.58 * 16
+    reach = {"start": (0.0, width), "middle": (width / 2, width / 2), "end": (width, 0.0)}
+    found = [
+        (float(x) - reach[anchor][0], float(x) + reach[anchor][1])
+        for x, anchor in re.findall(
+            r'<text x="(\d+)" y="\d+" text-anchor="(start|middle|end)">\d\d:\d\d</text>', svg
+        )
+    ]
+    assert len(found) >= 2
+    assert all(left[1] + 3 <= right[0] for left, right in itertools.pairwise(found))
 
 
 @given(st.lists(st.none() | st.floats(0, 1), min_size=1, max_size=8))
