@@ -102,6 +102,10 @@ class Scope:
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("ended", error)
 
+    def streams(self) -> None:
+        """The answer comes in pieces."""
+        self.live.streamed = True
+
     def chunk(self, chunk: object) -> None:
         """Take the text of one streamed chunk."""
         try:
