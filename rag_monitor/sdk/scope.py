@@ -21,9 +21,9 @@ from rag_monitor.sdk.text import answer_of, chunk_text, question_in, question_of
 Extractor = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # a `with` makes one for each request; freezing doubles it
 class Spec:
-    """What a decorated function's calls have in common."""
+    """What a decorated function's calls have in common. Never changed."""
 
     name: str
     question: Extractor | None = None

@@ -22,7 +22,7 @@ from rag_monitor.sdk.observer import Bystander, Observer
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.signature import is_method
-from rag_monitor.sdk.streaming import finish_call, finish_with, watch, watching
+from rag_monitor.sdk.streaming import WHOLE, finish_call, finish_with, watch, watching
 from rag_monitor.sdk.text import chunk_text, question_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -166,23 +166,16 @@ class Step:
 class _OpenStep:
     """A step from the call of a decorated function to its result, however that comes about."""
 
-    def __init__(self, step: Step, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    def __init__(self, step: Step) -> None:
         self._step = step
         self._open = True
-        step.__enter__()
-        step._guarded(step._called, args, kwargs)
-
-    @property
-    def recorded(self) -> bool:
-        """Whether there is a trace that it is a step of."""
-        return self._step.live is not None
+        step._guarded(step._unshare)
 
     def resume(self) -> None:
         """Steps are not current."""
 
     def pause(self) -> None:
-        """Where the host's provider makes them so, only for as long as the call takes."""
-        self._step._guarded(self._step._unshare)
+        """Steps are not current."""
 
     def streams(self) -> None:
         """That it does shows in its pieces."""
@@ -220,46 +213,57 @@ class _OpenStep:
 def _timed(prototype: Step, function: Any, own: int) -> Callable[..., Any]:
     """`function` with a step like `prototype` around each call; its first `own` arguments hide."""
 
-    def open_step(args: tuple[Any, ...], kwargs: dict[str, Any]) -> _OpenStep:
-        return _OpenStep(prototype._again(), args[own:], kwargs)
+    def enter(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
+        step = prototype._again()
+        step.__enter__()
+        step._guarded(step._called, args[own:], kwargs)
+        return step
 
     def begin(
         args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Observer, AsyncGenerator[Any, Any]]:
         inner = function(*args, **kwargs)
-        step = open_step(args, kwargs)
-        return (step if step.recorded else Bystander()), inner
+        step = enter(args, kwargs)
+        return (Bystander() if step.live is None else _OpenStep(step)), inner
 
     def traced_generator(*args: Any, **kwargs: Any) -> Any:
         inner = function(*args, **kwargs)
-        step = open_step(args, kwargs)
-        return (yield from watch(step, inner) if step.recorded else inner)
+        step = enter(args, kwargs)
+        return (yield from inner if step.live is None else watch(_OpenStep(step), inner))
 
     async def traced_async(*args: Any, **kwargs: Any) -> Any:
-        step = open_step(args, kwargs)
+        step = enter(args, kwargs)
         try:
             result = await function(*args, **kwargs)
         except BaseException as error:
-            step.failed(error)
+            step.__exit__(type(error), error, None)
             raise
-        step.pause()
-        return finish_with(step, result) if step.recorded else result
+        return _finish(step, result, finish_with)
 
     def traced(*args: Any, **kwargs: Any) -> Any:
-        step = open_step(args, kwargs)
+        step = enter(args, kwargs)
         try:
             result = function(*args, **kwargs)
         except BaseException as error:
-            step.failed(error)
+            step.__exit__(type(error), error, None)
             raise
-        step.pause()
-        return finish_call(step, result) if step.recorded else result
+        return _finish(step, result, finish_call)
 
     if inspect.isasyncgenfunction(function):
         return watching(begin)
     if inspect.isgeneratorfunction(function):
         return traced_generator
     return traced_async if inspect.iscoroutinefunction(function) else traced
+
+
+def _finish(step: Step, result: Any, finish: Callable[[Observer, Any], Any]) -> Any:
+    if step.live is None:
+        return result
+    if type(result) not in WHOLE:
+        return finish(_OpenStep(step), result)
+    step._guarded(step._returned, result)
+    step.__exit__(None, None, None)
+    return result
 
 
 class RetrievalStep(Step):

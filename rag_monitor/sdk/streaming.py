@@ -18,6 +18,8 @@ from rag_monitor.sdk.peek import items_of, peek, type_name
 
 W = TypeVar("W")
 
+WHOLE: Final = frozenset({str, dict, list})
+"""Results that are nothing but themselves."""
 _ITERATORS: Final = frozenset({map, filter, chain})
 """Iterators of Python's that can be told nothing: a generator over one behaves as it does."""
 
@@ -217,8 +219,9 @@ def finish_call(observer: Observer, result: Any) -> Any:
 
     An async function that gives one has given its result already: the future is another's.
     """
-    later = type(result) is not str and watch_future(observer, result)
-    return result if later else finish_with(observer, result)
+    if type(result) not in WHOLE and watch_future(observer, result):
+        return result
+    return finish_with(observer, result)
 
 
 def finish_with(observer: Observer, result: Any) -> Any:
@@ -228,7 +231,7 @@ def finish_with(observer: Observer, result: Any) -> Any:
     coroutine is replaced by one that watches it, in a plain tuple, too.
     """
     kind = type(result)
-    if kind is str or kind is dict or kind is list:
+    if kind in WHOLE:
         observer.returned(result)
         return result
     watched = _watched(observer, result)
