@@ -221,8 +221,8 @@ def test_a_server_that_says_at_once_for_ever_is_not_hammered(
     rm.configure(endpoint=server.url, interval_s=0.01)
     make(1)
 
-    assert not rm.flush(0.6)
-    assert 1 <= len(server.requests) <= 4
+    assert not rm.flush(1.5)
+    assert 1 <= len(server.requests) <= 6
 
 
 @pytest.mark.parametrize("value", ["-5", "soon", "", "Thu, 99 Foo 2020", "1e9999"])
