@@ -74,7 +74,15 @@ class Transport:
                 reply = response.read(MAX_REPLY_BYTES)
                 if response.will_close or response.read(1):
                     self.close()
-                return Outcome(response.status, reply, _asked_s(response))
+                outcome = Outcome(response.status, reply, _asked_s(response))
+                if outcome.ok and _is_page(response):  # of a proxy, or another service's
+                    GUARD.say(
+                        "page",
+                        "a web page answers where the monitor should, at %s; traces wait in memory",
+                        self._host,
+                    )
+                    return Outcome(0)
+                return outcome
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             GUARD.say("transport", "cannot reach the monitor (%s); traces wait in memory", error)
@@ -146,6 +154,10 @@ def _stop_at(connection: http.client.HTTPConnection, deadline: float) -> None:
     sock = connection.sock
     if isinstance(sock, _DeadlineSocket):
         sock.deadline = deadline
+
+
+def _is_page(response: http.client.HTTPResponse) -> bool:
+    return (response.getheader("Content-Type") or "").strip().lower().startswith("text/html")
 
 
 def _asked_s(response: http.client.HTTPResponse) -> float | None:
