@@ -18,11 +18,18 @@ from rag_monitor.sdk.blocks import Blocks
 from rag_monitor.sdk.documents import MAX_DOCUMENTS, Document, take_documents
 from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.observer import Bystander, Observer
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.signature import is_method
-from rag_monitor.sdk.streaming import WHOLE, finish_call, finish_with, watch, watching
+from rag_monitor.sdk.streaming import (
+    WHOLE,
+    Bystander,
+    Observer,
+    finish_call,
+    finish_with,
+    watch,
+    watching,
+)
 from rag_monitor.sdk.text import chunk_text, question_of
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -8,12 +8,10 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iter
 from itertools import chain
 from time import perf_counter_ns
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from weakref import finalize
 
-from rag_monitor.sdk.futures import watch_future
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.observer import Observer
 from rag_monitor.sdk.peek import items_of, peek, type_name
 
 W = TypeVar("W")
@@ -22,6 +20,63 @@ WHOLE: Final = frozenset({str, dict, list})
 """Results that are nothing but themselves."""
 _ITERATORS: Final = frozenset({map, filter, chain})
 """Iterators of Python's that can be told nothing: a generator over one behaves as it does."""
+
+
+class Observer(Protocol):
+    """Hears how a result comes about. No method raises into the host."""
+
+    def resume(self) -> None:
+        """The host's code runs next."""
+        ...
+
+    def pause(self) -> None:
+        """The host's code has returned, yielded or raised."""
+        ...
+
+    def streams(self) -> None:
+        """The result comes in pieces."""
+        ...
+
+    def chunk(self, chunk: Any) -> None:
+        """A piece."""
+        ...
+
+    def returned(self, result: Any) -> None:
+        """The result, which is whole."""
+        ...
+
+    def ended(self, status: str | None = None, ended: int | None = None) -> None:
+        """There is no more to come; `ended` says since when, in nanoseconds of `perf_counter`."""
+        ...
+
+    def failed(self, error: BaseException, status: str | None = None) -> None:
+        """The host's code raised."""
+        ...
+
+
+class Bystander:
+    """Stands in for an observer where nothing is recorded."""
+
+    def resume(self) -> None:
+        """Nothing becomes current."""
+
+    def pause(self) -> None:
+        """Nothing was current."""
+
+    def streams(self) -> None:
+        """Nothing is recorded of it."""
+
+    def chunk(self, chunk: Any) -> None:
+        """Look away."""
+
+    def returned(self, result: Any) -> None:
+        """Look away."""
+
+    def ended(self, status: str | None = None, ended: int | None = None) -> None:
+        """Nothing to end."""
+
+    def failed(self, error: BaseException, status: str | None = None) -> None:
+        """Nothing to end."""
 
 
 def watch(observer: Observer, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
@@ -214,12 +269,69 @@ def _each(pieces: Iterator[Any]) -> Generator[Any, Any, Any]:
     yield from pieces
 
 
+def _watch_future(observer: Observer, future: Any) -> bool:
+    """Tell `observer` when `future` is done, or given up; False when it is no future we know.
+
+    What it holds is read where asking leaves no trace: `exception()` of a task tells asyncio that
+    somebody has seen its failure, and the host would miss the warning that nobody has.
+    """
+    kind = type(future)
+    if not hasattr(kind, "add_done_callback"):
+        return False
+    ours = _asyncio_result if _is(kind, "asyncio", "Future") else _thread_result
+    if ours is _thread_result and not _is(kind, "concurrent.futures", "Future"):
+        return False
+
+    def done(finished: Any) -> None:
+        try:
+            error, result = ours(finished)
+        except Exception as mistake:  # noqa: BLE001 - the boundary
+            GUARD.caught("future", mistake)
+            observer.ended()
+            return
+        if error is None:
+            observer.returned(result)
+        else:
+            observer.failed(error)
+
+    try:
+        if future.done():
+            done(future)
+        else:
+            future.add_done_callback(done)
+            finalize(future, observer.ended, "abandoned").atexit = False
+    except Exception as mistake:  # noqa: BLE001 - the boundary; a future we may not touch
+        GUARD.caught("future", mistake)
+        return False
+    return True
+
+
+def _is(kind: type, module: str, name: str) -> bool:
+    """Whether `kind` is the class `name` or below it; who has not imported it has none."""
+    known = getattr(sys.modules.get(module), name, None)
+    return isinstance(known, type) and issubclass(kind, known)
+
+
+def _asyncio_result(future: Any) -> tuple[BaseException | None, object]:
+    if future.cancelled():
+        return sys.modules["asyncio"].CancelledError(), None
+    error = future._exception
+    return error, None if error is not None else future._result
+
+
+def _thread_result(future: Any) -> tuple[BaseException | None, object]:
+    if future.cancelled():
+        return sys.modules["concurrent.futures"].CancelledError(), None
+    error = future.exception(0)
+    return error, None if error is not None else future.result(0)
+
+
 def finish_call(observer: Observer, result: Any) -> Any:
     """As `finish_with` for a plain function: if it gives a future or task, that is its result.
 
     An async function that gives one has given its result already: the future is another's.
     """
-    if type(result) not in WHOLE and watch_future(observer, result):
+    if type(result) not in WHOLE and _watch_future(observer, result):
         return result
     return finish_with(observer, result)
 

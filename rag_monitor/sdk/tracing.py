@@ -13,12 +13,11 @@ from rag_monitor.sdk.blocks import Blocks
 from rag_monitor.sdk.client import prepare
 from rag_monitor.sdk.frames import enter, here, leave
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.observer import Bystander, Observer
 from rag_monitor.sdk.peek import first
 from rag_monitor.sdk.record import NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
 from rag_monitor.sdk.signature import is_method, parameters
-from rag_monitor.sdk.streaming import finish_call, finish_with, watch, watching
+from rag_monitor.sdk.streaming import Bystander, Observer, finish_call, finish_with, watch, watching
 
 F = TypeVar("F", bound=Callable[..., Any])
 
