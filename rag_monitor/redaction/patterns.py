@@ -97,7 +97,9 @@ SECRET: Final = Pattern(
     "secret",
     re.compile(
         r"""
-        -----BEGIN[ A-Z]{0,40}PRIVATE\ KEY-----[A-Za-z0-9+/=\s:,-]{0,8000}?-----END[A-Z\ ]{0,40}
+        -----BEGIN[ A-Z]{0,40}PRIVATE\ KEY(?:\ BLOCK)?-----
+            (?:(?:(?!-----BEGIN)[A-Za-z0-9+/=\s:,\\-]){0,8000}?-----END[A-Z\ ]{0,40}(?:-----)?
+               |(?:(?:\s|\\[nr]){0,4}[A-Za-z0-9+/=]{32,200}){1,200})  # cut off before its end
         | \beyJ[A-Za-z0-9_-]{8,4000}\.eyJ[A-Za-z0-9_-]{4,8000}\.[A-Za-z0-9_-]{4,4000}
         | \b(?:AKIA|ASIA)[0-9A-Z]{16}\b
         | \bLTAI[0-9A-Za-z]{12,26}\b
@@ -129,6 +131,12 @@ ASSIGNED_SECRET: Final = Pattern(
     hints=("key", "secret", "token", "passw", "pwd", "密码", "密钥"),
 )
 """A value that is named a secret."""
+URL_PASSWORD: Final = Pattern(
+    "secret",
+    re.compile(r"(?<=://)[^\s:@/?#]{0,64}:[^\s@/?#]{3,256}(?=@)"),
+    marks=("://",),
+)
+"""Name and password in the address of a database or a server."""
 CHINA_ID: Final = Pattern(
     "china_id",
     re.compile(r"(?<![0-9A-Za-z])[1-9][0-9]{16}[0-9Xx](?![0-9A-Za-z])"),
@@ -162,7 +170,7 @@ EMAIL: Final = Pattern(
     marks=("@",),
 )
 
-ALWAYS: Final = (SECRET, ASSIGNED_SECRET, CHINA_ID, BANK_CARD, IBAN)
+ALWAYS: Final = (SECRET, ASSIGNED_SECRET, URL_PASSWORD, CHINA_ID, BANK_CARD, IBAN)
 """Never needed to judge an answer: hidden unless redaction is off."""
 PERSONAL: Final = (PHONE, EMAIL)
 """Often facts an answer is about (a service number), so hidden only on request."""

@@ -13,27 +13,37 @@ Entered = TypeVar("Entered")
 
 
 class Blocks(Generic[Entered]):
-    """What was entered through one object and not left, each with the frame of its `with`."""
+    """What was entered through one object and not left, by the frame of its `with`.
+
+    A frame runs on one thread at a time, so no two threads ever write the same entry.
+    """
+
+    __slots__ = ("_open",)
 
     def __init__(self) -> None:
-        self._open: list[tuple[int, Entered]] = []
+        self._open: dict[int, tuple[Entered, Any]] = {}
 
     def enter(self, frame: Any, entered: Entered) -> None:
-        """Remember what the block in `frame` has entered."""
-        self._open.append((id(frame), entered))
+        """Remember what the block in `frame` has entered, before what it had entered already."""
+        key = id(frame)
+        self._open[key] = (entered, self._open.get(key))
 
     def leave(self, frame: Any) -> Entered | None:
         """What the block in `frame` entered last; None when it entered nothing."""
         key = id(frame)
-        for block in self._open[::-1]:  # a copy: another thread may enter or leave meanwhile
-            if block[0] == key:
-                self._open.remove(block)
-                return block[1]
-        return None
+        found = self._open.pop(key, None)
+        if found is None:
+            return None
+        if found[1] is not None:
+            self._open[key] = found[1]
+        return found[0]
 
     def leave_last(self) -> Entered | None:
         """As `leave` for an `ExitStack`, which enters and leaves from frames of its own."""
         try:
-            return self._open.pop()[1]
-        except IndexError:
+            key, (entered, before) = self._open.popitem()
+        except KeyError:
             return None
+        if before is not None:
+            self._open[key] = before
+        return entered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import islice
 from typing import Any, Final
 
 from rag_monitor.sdk.peek import fields_of, first, number_of, peek, text_of, type_name
@@ -132,10 +133,8 @@ def _from_object(item: Any) -> Document:
 def _copy(metadata: Any) -> dict[Any, Any] | None:
     if not issubclass(type(metadata), dict):
         return None
-    copied = {key: cut_value(value) for key, value in dict.items(metadata)}
-    while len(copied) > MAX_METADATA:
-        copied.popitem()
-    return copied
+    some = islice(dict.items(metadata), MAX_METADATA)
+    return {key: cut_value(value) for key, value in some}
 
 
 def cut_value(value: Any) -> Any:

@@ -17,6 +17,8 @@ from rag_monitor.sdk.text import EVENT_LINES, QUESTION_KEYS, answer_of, chunk_te
 _MAX_PLAIN_BYTES: Final = 1_048_576
 _ANY_HEADER: Final = zlib.MAX_WBITS | 32
 """For zlib: gzip or zlib, whichever it is."""
+_WINDOW: Final = 4096
+"""How much is decompressed at once: what follows a member is copied, so it must be little."""
 _BLANK: Final = "\ufeff \r\n\t"
 _MAX_BRACKETS: Final = 10_000
 _LOOKED_AT: Final = 4096
@@ -55,10 +57,28 @@ def plain_body(data: bytes, encoding: str) -> bytes | None:
         return data
     if encoding not in ("gzip", "x-gzip", "deflate"):
         return None
-    try:
-        return zlib.decompressobj(_ANY_HEADER).decompress(data, _MAX_PLAIN_BYTES)
-    except zlib.error:
-        return None
+    return _inflated(data)
+
+
+def _inflated(data: bytes) -> bytes | None:
+    """Decompressed, one member of gzip after the other: Django makes one of each piece it streams.
+
+    Of what is damaged only the members before count; None when there are none.
+    """
+    plain = bytearray()
+    member = zlib.decompressobj(_ANY_HEADER)
+    begin, members = 0, 0
+    while begin < len(data) and len(plain) < _MAX_PLAIN_BYTES:
+        window = data[begin : begin + _WINDOW]
+        try:
+            plain += member.decompress(window, _MAX_PLAIN_BYTES - len(plain))
+        except zlib.error:
+            return bytes(plain) if members else None
+        begin += len(window) - len(member.unused_data)
+        if member.eof:
+            member = zlib.decompressobj(_ANY_HEADER)
+            members += 1
+    return bytes(plain)
 
 
 def answer_in_body(data: bytes, status: int = 200) -> str | None:

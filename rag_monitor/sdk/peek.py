@@ -12,6 +12,8 @@ from types import MemberDescriptorType
 from typing import Any, Final, cast
 
 _MOST_ITEMS: Final = 8
+_MOST_BYTES: Final = 2**20
+"""Of longer bytes the start is decoded: it happens in the call, and no field keeps as much."""
 
 
 def peek(obj: Any, name: str) -> Any:
@@ -55,7 +57,7 @@ def text_of(value: Any) -> str | None:
     if issubclass(kind, str):
         return str.__str__(value)
     if kind is bytes or kind is bytearray or kind is memoryview:
-        return bytes(value).decode("utf-8", "replace")
+        return bytes(value[:_MOST_BYTES]).decode("utf-8", "replace")
     return None
 
 

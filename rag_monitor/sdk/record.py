@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from contextvars import ContextVar
+from itertools import islice
 from time import perf_counter_ns, time_ns
 from typing import Any, Final, Protocol
 
@@ -19,6 +20,8 @@ from rag_monitor.sdk.text import EVENT_LINES
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
 _JOIN_EVERY: Final = 256
+_MOST_VALUES: Final = 200
+"""Items copied of one list or dict; the sender keeps fewer, and the host waits for the copy."""
 
 _FIELDS: Final = frozenset(
     {
@@ -149,7 +152,8 @@ class LiveTrace:
             tags = (value,) if text_of(value) is not None else _shallow(value)
             self.tags = tags[:50] if type(tags) is tuple else ()
         elif name == "expected" and issubclass(type(value), dict):
-            self.expected = {key: _shallow(item) for key, item in dict.items(value)}
+            some = islice(dict.items(value), _MOST_VALUES)
+            self.expected = {key: _shallow(item) for key, item in some}
         else:
             if self.extra is None:
                 self.extra = {}
@@ -274,9 +278,9 @@ CURRENT: Final[ContextVar[LiveTrace | NullTrace | None]] = ContextVar("rag_monit
 def _shallow(value: Any) -> Any:
     kind = type(value)
     if kind is list or kind is tuple or kind is set or kind is frozenset:
-        return tuple([cut_value(item) for item in value])
+        return tuple([cut_value(item) for item in islice(value, _MOST_VALUES)])
     if issubclass(kind, Mapping) and issubclass(kind, dict):
-        return {key: cut_value(item) for key, item in dict.items(value)}
+        return {key: cut_value(item) for key, item in islice(dict.items(value), _MOST_VALUES)}
     return cut_value(value)
 
 

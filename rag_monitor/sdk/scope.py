@@ -21,9 +21,9 @@ from rag_monitor.sdk.text import answer_of, chunk_text, question_in, question_of
 Extractor = Callable[..., Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)  # a `with` makes one for each request; freezing doubles it
 class Spec:
-    """What a decorated function's calls have in common."""
+    """What a decorated function's calls have in common. Never changed."""
 
     name: str
     question: Extractor | None = None
@@ -101,6 +101,10 @@ class Scope:
                 self.live.finish(status, ended)
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("ended", error)
+
+    def streams(self) -> None:
+        """The answer comes in pieces."""
+        self.live.streamed = True
 
     def chunk(self, chunk: object) -> None:
         """Take the text of one streamed chunk."""

@@ -29,6 +29,8 @@ if TYPE_CHECKING:
 
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
+_LEAST_ASKED_S: Final = 0.5
+"""A server that asks for a shorter pause than this gets the sender's own."""
 RESTART_EVERY_S: Final = 5.0
 _MOST_MISTAKES: Final = 3
 """How often a batch may meet an internal error before it is given up."""
@@ -370,9 +372,9 @@ class Sender:
 
     def _back_off(self, outcome: Outcome) -> None:
         self._failures += 1
-        wait = outcome.retry_after_s
-        self._announced = wait is not None
-        if wait is None:
+        wait = outcome.retry_after_s or 0.0
+        self._announced = wait >= _LEAST_ASKED_S
+        if not self._announced:  # "at once", said again and again, would take the host's core
             ceiling = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2 ** min(self._failures - 1, 10))
             wait = ceiling * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
         self._retry_at = time.monotonic() + wait

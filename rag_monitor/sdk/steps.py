@@ -9,19 +9,28 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from time import perf_counter_ns
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rag_monitor.sdk.blocks import Blocks
-from rag_monitor.sdk.documents import Document, take_documents
+from rag_monitor.sdk.documents import MAX_DOCUMENTS, Document, take_documents
 from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import type_name
 from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.signature import is_method
-from rag_monitor.sdk.text import question_of
+from rag_monitor.sdk.streaming import (
+    WHOLE,
+    Bystander,
+    Observer,
+    finish_call,
+    finish_with,
+    watch,
+    watching,
+)
+from rag_monitor.sdk.text import chunk_text, question_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -75,7 +84,7 @@ class Step:
             if error is not None:
                 self.ok = False
                 self.error = type_name(error)
-            if self.shared is not None:
+            if self.shared is not None and self.shared[1] is not None:
                 live.client.leave_shared(self)
             if live.add_step(self):
                 self._record(live)
@@ -133,41 +142,135 @@ class Step:
     def _returned(self, result: object) -> None:
         """Look at the result of a decorated call."""
 
+    def _gave(self, piece: object) -> None:
+        """Look at one piece of a result that a decorated call streams."""
+
+    def _gave_all(self) -> None:
+        """There are no more pieces."""
+
+    def _unshare(self) -> None:
+        """Make the span around the step current again: the host's code goes on without it."""
+        if self.shared is not None and self.shared[1] is not None and self.live is not None:
+            self.live.client.leave_shared(self)
+
     def __call__(self, function: F) -> F:
-        """Time every call of `function`, sync or async, as this step."""
+        """Time every call of `function` as this step: to its result, or to the end of a stream."""
         if isinstance(function, type):
             GUARD.say("class", "a step decorates methods of %s, not the class", function.__name__)
             return function
-        own = 1 if is_method(function) else 0
-        if inspect.iscoroutinefunction(function):
-
-            @functools.wraps(function)
-            async def traced_async(*args: Any, **kwargs: Any) -> Any:
-                step = self._again()
-                with step:
-                    step._guarded(step._called, args[own:], kwargs)
-                    result = await function(*args, **kwargs)
-                    step._guarded(step._returned, result)
-                return result
-
-            return traced_async  # type: ignore[return-value]
-
-        @functools.wraps(function)
-        def traced(*args: Any, **kwargs: Any) -> Any:
-            step = self._again()
-            with step:
-                step._guarded(step._called, args[own:], kwargs)
-                result = function(*args, **kwargs)
-                step._guarded(step._returned, result)
-            return result
-
-        return traced  # type: ignore[return-value]
+        wrapper: Any = functools.wraps(function)(
+            _timed(self, function, 1 if is_method(function) else 0)
+        )
+        return wrapper  # type: ignore[no-any-return]
 
     def _guarded(self, hook: Callable[..., None], *values: Any) -> None:
         try:
             hook(*values)
         except Exception as mistake:  # noqa: BLE001 - the boundary
             GUARD.caught("step", mistake)
+
+
+class _OpenStep:
+    """A step from the call of a decorated function to its result, however that comes about."""
+
+    def __init__(self, step: Step) -> None:
+        self._step = step
+        self._open = True
+        step._guarded(step._unshare)
+
+    def resume(self) -> None:
+        """Steps are not current."""
+
+    def pause(self) -> None:
+        """Steps are not current."""
+
+    def streams(self) -> None:
+        """That it does shows in its pieces."""
+
+    def chunk(self, chunk: Any) -> None:
+        """Hand a piece to the step."""
+        self._step._guarded(self._step._gave, chunk)
+
+    def returned(self, result: Any) -> None:
+        """End the step with the whole result."""
+        self._step._guarded(self._step._returned, result)
+        self._close(None)
+
+    def ended(self, status: str | None = None, ended: int | None = None) -> None:
+        """End the step; what nobody reads to its end has failed at nothing."""
+        del ended
+        if status is None:
+            self._step._guarded(self._step._gave_all)
+        self._close(None)
+
+    def failed(self, error: BaseException, status: str | None = None) -> None:
+        """End the step as failed, unless its reader had enough."""
+        del status
+        enough = isinstance(error, GeneratorExit)
+        if enough:
+            self._step._guarded(self._step._gave_all)
+        self._close(None if enough else error)
+
+    def _close(self, error: BaseException | None) -> None:
+        if self._open:
+            self._open = False
+            self._step.__exit__(None if error is None else type(error), error, None)
+
+
+def _timed(prototype: Step, function: Any, own: int) -> Callable[..., Any]:
+    """`function` with a step like `prototype` around each call; its first `own` arguments hide."""
+
+    def enter(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Step:
+        step = prototype._again()
+        step.__enter__()
+        step._guarded(step._called, args[own:], kwargs)
+        return step
+
+    def begin(
+        args: tuple[Any, ...], kwargs: dict[str, Any]
+    ) -> tuple[Observer, AsyncGenerator[Any, Any]]:
+        inner = function(*args, **kwargs)
+        step = enter(args, kwargs)
+        return (Bystander() if step.live is None else _OpenStep(step)), inner
+
+    def traced_generator(*args: Any, **kwargs: Any) -> Any:
+        inner = function(*args, **kwargs)
+        step = enter(args, kwargs)
+        return (yield from inner if step.live is None else watch(_OpenStep(step), inner))
+
+    async def traced_async(*args: Any, **kwargs: Any) -> Any:
+        step = enter(args, kwargs)
+        try:
+            result = await function(*args, **kwargs)
+        except BaseException as error:
+            step.__exit__(type(error), error, None)
+            raise
+        return _finish(step, result, finish_with)
+
+    def traced(*args: Any, **kwargs: Any) -> Any:
+        step = enter(args, kwargs)
+        try:
+            result = function(*args, **kwargs)
+        except BaseException as error:
+            step.__exit__(type(error), error, None)
+            raise
+        return _finish(step, result, finish_call)
+
+    if inspect.isasyncgenfunction(function):
+        return watching(begin)
+    if inspect.isgeneratorfunction(function):
+        return traced_generator
+    return traced_async if inspect.iscoroutinefunction(function) else traced
+
+
+def _finish(step: Step, result: Any, finish: Callable[[Observer, Any], Any]) -> Any:
+    if step.live is None:
+        return result
+    if type(result) not in WHOLE:
+        return finish(_OpenStep(step), result)
+    step._guarded(step._returned, result)
+    step.__exit__(None, None, None)
+    return result
 
 
 class RetrievalStep(Step):
@@ -179,6 +282,8 @@ class RetrievalStep(Step):
     _cut = False
     _documents: Any = None
     _value_type: str | None = None
+    _pieces: list[Any] | None = None
+    """Documents that came one by one."""
 
     def __init__(self, knowledge_base: str | None, query: str | None, reranked: bool) -> None:
         self.name = self.knowledge_base = knowledge_base
@@ -230,6 +335,15 @@ class RetrievalStep(Step):
     def _returned(self, result: object) -> None:
         self.documents = result
 
+    def _gave(self, piece: object) -> None:
+        if self._pieces is None:
+            self._pieces = []
+        if len(self._pieces) <= MAX_DOCUMENTS:  # one more than is kept: the trace was cut
+            self._pieces.append(piece)
+
+    def _gave_all(self) -> None:
+        self.documents, self._pieces = self._pieces or [], None
+
 
 class GenerationStep(Step):
     """The model call that writes the answer."""
@@ -274,6 +388,10 @@ class GenerationStep(Step):
             live.input_tokens = _sum(live.input_tokens, self.input_tokens)
         if self.output_tokens is not None:
             live.output_tokens = _sum(live.output_tokens, self.output_tokens)
+
+    def _gave(self, piece: object) -> None:
+        if self.token_ns is None and chunk_text(piece):
+            self.first_token()
 
     def _again(self) -> GenerationStep:
         return GenerationStep(self.model)

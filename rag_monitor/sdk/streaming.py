@@ -1,43 +1,105 @@
-"""Watching an answer go by, chunk by chunk, without changing how it behaves."""
+"""Watching a result come about, piece by piece or later, without changing how it behaves."""
 
 from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
+from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from itertools import chain
 from time import perf_counter_ns
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
-from typing import Any, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 from weakref import finalize
 
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import items_of, peek, type_name
-from rag_monitor.sdk.scope import Scope
 
 W = TypeVar("W")
 
+WHOLE: Final = frozenset({str, dict, list})
+"""Results that are nothing but themselves."""
+_ITERATORS: Final = frozenset({map, filter, chain})
+"""Iterators of Python's that can be told nothing: a generator over one behaves as it does."""
 
-def watch(scope: Scope, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
+
+class Observer(Protocol):
+    """Hears how a result comes about. No method raises into the host."""
+
+    def resume(self) -> None:
+        """The host's code runs next."""
+        ...
+
+    def pause(self) -> None:
+        """The host's code has returned, yielded or raised."""
+        ...
+
+    def streams(self) -> None:
+        """The result comes in pieces."""
+        ...
+
+    def chunk(self, chunk: Any) -> None:
+        """A piece."""
+        ...
+
+    def returned(self, result: Any) -> None:
+        """The result, which is whole."""
+        ...
+
+    def ended(self, status: str | None = None, ended: int | None = None) -> None:
+        """There is no more to come; `ended` says since when, in nanoseconds of `perf_counter`."""
+        ...
+
+    def failed(self, error: BaseException, status: str | None = None) -> None:
+        """The host's code raised."""
+        ...
+
+
+class Bystander:
+    """Stands in for an observer where nothing is recorded."""
+
+    def resume(self) -> None:
+        """Nothing becomes current."""
+
+    def pause(self) -> None:
+        """Nothing was current."""
+
+    def streams(self) -> None:
+        """Nothing is recorded of it."""
+
+    def chunk(self, chunk: Any) -> None:
+        """Look away."""
+
+    def returned(self, result: Any) -> None:
+        """Look away."""
+
+    def ended(self, status: str | None = None, ended: int | None = None) -> None:
+        """Nothing to end."""
+
+    def failed(self, error: BaseException, status: str | None = None) -> None:
+        """Nothing to end."""
+
+
+def watch(observer: Observer, generator: Generator[Any, Any, Any]) -> Generator[Any, Any, Any]:
     """A generator that behaves as `generator`: send, throw, close and return value pass through.
 
-    The trace is current only while `generator` itself runs, never while its consumer does.
+    A trace is current only while `generator` itself runs, never while its consumer does.
     """
-    scope.live.streamed = True
+    observer.streams()
     advance, value = generator.send, None
     while True:
-        scope.resume()
+        observer.resume()
         try:
             chunk = advance(value)
         except StopIteration as stop:
-            scope.pause()
-            scope.ended()
+            observer.pause()
+            observer.ended()
             return stop.value
         except BaseException as error:
-            scope.pause()
-            scope.failed(error)
+            observer.pause()
+            observer.failed(error)
             raise
-        scope.pause()
-        scope.chunk(chunk)
+        observer.pause()
+        observer.chunk(chunk)
         try:
             value = yield chunk
             advance = generator.send
@@ -46,50 +108,29 @@ def watch(scope: Scope, generator: Generator[Any, Any, Any]) -> Generator[Any, A
         chunk = None
 
 
-class Bystander:
-    """Stands in for a scope where nothing is recorded."""
-
-    def resume(self) -> None:
-        """Nothing becomes current."""
-
-    def pause(self) -> None:
-        """Nothing was current."""
-
-    def chunk(self, chunk: object) -> None:
-        """Look away."""
-
-    def ended(self, status: str | None = None) -> None:
-        """Nothing to end."""
-
-    def failed(self, error: BaseException, status: str | None = None) -> None:
-        """Nothing to end."""
-
-
-Begin = Callable[
-    [tuple[Any, ...], dict[str, Any]], tuple[Scope | Bystander, AsyncGenerator[Any, Any]]
-]
+Begin = Callable[[tuple[Any, ...], dict[str, Any]], tuple[Observer, AsyncGenerator[Any, Any]]]
 
 
 def watching(begin: Begin) -> Callable[..., AsyncGenerator[Any, Any]]:
     """An async generator function that passes asend, athrow and aclose through to `begin`'s."""
 
     async def traced(*args: Any, **kwargs: Any) -> AsyncGenerator[Any, Any]:
-        scope, generator = begin(args, kwargs)
+        observer, generator = begin(args, kwargs)
         step = _first_step(generator)
         while True:
-            scope.resume()
+            observer.resume()
             try:
                 chunk = await step
             except StopAsyncIteration:
-                scope.pause()
-                scope.ended()
+                observer.pause()
+                observer.ended()
                 return
             except BaseException as error:
-                scope.pause()
-                scope.failed(error)
+                observer.pause()
+                observer.failed(error)
                 raise
-            scope.pause()
-            scope.chunk(chunk)
+            observer.pause()
+            observer.chunk(chunk)
             try:
                 value = yield chunk
                 step = generator.asend(value)
@@ -101,12 +142,11 @@ def watching(begin: Begin) -> Callable[..., AsyncGenerator[Any, Any]]:
 
 
 def watch_async(
-    scope: Scope | Bystander, generator: AsyncGenerator[Any, Any]
+    observer: Observer, generator: AsyncGenerator[Any, Any]
 ) -> AsyncGenerator[Any, Any]:
     """As `watch`, for an async generator."""
-    if isinstance(scope, Scope):
-        scope.live.streamed = True
-    return watching(lambda _args, _kwargs: (scope, generator))()
+    observer.streams()
+    return watching(lambda _args, _kwargs: (observer, generator))()
 
 
 def _first_step(generator: AsyncGenerator[Any, Any]) -> Any:
@@ -123,25 +163,25 @@ def _first_step(generator: AsyncGenerator[Any, Any]) -> Any:
         sys.set_asyncgen_hooks(*hooks)
 
 
-async def watch_coroutine(scope: Scope, coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """Await `coroutine` as part of the trace and return its result."""
-    scope.resume()
+async def watch_coroutine(observer: Observer, coroutine: Coroutine[Any, Any, Any]) -> Any:
+    """Await `coroutine` as part of what is observed and return its result."""
+    observer.resume()
     try:
         result = await coroutine
     except BaseException as error:
-        scope.pause()
-        scope.failed(error)
+        observer.pause()
+        observer.failed(error)
         raise
-    scope.pause()
-    return finish_with(scope, result)
+    observer.pause()
+    return finish_with(observer, result)
 
 
 class AnswerStream:
-    """Stands in for the body of a streaming response; ends the trace however the stream ends."""
+    """Stands in for the body of a streaming response; tells how the stream ends."""
 
-    def __init__(self, scope: Scope, body: Any) -> None:
-        scope.live.streamed = True
-        self._scope = scope
+    def __init__(self, observer: Observer, body: Any) -> None:
+        observer.streams()
+        self._observer = observer
         self._body = body
         self._iterator: Any = None
         self._last: int | None = None
@@ -152,20 +192,20 @@ class AnswerStream:
     async def __anext__(self) -> Any:
         if self._iterator is None:
             self._iterator = self._body.__aiter__()
-        scope = self._scope
-        scope.resume()
+        observer = self._observer
+        observer.resume()
         try:
             chunk = await self._iterator.__anext__()
         except StopAsyncIteration:
-            scope.pause()
-            scope.ended()
+            observer.pause()
+            observer.ended()
             raise
         except BaseException as error:
-            scope.pause()
-            scope.failed(error)
+            observer.pause()
+            observer.failed(error)
             raise
-        scope.pause()
-        scope.chunk(chunk)
+        observer.pause()
+        observer.chunk(chunk)
         self._last = perf_counter_ns()
         return chunk
 
@@ -176,24 +216,24 @@ class AnswerStream:
             if close is not None:
                 await close()
         finally:
-            self._scope.ended("cancelled")
+            self._observer.ended("cancelled")
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._body, name)
 
     def __del__(self) -> None:
         # the caller went away: nobody will read the rest
-        if "_scope" in self.__dict__:
-            self._scope.ended("cancelled", self._last)  # it may be collected much later
+        if "_observer" in self.__dict__:
+            self._observer.ended("cancelled", self._last)  # it may be collected much later
 
 
-def _ending(scope: Scope, watcher: W) -> W:
-    """`watcher`, whose trace ends with it even if it never began."""
-    finalize(watcher, scope.ended, "abandoned").atexit = False
+def _ending(observer: Observer, watcher: W) -> W:
+    """`watcher`, of which the end is told even if it never began."""
+    finalize(watcher, observer.ended, "abandoned").atexit = False
     return watcher
 
 
-def _watched_inside(scope: Scope, stream: Any) -> bool:
+def _watched_inside(observer: Observer, stream: Any) -> bool:
     """Watch what a stream of a client or a response of a framework iterates; it stays itself.
 
     OpenAI's client and those made like it, and Django, keep it in `_iterator`, Flask in `response`.
@@ -201,55 +241,139 @@ def _watched_inside(scope: Scope, stream: Any) -> bool:
     kind = type_name(stream)
     place = "_iterator" if "Stream" in kind else "response" if kind == "Response" else ""
     pieces: Any = peek(stream, place) if place else None
-    fresh = type(pieces) is GeneratorType and inspect.getgeneratorstate(pieces) == "GEN_CREATED"
-    if not fresh and type(pieces) is not AsyncGeneratorType:
+    generator = _generator_of(pieces)
+    if generator is None and type(pieces) is not AsyncGeneratorType:
         return False
     try:
-        watcher = watch(scope, pieces) if fresh else watch_async(scope, pieces)
-        setattr(stream, place, _ending(scope, watcher))
+        watcher = watch(observer, generator) if generator else watch_async(observer, pieces)
+        setattr(stream, place, _ending(observer, watcher))
     except Exception as error:  # noqa: BLE001 - the boundary; a stream we may not touch
         GUARD.caught("stream", error)
         return False
     return True
 
 
-def finish_with(scope: Scope, result: Any) -> Any:
-    """End the trace with a handler's result, or watch the result if it is a stream.
+def _generator_of(pieces: Any) -> Generator[Any, Any, Any] | None:
+    """`pieces` as a generator to watch; None when it is none, has ended, or is running.
 
-    Returns the result itself; a fresh generator, async generator or coroutine is replaced by one
-    that watches it, in a plain tuple, too.
+    One that was started may be: `stream_with_context` of Flask's has taken a first step.
+    """
+    kind = type(pieces)
+    if kind is GeneratorType:
+        state = inspect.getgeneratorstate(pieces)
+        return pieces if state in (inspect.GEN_CREATED, inspect.GEN_SUSPENDED) else None
+    return _each(pieces) if kind in _ITERATORS else None
+
+
+def _each(pieces: Iterator[Any]) -> Generator[Any, Any, Any]:
+    yield from pieces
+
+
+def _watch_future(observer: Observer, future: Any) -> bool:
+    """Tell `observer` when `future` is done, or given up; False when it is no future we know.
+
+    What it holds is read where asking leaves no trace: `exception()` of a task tells asyncio that
+    somebody has seen its failure, and the host would miss the warning that nobody has.
+    """
+    kind = type(future)
+    if not hasattr(kind, "add_done_callback"):
+        return False
+    ours = _asyncio_result if _is(kind, "asyncio", "Future") else _thread_result
+    if ours is _thread_result and not _is(kind, "concurrent.futures", "Future"):
+        return False
+
+    def done(finished: Any) -> None:
+        try:
+            error, result = ours(finished)
+        except Exception as mistake:  # noqa: BLE001 - the boundary
+            GUARD.caught("future", mistake)
+            observer.ended()
+            return
+        if error is None:
+            observer.returned(result)
+        else:
+            observer.failed(error)
+
+    try:
+        if future.done():
+            done(future)
+        else:
+            future.add_done_callback(done)
+            finalize(future, observer.ended, "abandoned").atexit = False
+    except Exception as mistake:  # noqa: BLE001 - the boundary; a future we may not touch
+        GUARD.caught("future", mistake)
+        return False
+    return True
+
+
+def _is(kind: type, module: str, name: str) -> bool:
+    """Whether `kind` is the class `name` or below it; who has not imported it has none."""
+    known = getattr(sys.modules.get(module), name, None)
+    return isinstance(known, type) and issubclass(kind, known)
+
+
+def _asyncio_result(future: Any) -> tuple[BaseException | None, object]:
+    if future.cancelled():
+        return sys.modules["asyncio"].CancelledError(), None
+    error = future._exception
+    return error, None if error is not None else future._result
+
+
+def _thread_result(future: Any) -> tuple[BaseException | None, object]:
+    if future.cancelled():
+        return sys.modules["concurrent.futures"].CancelledError(), None
+    error = future.exception(0)
+    return error, None if error is not None else future.result(0)
+
+
+def finish_call(observer: Observer, result: Any) -> Any:
+    """As `finish_with` for a plain function: if it gives a future or task, that is its result.
+
+    An async function that gives one has given its result already: the future is another's.
+    """
+    if type(result) not in WHOLE and _watch_future(observer, result):
+        return result
+    return finish_with(observer, result)
+
+
+def finish_with(observer: Observer, result: Any) -> Any:
+    """Tell the observer a call's result, or watch the result if it is a stream or comes later.
+
+    Returns the result itself; a generator, `map` and its like, an async generator or a fresh
+    coroutine is replaced by one that watches it, in a plain tuple, too.
     """
     kind = type(result)
-    if kind is str:
-        scope.returned(result)
+    if kind in WHOLE:
+        observer.returned(result)
         return result
-    watched = _watched(scope, result)
+    watched = _watched(observer, result)
     if watched is not None:
         return watched
     if kind is tuple:  # (stream, passages), (stream, 200)
         for place, item in enumerate(items_of(result)):
-            watched = _watched(scope, item)
+            watched = _watched(observer, item)
             if watched is not None:
                 return (*result[:place], watched, *result[place + 1 :])
-    scope.returned(result)
+    observer.returned(result)
     return result
 
 
-def _watched(scope: Scope, result: Any) -> Any:
-    """`result`, or what stands for it, if it is a stream whose end is the trace's; else None."""
+def _watched(observer: Observer, result: Any) -> Any:
+    """`result`, or what stands for it, if it is not whole yet; else None."""
     kind = type(result)
-    if kind is GeneratorType and inspect.getgeneratorstate(result) == inspect.GEN_CREATED:
-        return _ending(scope, watch(scope, result))
+    generator = _generator_of(result)
+    if generator is not None:
+        return _ending(observer, watch(observer, generator))
     if kind is AsyncGeneratorType and not result.ag_running and result.ag_frame is not None:
-        return _ending(scope, watch_async(scope, result))
+        return _ending(observer, watch_async(observer, result))
     if kind is CoroutineType and inspect.getcoroutinestate(result) == inspect.CORO_CREATED:
-        return _ending(scope, watch_coroutine(scope, result))
-    if _watched_inside(scope, result):
+        return _ending(observer, watch_coroutine(observer, result))
+    if _watched_inside(observer, result):
         return result
     body = peek(result, "body_iterator")
     if body is not None:
         try:
-            result.body_iterator = AnswerStream(scope, body)
+            result.body_iterator = AnswerStream(observer, body)
         except Exception as error:  # noqa: BLE001 - the boundary; a response we may not touch
             GUARD.caught("stream", error)
             return None

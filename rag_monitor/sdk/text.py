@@ -12,6 +12,8 @@ ANSWER_KEYS: Final = ("answer", "output", "response", "text", "content", "result
 EVENT_LINES: Final = ("data:", "event:", "id:", "retry:", ":")
 """How the lines of server-sent events begin; the last is a comment."""
 _MAX_DEPTH: Final = 4
+_MOST_CHARS: Final = 2**20
+"""Joined of the parts of one message; more would be cut afterwards."""
 
 
 def question_of(args: Sequence[object], kwargs: Mapping[str, object]) -> str | None:
@@ -64,12 +66,16 @@ def content_text(content: Any) -> str | None:
     if text is not None or not issubclass(type(content), list):
         return text
     parts: list[str] = []
+    left = _MOST_CHARS
     for part in list.__getitem__(content, slice(0, 200)):
         piece = text_of(part)
         if piece is None:
             piece = text_of(first(part, ("text",)))
         if piece:
-            parts.append(piece)
+            parts.append(piece[:left])
+            left -= len(piece)
+            if left <= 0:
+                break
     return "".join(parts)
 
 

@@ -17,7 +17,7 @@ from rag_monitor.sdk.peek import first
 from rag_monitor.sdk.record import NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
 from rag_monitor.sdk.signature import is_method, parameters
-from rag_monitor.sdk.streaming import Bystander, finish_with, watch, watching
+from rag_monitor.sdk.streaming import Bystander, Observer, finish_call, finish_with, watch, watching
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -135,8 +135,9 @@ def trace(
     and handlers that return a streaming response of Starlette's kind. `with trace("name",
     question=...) as live:` traces a block; say `live.set(answer=...)` in it.
 
-    A plain function that returns a fresh generator or coroutine gets back one that watches it. A
-    traced call inside a traced call belongs to the outer trace.
+    A plain function that returns a generator or a fresh coroutine gets back one that watches it; of
+    a future or task the result is the answer. A traced call inside a traced call belongs to the
+    outer trace.
 
     Args:
         target: The function, or the trace's name.
@@ -186,7 +187,7 @@ def _wrap(function: Any, spec: Spec) -> Any:
 def _async_generator(function: Any, spec: Spec) -> Callable[..., Any]:
     def begin(
         args: tuple[Any, ...], kwargs: dict[str, Any]
-    ) -> tuple[Scope | Bystander, AsyncGenerator[Any, Any]]:
+    ) -> tuple[Observer, AsyncGenerator[Any, Any]]:
         inner = function(*args, **kwargs)
         scope = open_scope(spec, args, kwargs)
         if scope is None:
@@ -237,7 +238,7 @@ def _plain(function: Any, spec: Spec) -> Callable[..., Any]:
             scope.failed(error)
             raise
         scope.pause()
-        return finish_with(scope, result)
+        return finish_call(scope, result)
 
     return traced
 

@@ -6,7 +6,6 @@ Runs on the sender's thread only. Uses `http.client`, which no tracing instrumen
 from __future__ import annotations
 
 import codecs
-import email.utils
 import gzip
 import http.client
 import io
@@ -17,6 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
+from rag_monitor.outbound.patience import retry_after
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.outcome import Outcome
 
@@ -74,7 +74,15 @@ class Transport:
                 reply = response.read(MAX_REPLY_BYTES)
                 if response.will_close or response.read(1):
                     self.close()
-                return Outcome(response.status, reply, _retry_after(response))
+                outcome = Outcome(response.status, reply, _asked_s(response))
+                if outcome.ok and _is_page(response):  # of a proxy, or another service's
+                    GUARD.say(
+                        "page",
+                        "a web page answers where the monitor should, at %s; traces wait in memory",
+                        self._host,
+                    )
+                    return Outcome(0)
+                return outcome
         except (OSError, http.client.HTTPException, ValueError) as error:
             self.close()
             GUARD.say("transport", "cannot reach the monitor (%s); traces wait in memory", error)
@@ -148,16 +156,11 @@ def _stop_at(connection: http.client.HTTPConnection, deadline: float) -> None:
         sock.deadline = deadline
 
 
-def _retry_after(response: http.client.HTTPResponse) -> float | None:
-    """`Retry-After` in seconds from now; None when absent, in the past or nonsense."""
-    raw = (response.getheader("Retry-After") or "").strip()
-    if not raw:
-        return None
-    if raw.isascii() and raw.isdigit():
-        return min(float(raw[:9]), MAX_RETRY_AFTER_S)
-    try:
-        moment = email.utils.parsedate_to_datetime(raw).timestamp()
-    except (TypeError, ValueError, OverflowError):
-        return None
-    wait = moment - time.time()
-    return min(wait, MAX_RETRY_AFTER_S) if wait > 0 else None
+def _is_page(response: http.client.HTTPResponse) -> bool:
+    return (response.getheader("Content-Type") or "").strip().lower().startswith("text/html")
+
+
+def _asked_s(response: http.client.HTTPResponse) -> float | None:
+    """The pause that the server asks for in seconds, bounded; None: none, or nonsense."""
+    asked = retry_after(response.getheader("Retry-After"))
+    return None if asked is None else min(asked, MAX_RETRY_AFTER_S)

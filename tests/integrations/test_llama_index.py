@@ -175,7 +175,7 @@ def test_a_streamed_chat_is_a_trace(instrumented: Captured) -> None:
     chat = chat_engine()
     assert "".join(chat.stream_chat(QUESTION).response_gen) == ANSWER
 
-    for _ in range(200):  # the answer is written to memory on a thread of LlamaIndex's
+    for _ in range(3000):  # the answer is written to memory on a thread of LlamaIndex's
         if instrumented.traces:
             break
         time.sleep(0.01)

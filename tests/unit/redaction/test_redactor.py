@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -22,6 +24,8 @@ PLANTED = [
     ("secret", "xoxb-" + "123456789012-abcdef"),
     ("secret", "eyJhbGciOiJIUzI1NiJ9" + ".eyJzdWIiOiIxMjM0NTY3OD." + "dozjgNryP4J3jVmNHl0w5N"),
     ("secret", "-----BEGIN " + "PRIVATE KEY-----\n" + "MIIEow" * 9 + "\n-----END PRIVATE KEY-----"),
+    ("secret", "-----BEGIN " + "PRIVATE KEY-----\\n" + "MIIEow" * 9 + "\\n-----END PRIVATE KEY"),
+    ("secret", "-----BEGIN " + "PRIVATE KEY-----\n" + ("MIIEow" * 9 + "\n") * 4),
     ("secret", "Bearer " + "abcdefghijklmnop1234"),
     ("secret", "password: hunter2secret"),
     ("secret", "密码是Passw0rd123"),
@@ -45,9 +49,27 @@ def test_every_planted_kind_is_masked(kind: str, text: str, around: str) -> None
     assert text not in cleaned
 
 
+def test_the_password_in_an_address_is_masked_and_the_place_stays() -> None:
+    address = "postgres://" + "app:s3cr3t-pw@db.internal:5432/faq"
+    assert MASK.clean("answer", address) == "postgres://[secret]@db.internal:5432/faq"
+
+
+@pytest.mark.parametrize(
+    "start", ["-----BEGIN " + "PRIVATE KEY-----", "://a:", "password:", "a@b."]
+)
+def test_a_text_made_to_take_long_takes_no_longer_than_others(start: str) -> None:
+    """The search holds the interpreter: the application's requests would wait for it."""
+    text = (start * 20_000)[:262_144]
+    began = time.process_time()
+    MASK.clean("question", text)
+    assert time.process_time() - began < 0.25
+
+
 @pytest.mark.parametrize(
     "text",
     [
+        "Put it between -----BEGIN {} KEY----- and the end, then restart.".format("PRIVATE"),
+        "See https://example.com:8443/a?b=c@d and http://[::1]:80/ at 10:30:00@noon",
         "订单号 110105194912310021 已发货",
         "卡号尾数 6222021234567890123",
         "2024年基准利率为4.25%,首套房可下浮20%。",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from threading import Barrier
@@ -12,6 +13,7 @@ from typing import Any
 import pytest
 
 import rag_monitor as rm
+from rag_monitor.sdk.blocks import Blocks
 from rag_monitor.testing import InMemoryExporter
 
 
@@ -153,3 +155,26 @@ def test_a_shared_step_nested_in_itself_is_two_steps_and_says_how_to_share(
     assert [r.message.partition(";")[0] for r in caplog.records] == [
         "one rag_monitor.generation(...) is entered more than once"
     ]
+
+
+def test_leaving_takes_no_longer_with_many_inside() -> None:
+    blocks: Blocks[int] = Blocks()
+    inside = [(n for n in ()) for _ in range(20_000)]
+    for number, generator in enumerate(inside):
+        blocks.enter(generator.gi_frame, number)
+
+    began = time.process_time()
+    assert [blocks.leave(g.gi_frame) for g in inside] == list(range(20_000))
+    assert time.process_time() - began < 1.0
+    assert blocks.leave_last() is None
+
+
+def test_what_one_frame_enters_twice_it_leaves_in_turn() -> None:
+    blocks: Blocks[str] = Blocks()
+    frame = (n for n in ()).gi_frame
+    blocks.enter(frame, "outer")
+    blocks.enter(frame, "inner")
+
+    assert blocks.leave_last() == "inner"
+    blocks.enter(frame, "again")
+    assert [blocks.leave(frame) for _ in range(3)] == ["again", "outer", None]

@@ -19,6 +19,7 @@ from rag_monitor.testing import InMemoryExporter
 from tests.otlp_sink import _records
 from tests.unit.sdk.conftest import BadServer
 
+OK = (200, {}, b"")
 MakeServer = Callable[..., BadServer]
 
 
@@ -212,3 +213,37 @@ async def test_headers_from_outside_change_no_setting(captured: InMemoryExporter
     assert record["question"] == "q?"
     assert len(record["trace_id"]) == 32
     assert "attacker" not in str(record)
+
+
+@pytest.mark.parametrize("value", ["0", "0.001", "-5", "Sun, 06 Nov 1994 08:49:37 GMT"])
+def test_a_server_that_says_at_once_for_ever_is_not_hammered(
+    bad_server: MakeServer, value: str
+) -> None:
+    server = bad_server(lambda *_: (429, {"Retry-After": value}, b""))
+    rm.configure(endpoint=server.url, interval_s=0.01)
+    make(1)
+
+    assert not rm.flush(1.5)
+    assert 1 <= len(server.requests) <= 6
+
+
+def test_a_page_with_status_200_is_no_acknowledgement(
+    bad_server: MakeServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A proxy's word on maintenance, or another service at the endpoint: nothing was stored."""
+
+    def portal(server: BadServer, _: bytes) -> tuple[int, dict[str, str], bytes]:
+        page = (
+            200,
+            {"Content-Type": "text/html; charset=utf-8"},
+            b"<html>We are back soon.</html>",
+        )
+        return page if len(server.requests) == 1 else OK
+
+    server = bad_server(portal)
+    rm.configure(endpoint=server.url)
+    make(3)
+
+    assert rm.flush(5)
+    assert (rm.stats()["delivered"], len(server.requests)) == (3, 2)
+    assert "a web page answers" in caplog.text

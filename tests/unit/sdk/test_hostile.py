@@ -8,6 +8,7 @@ import datetime
 import decimal
 import math
 import threading
+import tracemalloc
 import uuid
 from typing import Any, NamedTuple
 
@@ -416,3 +417,45 @@ def test_no_value_and_no_shape_of_handler_changes_what_it_does(
     assert captured.client.flush(10)
     assert captured.client.counters.dropped_total == 0
     captured.clear()
+
+
+HUGE_BYTES = b"x" * 20_000_000
+HUGE_MAPPING = dict.fromkeys(map(str, range(400_000)), "v")
+
+
+@pytest.mark.parametrize(
+    "hand_over",
+    [
+        lambda live, found: setattr(found, "documents", [HUGE_BYTES] * 20),
+        lambda live, found: setattr(
+            found, "documents", [{"content": "c", "metadata": HUGE_MAPPING}] * 50
+        ),
+        lambda live, found: live.set(extra=HUGE_MAPPING, expected=HUGE_MAPPING),
+        lambda live, found: live.set(tags=range(1), extra=list(HUGE_MAPPING.values())),
+    ],
+    ids=["bytes", "metadata of documents", "metadata", "a list"],
+)
+def test_a_copy_for_the_trace_is_bounded_whatever_is_handed_over(
+    captured: InMemoryExporter, hand_over: Any
+) -> None:
+    with rm.trace(question="q") as live, rm.retrieval() as found:
+        tracemalloc.start()
+        hand_over(live, found)
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+
+    assert most < 4_000_000
+    assert captured.records[0]["status"] == "ok"
+
+
+def test_the_parts_of_a_message_are_joined_only_as_far_as_they_are_kept(
+    captured: InMemoryExporter,
+) -> None:
+    parts = [{"type": "text", "text": "x" * 5_000_000}] * 100
+    tracemalloc.start()
+    rm.trace(lambda messages: "a")([{"role": "user", "content": parts}])
+    _, most = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+
+    assert most < 4_000_000
+    assert set(captured.records[0]["question"]) == {"x"}
