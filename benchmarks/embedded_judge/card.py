@@ -122,6 +122,27 @@ def everyday(found: dict[str, Any]) -> str:
     return "\n".join(table)
 
 
+def details(found: dict[str, Any]) -> dict[str, str]:
+    """The table of one run of `details`; the variant names the place."""
+    table = head(
+        "premises", "statements", "AUROC against additions", "against one wrong detail",
+        "flagged: supported / added / contrary",
+    )  # fmt: skip
+    for name, s in found["details"].items():
+        areas = (s["against_added"], s["against_contrary"])
+        shares = s["flagged"]
+        table.append(
+            row(
+                name,
+                s["statements"],
+                *(f"{area['auroc']:.3f} {between(area['interval'])}" for area in areas),
+                " / ".join(f"{shares[name]:.0%}" for name in ("supported", "added", "contrary")),
+            )
+        )
+    lexical = found["judge"].startswith("embedded-lexical/")
+    return {"details by words" if lexical else "details": "\n".join(table)}
+
+
 def relevance(found: dict[str, Any]) -> dict[str, str]:
     """The table of context relevance."""
     table = head("data", "passages", "AUROC", "MAP", "accuracy")
@@ -202,6 +223,8 @@ def sections(found: dict[str, Any]) -> dict[str, str]:
         made |= support(found)
     if "context_relevance" in found:
         made |= relevance(found)
+    if "details" in found:
+        made |= details(found)
     if "shift" in found:
         made |= injection(found)
     if "encoder_of_relevance" in found:

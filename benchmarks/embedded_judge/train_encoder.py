@@ -56,6 +56,8 @@ class Base:
     """How many of the lowest layers stay as they are."""
     warm_up: int
     """Steps until the full rate."""
+    taught: bool = False
+    """Whether it is a cross encoder already, whose head is kept."""
 
 
 BASES = {
@@ -71,8 +73,15 @@ BASES = {
     "4df1d9e99cea26e75441bfd9604c07408df365cca66c4061e592e971e498d96c": Base(
         "multilingual-e5-small, Chinese and English pieces", chinese=True, frozen=3, warm_up=30
     ),
+    "552f74242d07e8395e2d31c91f650707788ed14c1da452a129807ba1bbcef133": Base(
+        "the encoder 1be2a1a6f360 of judge version 11, taken back to floats",
+        chinese=True,
+        frozen=2,
+        warm_up=30,
+        taught=True,
+    ),
 }
-"""By the SHA-256 of their safetensors."""
+"""By the SHA-256 of their safetensors; the last is what `restore` writes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,13 +153,17 @@ def base_model(folder: Path) -> CrossEncoder:
     Raises:
         SystemExit: The weights are no pinned ones.
     """
-    base_of(folder)
-    weights = folder / "model.safetensors"
+    base = base_of(folder)
+    weights = load_file(folder / "model.safetensors")
     config = AutoConfig.from_pretrained(folder)
     encoder = AutoModel.from_config(config, add_pooling_layer=False)
-    encoder.load_state_dict(load_file(weights), strict=False)
+    if not base.taught:
+        encoder.load_state_dict(weights, strict=False)
     torch.manual_seed(1)
-    return CrossEncoder(encoder, config.hidden_size)
+    model = CrossEncoder(encoder, config.hidden_size)
+    if base.taught:
+        model.load_state_dict(weights)
+    return model
 
 
 def chosen(pairs: Sequence[Pair]) -> list[Pair]:

@@ -17,3 +17,9 @@ def excepted(folded: str) -> frozenset[str]:
         return frozenset()
     words = (next(filter(is_content, tokenise(found)), "") for found in _ENGLISH.findall(folded))
     return frozenset(filter(None, words)) | {found[:2] for found in _HAN.findall(folded)}
+
+
+def before_exception(folded: str) -> str:
+    """What is said of everything else; of a Chinese sentence, whose exception may open it, all."""
+    place = folded.find(" except")
+    return folded[:place] if place > 0 else folded

@@ -73,7 +73,7 @@ _HALF: Final = re.compile(
 _WORD_NUMBER: Final = re.compile(
     rf"\b(?P<num>(?:{'|'.join(_WORDS)})(?:[\s-](?:{'|'.join(_WORDS)}|hundred|thousand|and))*)\b"
     r"(?P<scale>\s(?:hundred|thousand|million|billion|trillion|dozen))?"
-    rf"(?P<unit>\s(?:percent|per cent|{_ASCII_UNITS})\b)?"
+    rf"(?P<unit>\s(?:percent(?:age points?)?|per cent|{_ASCII_UNITS})\b)?"
 )
 _MIXED: Final = re.compile(
     rf"(?<![\w.])(?P<n>\d{{1,3}}|{'|'.join(_WORDS)})\s(?:and\s(?:a|one)\s|1/)(?:half|2)\b"
@@ -82,19 +82,16 @@ _MIXED: Final = re.compile(
 """Two and a half hours, 2 1/2 hours."""
 _TWICE: Final = re.compile(r"\b(?:twice|thrice)\b(?!\s(?:as|the|that|this|your|its|their)\b)")
 """Of a multiple ("twice the price") nothing is counted."""
-_FRACTION: Final = re.compile(
-    r"\b(?P<n>one|two|three|a)[\s-](?P<d>half|third|thirds|quarter|quarters|fifth|fifths|tenth)\b"
-)
 _FRACTIONS: Final = {
-    "half": 2,
-    "third": 3,
-    "thirds": 3,
-    "quarter": 4,
-    "quarters": 4,
-    "fifth": 5,
-    "fifths": 5,
-    "tenth": 10,
-}
+    "half": 2, "third": 3, "thirds": 3, "quarter": 4, "quarters": 4, "fifth": 5, "fifths": 5,
+    "tenth": 10, "tenths": 10,
+}  # fmt: skip
+_FRACTION: Final = re.compile(
+    rf"\ban? (?P<whole>{_ASCII_UNITS}) and a (?P<more>half|quarter)\b"
+    rf"|\b(?:(?P<n>one|two|three|four|a)[\s-](?P<d>{'|'.join(_FRACTIONS)})"
+    rf"(?: of)?(?: an? (?P<unit>{_ASCII_UNITS}))?|(?P<half>half) an? (?P<of>{_ASCII_UNITS}))\b"
+)
+"""An hour and a half, three quarters of a minute, half a centimetre."""
 _IDIOMS_TEXT: Final = """
 一 十 百 千 万 万一 千万 百万 一一 一千 三 四 五 六 七 八 九 两 二 零 〇 亿
 """
@@ -427,8 +424,12 @@ def _is_idiom(match: re.Match[str], numeral: str, unit: str) -> bool:
 
 
 def _from_fraction(match: re.Match[str]) -> Quantity | None:
-    top = {"a": 1, "one": 1, "two": 2, "three": 3}[match["n"]]
-    return Quantity(top / _FRACTIONS[match["d"]], "number", "", 6, match.start(), match.end())
+    if match["whole"]:
+        return _quantity(match, 1 + 1 / _FRACTIONS[match["more"]], match["whole"], 3)
+    if match["half"]:
+        return _quantity(match, 0.5, match["of"], 3)
+    top = 1.0 if match["n"] == "a" else _WORDS[match["n"]]
+    return _quantity(match, top / _FRACTIONS[match["d"]], match["unit"] or "", 6)
 
 
 def _from_words(match: re.Match[str]) -> Quantity | None:

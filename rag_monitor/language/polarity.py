@@ -19,6 +19,8 @@ _NEGATION: Final = re.compile(
 )
 _DOUBLE: Final = re.compile(
     r"不得不|不可不|无不|不是不|not only|not just|not necessarily|no doubt"
+    r"|\b(?:no|not)(?= (?:more|less|fewer|later|earlier|longer|higher|lower|older|younger|larger"
+    r"|smaller|sooner|greater|further|better|worse) than\b)"
     r"|(?:[不未没](?:得|能|可|可以|应|会|要|允许|准)?(?:再)?|没有)(?=低于|高于|少于|多于|超过|超出|小于|大于|晚于|早于|迟于)"
 )
 

@@ -51,7 +51,9 @@ _FACTORS: Final = {
     ("kg", "g"): 1000.0, ("g", "mg"): 1000.0, ("tonne", "kg"): 1000.0, ("l", "ml"): 1000.0,
     ("foot", "inch"): 12.0, ("lb", "oz"): 16.0, ("gb", "mb"): 1024.0, ("hour", "second"): 3600.0,
     ("second", "ms"): 1000.0, ("mb", "kb"): 1024.0, ("tb", "gb"): 1024.0,
-    ("kw", "watt"): 1000.0, ("mg", "mcg"): 1000.0,
+    ("kw", "watt"): 1000.0, ("mg", "mcg"): 1000.0, ("decade", "year"): 10.0,
+    ("fortnight", "day"): 14.0, ("fortnight", "week"): 2.0, ("gbp", "pence"): 100.0,
+    ("eur", "cent"): 100.0, ("usd", "cent"): 100.0,
 }  # fmt: skip
 
 
@@ -210,7 +212,10 @@ def _close(stated: Quantity, value: float) -> bool:
 
 
 def converts(stated: Quantity, operand: Quantity) -> bool:
-    """Whether `stated` is `operand` in another unit: 24 months are two years."""
+    """Whether `stated` is `operand` in another unit: 24 months are two years, a fifth is 20%."""
+    if "percent" in (stated.kind, operand.kind) and stated.kind != operand.kind:
+        share, percent = sorted((stated, operand), key=lambda q: q.kind == "percent")
+        return not share.unit and 0 < share.value < 1 and _close(percent, 100 * share.value)
     if (operand.unit, stated.unit) in {(_CELSIUS, _FAHRENHEIT), (_FAHRENHEIT, _CELSIUS)}:
         celsius, other = sorted((operand, stated), key=lambda q: q.unit)
         return abs(celsius.value * 1.8 + 32 - other.value) < _DEGREE

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.judges.embedded.arithmetic import is_constant
-from rag_monitor.judges.embedded.contrary import denied_question, states_exception
+from rag_monitor.judges.embedded.arithmetic import converts, is_constant
+from rag_monitor.judges.embedded.contrary import denied_question, says_rule, states_exception
 from rag_monitor.judges.embedded.denying import denied_elsewhere
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.exchanged import exchanged
@@ -164,6 +164,8 @@ def _check_numbers(
             findings.numbers_missing += 1
         elif any(quantity.equals(q) for q in near):
             continue
+        elif any(converts(quantity, q) for q in near):
+            findings.numbers_derived += 1
         elif places := evidence.equal(quantity):
             findings.numbers_elsewhere += not any(piece is best for piece in places)
         elif not any(quantity.equals(q) for q in asked) and not _as_year(quantity, evidence):
@@ -353,7 +355,7 @@ def _check_polarity(findings: Findings, claim: Piece, evidence: Evidence, best: 
     if denied_question(best, evidence) or states_exception(claim, best):
         # What is denied there is denied here, too, when the two differ; else it is affirmed.
         agree = findings.negation or findings.opposites or claim.denied.heads - best.denied.heads
-        findings.negation = findings.reversed = int(not agree)
+        findings.negation = findings.reversed = int(not agree and says_rule(claim, best))
         findings.opposites = 0
         return True
     if not (findings.negation or findings.opposites):

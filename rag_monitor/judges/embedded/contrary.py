@@ -7,8 +7,8 @@ from typing import Final
 
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
-from rag_monitor.language.exceptions import excepted
-from rag_monitor.language.tokens import is_han
+from rag_monitor.language.exceptions import before_exception, excepted
+from rag_monitor.language.tokens import is_han, tokenise
 
 _QUESTION: Final = ("?", "吗", "吗。", "么?")
 _NO: Final = re.compile(
@@ -39,3 +39,18 @@ def states_exception(claim: Piece, best: Piece) -> bool:
     return any(
         word in claim.folded if is_han(word[0]) else word in claim.token_set for word in left_out
     )
+
+
+def says_rule(claim: Piece, best: Piece) -> bool:
+    """Whether a claim says of what a sentence leaves out what that says of everything else.
+
+    "Leases must be signed by hand" does not, beside "scans do for all contracts except leases,
+    which must be signed by hand".
+    """
+    left_out = frozenset().union(*[(word, *word) for word in excepted(best.folded)])
+    rule = frozenset(tokenise(before_exception(best.folded)))
+    own = [token for token in claim.content if token not in left_out]
+    return sum([token in rule for token in own]) >= _MOSTLY * len(own)
+
+
+_MOSTLY: Final = 0.85

@@ -25,6 +25,7 @@ from rag_monitor.judges.embedded.model import (
     Model,
     Weights,
     answer_doubt,
+    heed,
     judge_claim,
     settle,
     sigmoid,
@@ -133,9 +134,10 @@ def _enough(lessons: Sequence[Lesson]) -> bool:
 def _learn(lessons: Sequence[Lesson], before: Weights, *, with_encoder: bool) -> Weights:
     rows, taught = [], []
     for lesson in lessons:
+        more = heed(before, lesson.claims) if with_encoder else 0.0
         for claim, read, value in zip(lesson.claims, lesson.read, lesson.taught, strict=True):
             if value is not None and settle(claim, 0.0)[2] in _FREE:
-                rows.append([*claim.features, read if with_encoder else 0.0])
+                rows.append([*claim.features, more * read])
                 taught.append(1.0 - value)
     weights = before
     if rows:
@@ -198,8 +200,9 @@ def _calibrated(lessons: Sequence[Lesson], weights: Weights) -> Weights:
 
 
 def _verdicts(lesson: Lesson, weights: Weights) -> list[ClaimVerdict]:
+    more = heed(weights, lesson.claims)
     return [
-        judge_claim(claim, read, weights)
+        judge_claim(claim, more * read, weights)
         for claim, read in zip(lesson.claims, lesson.read, strict=True)
     ]
 

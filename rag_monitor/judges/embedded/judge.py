@@ -23,7 +23,7 @@ from rag_monitor.judges.embedded import addressed, passages
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence, look_up_all
 from rag_monitor.judges.embedded.grade import grade, noncommittal, rests_on_passages
-from rag_monitor.judges.embedded.model import ClaimVerdict, Model
+from rag_monitor.judges.embedded.model import ClaimVerdict, Model, heed
 from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.pieces import PassageCache
@@ -58,7 +58,7 @@ _ON_SUPPORT: Final = (
 )  # fmt: skip
 """What follows from how well the statements are supported."""
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "11"
+FEATURES_VERSION: Final = "12"
 """Grows when the same text and weights score otherwise than before."""
 READING_VERSION: Final = "4"
 """Grows when an encoder is given other texts, or is run otherwise, than before."""
@@ -80,7 +80,7 @@ class _Case:
     """Why nothing can be supported; None when it can."""
     claims: list[ClaimEvidence] = field(default_factory=list)
     read: dict[int, float] = field(default_factory=dict)
-    """What the encoder said of each claim it read."""
+    """What the encoder said of each claim it read, times how much it is heeded."""
     settled: list[ClaimVerdict] = field(default_factory=list)
     seconds: float = 0.0
     """Time spent on this request so far."""
@@ -201,7 +201,9 @@ class EmbeddedJudge:
         started = time.perf_counter()
         chosen = dict(self._readings(case, self._encoder))
         if chosen:
-            case.read = dict(zip(chosen, self._encoder.doubts(list(chosen.values())), strict=True))
+            told = self._encoder.doubts(list(chosen.values()))
+            more = heed(self._model.weights(case.answer), case.claims)
+            case.read = {number: more * odds for number, odds in zip(chosen, told, strict=True)}
         case.seconds += time.perf_counter() - started
 
     def _readings(self, case: _Case, encoder: Encoder) -> Iterator[tuple[int, Reading]]:

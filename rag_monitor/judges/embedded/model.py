@@ -71,6 +71,8 @@ class Weights:
     """`answer_supported` below this is flagged."""
     encoder: float = 0.0
     """Weight of the encoder's log-odds of doubt; not negative. 0: it is not asked."""
+    alone: float = 1.0
+    """How many times that weight they have for the only claim of an answer to a question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +159,18 @@ def answer_doubt(verdicts: Sequence[ClaimVerdict], weights: Weights) -> float:
     doubts = [v.for_answer + _BASELESS_ADDS * (short and v.baseless) for v in verdicts]
     hopeless = _HOPELESS_ADDS * min(v.hopeless for v in verdicts)
     return total_doubt(doubts) + weights.count_slope * log(min(COUNTED, len(doubts))) + hopeless
+
+
+def heed(weights: Weights, claims: Sequence[ClaimEvidence]) -> float:
+    """By how much more than its weight an encoder's word on these claims counts; 1 at least.
+
+    An answer's doubt is the sum over its claims, and so is the encoder's error: of one claim alone
+    it may say more than of each of ten. Claims without a question gain nothing by it, and a plea,
+    which it always doubts, must not speak against what else is said.
+    """
+    if not claims or not claims[0].asked or any(claim.piece.addressed for claim in claims):
+        return 1.0
+    return max(1.0, weights.alone / len(claims))
 
 
 def total_doubt(doubts: Sequence[float]) -> float:

@@ -10,6 +10,7 @@ from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.numbers import COUNTED, TIME, Quantity
 from rag_monitor.language.periods import rates
+from rag_monitor.language.units import UNIT
 
 _MOST: Final = 48
 """Numbers of an answer that another may be derived from."""
@@ -46,7 +47,15 @@ class Reckoning:
             for known, piece in self._evidence.quantities
             if piece is best or not contested
         )
-        found = found or _between(quantity, claim, best) or _over_a_year(quantity, claim, best)
+        found = found or (
+            best is not None
+            and (
+                _between(quantity, claim, best)
+                or _over_a_year(quantity, claim, best)
+                or _said_in_words(quantity, best)
+                or _apart(quantity, claim, best)
+            )
+        )
         operands, near = self._operands(quantity, claim), best.folded if best else ""
         found = found or derives(quantity, operands, claim.folded, near)
         if not found:
@@ -106,13 +115,46 @@ def _has_another(quantity: Quantity, claim: Piece, best: Piece) -> bool:
     )
 
 
+def _said_in_words(quantity: Quantity, best: Piece) -> bool:
+    """Whether its best sentence says it without a number: a day for 24 hours, half for 50%."""
+    if quantity.kind == "percent" or (not quantity.unit and quantity.value < 1):
+        share = quantity.value / 100 if quantity.kind == "percent" else quantity.value
+        return share == _HALF_OF_IT and _HALF.search(best.folded) is not None
+    ones = {UNIT[match[1]] for match in _ONE.finditer(best.folded)}
+    return any(
+        (quantity.unit == unit and quantity.value == 1) or converts(quantity, _single(unit))
+        for unit in ones
+    )
+
+
+def _single(unit: str) -> Quantity:
+    return Quantity(1.0, "number", unit, 1, 0, 0)
+
+
+def _apart(quantity: Quantity, claim: Piece, best: Piece) -> bool:
+    """Whether a comparison has two numbers or years of its best sentence as far apart as they are.
+
+    Or one as many times the other.
+    """
+    if not _COMPARES.search(claim.folded):
+        return False
+    known = best.quantities[:_MOST]
+    if quantity.unit == "time":
+        alike = [(a, b) for a in known for b in known if (a.kind, a.unit) == (b.kind, b.unit)]
+        return any(b.value and abs(a.value / b.value - quantity.value) < _CENT for a, b in alike)
+    values = [q.value for q in known if (q.kind, q.unit) == (quantity.kind, quantity.unit)]
+    if quantity.unit == "year":
+        values += [float(d.year) for d in best.dates if d.year is not None]
+    return any(abs(a - b - quantity.value) < _CENT for a in values for b in values)
+
+
 def _times(claim: Piece, best: Piece | None) -> list[Quantity]:
     """Times of day that a statement and its best sentence name."""
     near = best.quantities if best else ()
     return [q for q in (*claim.quantities[:_MOST], *near[:_MOST]) if q.kind == TIME]
 
 
-def _between(quantity: Quantity, claim: Piece, best: Piece | None) -> bool:
+def _between(quantity: Quantity, claim: Piece, best: Piece) -> bool:
     """Whether it is as long as from one of the named times of day to another."""
     minutes = _minutes(quantity)
     if minutes is None:
@@ -121,11 +163,10 @@ def _between(quantity: Quantity, claim: Piece, best: Piece | None) -> bool:
     return any((b.value - a.value) % _DAY == minutes for a in named for b in named if a is not b)
 
 
-def _over_a_year(quantity: Quantity, claim: Piece, best: Piece | None) -> bool:
+def _over_a_year(quantity: Quantity, claim: Piece, best: Piece) -> bool:
     """Whether it is what the sentence says of a month, for the year that the claim speaks of."""
     return (
-        best is not None
-        and _YEAR.search(claim.folded) is not None
+        _YEAR.search(claim.folded) is not None
         and "month" in rates(best.folded)
         and any(
             (quantity.kind, quantity.unit) == (known.kind, known.unit)
@@ -159,6 +200,19 @@ _DAY: Final = 1440.0
 _MONTHS: Final = 12
 _CENT: Final = 0.005
 _YEAR: Final = re.compile(r"\b(?:year|annual|yearly|annually|annum)\b|[一全每]年|年费|年度")
+_HALF_OF_IT: Final = 0.5
+_HALF: Final = re.compile(r"\bhal(?:f|ves|ved)\b|一半|减半|半价|半数")
+_ONE: Final = re.compile(
+    r"\b(?:an?|each|every|per|whole) (hour|day|fortnight|week|month|year|decade|minute|second"
+    r"|kilo|litre|liter|metre|meter|mile|tonne|pound|dollar|euro)\b"
+)
+_COMPARES: Final = re.compile(
+    r"\b(?:cheaper|dearer|more|less|fewer|longer|shorter|later|earlier|higher|lower|older|younger"
+    r"|larger|smaller|bigger|faster|slower|heavier|lighter|wider|deeper|taller|extra|additional"
+    r"|differ\w*|lead|gap|apart|between|after|before|sav\w+|rais\w+|ris\w+|rose|fall\w*|fell"
+    r"|drop\w*|increas\w+|reduc\w+|grow\w*|grew|gain\w*|as (?:long|much|many|often|old|high))\b"
+    r"|便宜|贵|多|少|长|短|晚|早|高|低|差|省|增|减|涨|降|升|倍|相隔|间隔|之间"
+)
 _IN_MINUTES: Final = {"hour": 60.0, "minute": 1.0}
 
 

@@ -27,6 +27,7 @@ TARIFFS = (
 )
 ARTICLES = "第十二条 乙方逾期付款的，应当支付违约金。第十三条 逾期超过30日的，甲方有权解除合同。"
 REDIS = "Redis 服务器默认监听 TCP 6379 端口。"
+SIGNED = "Scans are valid for all contracts except leases, which must be signed by hand."
 DRUG = "对青霉素过敏者禁用。成人一次1粒。"
 
 
@@ -47,6 +48,8 @@ DRUG = "对青霉素过敏者禁用。成人一次1粒。"
         ("Support is open Monday to Friday, 9 a.m. to 6 p.m.", "Support is open Mon-Fri, 9am-6pm."),
         ("Store below 25 °C.", "Store below 77 °F."),
         ("The rule applies to all families.", "It applies to every family."),
+        ("Give no more than one spoonful of pellets.", "Give one spoonful of pellets at most."),
+        (SIGNED, "A lease has to be signed by hand."),
         (HOTEL, "酒店不可以带宠物。"),
         (HOTEL, "酒店有停车场。"),
         ("问：可以退货吗？答：不用担心，7天内都可以。", "可以退货。"),
