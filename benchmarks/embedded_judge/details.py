@@ -14,7 +14,7 @@ import json
 import os
 import sys
 from collections import defaultdict
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -50,8 +50,8 @@ def judged(engine: EmbeddedJudge, said: Sequence[Statement]) -> dict[str, Any]:
             owners.append(one.premise)
     labels, raw, hard = np.array(kinds), np.array(doubts), np.array(flagged)
 
-    def area(others: Collection[str]) -> dict[str, Any]:
-        places = np.flatnonzero(np.isin(labels, [SUPPORTED, *others]))
+    def area(other: str) -> dict[str, Any]:
+        places = np.flatnonzero(np.isin(labels, [SUPPORTED, other]))
         positive, doubt = (labels[places] != SUPPORTED).astype(float), raw[places]
         groups = [owners[place] for place in places]
         return {
@@ -61,8 +61,8 @@ def judged(engine: EmbeddedJudge, said: Sequence[Statement]) -> dict[str, Any]:
 
     return {
         "statements": len(labels),
-        "against_added": area({ADDED}),
-        "against_contrary": area({CONTRARY}),
+        "against_added": area(ADDED),
+        "against_contrary": area(CONTRARY),
         "flagged": {
             name: round(float(hard[labels == name].mean()), 3)
             for name in (SUPPORTED, ADDED, CONTRARY)
@@ -75,6 +75,7 @@ def main(engine: EmbeddedJudge) -> None:
     by: dict[str, list[Statement]] = defaultdict(list)
     for said in statements(FOLDER):
         by[said.genre].append(said)
+        by["all"].append(said)
     report = {
         "judge": str(engine.identity),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",

@@ -63,7 +63,7 @@ def plain_body(data: bytes, encoding: str) -> bytes | None:
 def _inflated(data: bytes) -> bytes | None:
     """Decompressed, one member of gzip after the other: Django makes one of each piece it streams.
 
-    Of what is damaged only the members before count; None when there are none.
+    Of what is damaged the part before counts; None when no member of it was whole.
     """
     plain = bytearray()
     member = zlib.decompressobj(_ANY_HEADER)

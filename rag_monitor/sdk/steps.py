@@ -84,8 +84,8 @@ class Step:
             if error is not None:
                 self.ok = False
                 self.error = type_name(error)
-            if self.shared is not None and self.shared[1] is not None:
-                live.client.leave_shared(self)
+            if self.shared is not None:
+                self._unshare()
             if live.add_step(self):
                 self._record(live)
         except Exception as mistake:  # noqa: BLE001 - the boundary

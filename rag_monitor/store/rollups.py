@@ -90,7 +90,7 @@ class Rollups:
             table.minute >= window.start,
             table.minute < window.end,
             *(blocks.has(table[name], value) for name, value in _filters(wanted).items()),
-            *([table.app.in_(apps)] if (apps := _apps(wanted)) else []),
+            *([blocks.has(table.app, apps)] if (apps := _apps(wanted)) else []),
         )
         with self._database.read() as connection:
             return load_rollups(connection.execute(statement.order_by(table.minute)).all())

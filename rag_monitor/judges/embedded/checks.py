@@ -165,7 +165,7 @@ def _check_numbers(
         elif any(quantity.equals(q) for q in near):
             continue
         elif any(converts(quantity, q) for q in near):
-            findings.numbers_derived += 1
+            _count_reckoned(findings, quantity, claim, best, reckoning)
         elif places := evidence.equal(quantity):
             findings.numbers_elsewhere += not any(piece is best for piece in places)
         elif not any(quantity.equals(q) for q in asked) and not _as_year(quantity, evidence):

@@ -88,19 +88,12 @@ def _line(
 
 def _marked(lines: Sequence[Line]) -> list[Line]:
     """The lines with their changes judged among all that the list shows."""
-    places = [
-        (index, metric)
-        for index, one in enumerate(lines)
-        for metric in METRICS
-        if one.changes[metric] is not None
-    ]
-    found = changes.together(
-        [change for one in lines for metric in METRICS if (change := one.changes[metric])]
+    found = iter(
+        changes.together([c for one in lines for c in one.changes.values() if c is not None])
     )
-    by_place = dict(zip(places, found, strict=True))
     return [
-        replace(one, changes={metric: by_place.get((index, metric)) for metric in METRICS})
-        for index, one in enumerate(lines)
+        replace(one, changes={metric: c and next(found) for metric, c in one.changes.items()})
+        for one in lines
     ]
 
 
