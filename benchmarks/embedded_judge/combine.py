@@ -41,7 +41,7 @@ from rag_monitor.judges.embedded.model import Model, heed, settle
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.language.script import has_han
 
-VERSION = "7"
+VERSION = "8"
 READ = frozenset({"en", "zh"})
 """Languages whose statements the encoder is asked about."""
 WRITTEN = {"en": {"written_en": 0.5}, "zh": {"written_zh": 1.0}}

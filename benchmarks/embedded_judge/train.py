@@ -34,7 +34,7 @@ Vector = NDArray[np.float64]
 TARGET = (
     Path(__file__).resolve().parents[2] / "rag_monitor" / "judges" / "embedded" / "weights.json"
 )
-VERSION = "5"
+VERSION = "6"
 RIDGE = 1e-2
 FOLDS = 4
 MIX: dict[str, dict[str, float]] = {

@@ -22,7 +22,13 @@ _HAN_TIME: Final = re.compile(
     rf"(?P<half>{_HALF})?\s?(?P<h>{_NUMERAL})(?P<sign>[点时])"
     rf"(?P<rest>钟|整|半|[一三]刻|(?P<m>{_NUMERAL})分)?(?=(?P<to>\s?[至到~-])?)"
 )
-_ENGLISH: Final = re.compile(rf"(?<![\d:.])(?P<h>1[0-2]|0?[1-9])(?P<after>\s?{_MERIDIEM})")
+_ENGLISH: Final = re.compile(
+    r"(?<![\d:.])(?P<h>1[0-2]|0?[1-9])(?P<clock>\so'clock)?"
+    rf"(?:(?P<after>\s?{_MERIDIEM})"
+    r"|\s(?P<part>in the (?:morning|afternoon|evening)\b|at night\b)|(?(clock)|(?!)))"
+)
+_PARTS: Final = {"in the morning": "am", "in the afternoon": "pm", "in the evening": "pm"}
+"""At night may be before or after midnight."""
 _BETWEEN: Final = tuple("至到~-")
 _BOUNDED: Final = re.compile(r"之?前|以前|以后|起|开[始门馆放]|[关闭截]")
 """What only follows a time of day."""
@@ -52,7 +58,8 @@ def find_times(folded: str) -> list[ClockTime]:
     if "点" in folded or "时" in folded:
         found += _han(folded)
     found += [
-        _time(match, int(match["h"]), 0, match["after"]) for match in _ENGLISH.finditer(folded)
+        _time(match, int(match["h"]), 0, match["after"] or _PARTS.get(match["part"] or ""))
+        for match in _ENGLISH.finditer(folded)
     ]
     return sorted(found, key=lambda time: time.start)
 

@@ -14,7 +14,7 @@ from typing import Final
 
 from rag_monitor.language.clock_times import HALF_DAY, find_times
 from rag_monitor.language.han_numerals import han_value
-from rag_monitor.language.tokens import stem, tokenise
+from rag_monitor.language.tokens import STOP_WORDS, stem, tokenise
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
 
 _SMALL: Final = """
@@ -33,11 +33,15 @@ _UNITS: Final = "|".join(
 ).replace("|年|", "|年(?![级代])|")
 _ASCII_UNITS: Final = "|".join(
     sorted(
-        (re.escape(u) for u in UNIT if u.isascii() and u.isalpha() and u not in {"s"}),
+        (re.escape(u) for u in UNIT if u.isascii() and u.isalpha() and u not in {"s", "in"}),
         key=len,
         reverse=True,
     )
 )
+_INCHES: Final = (
+    r"in(?=\s?(?:$|[.,;:)x×]|(?:wide|long|tall|high|deep|thick|across|by|screen|display)\b))"
+)
+"""20 in is a length and "20 in Mill Lane" is none."""
 _HAN_SCALES: Final = "|".join(sorted((s for s in SCALE if not s.isascii()), key=len, reverse=True))
 _ARABIC_NUMBER: Final = (
     r"(?P<num>[\d.](?<![a-z\d.].)"
@@ -51,11 +55,11 @@ _DISCOUNT: Final = "折(?![不叠合射断旧磨腾页尺])"
 _ARABIC: Final = re.compile(
     rf"{_ARABIC_NUMBER}(?P<scale>\s?(?:{_HAN_SCALES})|{_ASCII_SCALES})?"
     rf"\+?(?P<unit>\s?(?:%|‰|percent(?:age points?)?|per cent|个百分点|{_DISCOUNT})"
-    rf"|\s?(?:{_UNITS})|[\s-]?(?:{_ASCII_UNITS})\b|\s?°\s?[cf]?)?"
+    rf"|\s?(?:{_UNITS})|[\s-]?(?:{_ASCII_UNITS}|{_INCHES})\b|\s?°\s?[cf]?)?"
 )
 _ASCII_ARABIC: Final = re.compile(
     rf"{_ARABIC_NUMBER}(?P<scale>{_ASCII_SCALES})?"
-    rf"\+?(?P<unit>\s?(?:%|percent(?:age points?)?|per cent)|[\s-]?(?:{_ASCII_UNITS})\b)?"
+    rf"\+?(?P<unit>\s?(?:%|percent(?:age points?)?|per cent)|[\s-]?(?:{_ASCII_UNITS}|{_INCHES})\b)?"
 )
 """Begins with a plain set of characters, so that the search runs through text without digits."""
 _BEFORE: Final = frozenset("$£€¥ \t\n")
@@ -73,7 +77,7 @@ _HALF: Final = re.compile(
 _WORD_NUMBER: Final = re.compile(
     rf"\b(?P<num>(?:{'|'.join(_WORDS)})(?:[\s-](?:{'|'.join(_WORDS)}|hundred|thousand|and))*)\b"
     r"(?P<scale>\s(?:hundred|thousand|million|billion|trillion|dozen))?"
-    rf"(?P<unit>\s(?:percent(?:age points?)?|per cent|{_ASCII_UNITS})\b)?"
+    rf"(?P<unit>[\s-](?:percent(?:age points?)?|per cent|{_ASCII_UNITS})\b)?"
 )
 _MIXED: Final = re.compile(
     rf"(?<![\w.])(?P<n>\d{{1,3}}|{'|'.join(_WORDS)})\s(?:and\s(?:a|one)\s|1/)(?:half|2)\b"
@@ -92,6 +96,11 @@ _FRACTION: Final = re.compile(
     rf"(?: of)?(?: an? (?P<unit>{_ASCII_UNITS}))?|(?P<half>half) an? (?P<of>{_ASCII_UNITS}))\b"
 )
 """An hour and a half, three quarters of a minute, half a centimetre."""
+_NO_SHARE: Final = re.compile(
+    rf"\s(?:(?:to|past)\s(?:\d|{'|'.join(_WORDS)})"
+    rf"|(?!(?:{'|'.join(STOP_WORDS)}|cheaper|longer|larger|smaller|higher|lower|off|discount)\b)[a-z])"
+)
+"""After a third that is another one, as of parties or reminders, and a quarter to four."""
 _IDIOMS_TEXT: Final = """
 一 十 百 千 万 万一 千万 百万 一一 一千 三 四 五 六 七 八 九 两 二 零 〇 亿
 """
@@ -109,7 +118,10 @@ _NAMED_BEFORE: Final = re.compile(
     r"(?:\s?(?:is|of|为|是|:))?\s?$"
 )
 _NAMED_AFTER: Final = re.compile(r"\s?(?:端口|号|port\b|错误)")
-_MAY_TELL_TIME: Final = re.compile(r"[\d一二三四五六七八九十两](?:[点时]|:\d\d|\s?[ap]\.?\s?m\b)")
+_MAY_TELL_TIME: Final = re.compile(
+    r"[\d一二三四五六七八九十两]"
+    r"(?:[点时]|:\d\d|\s?[ap]\.?\s?m\b|\s(?:in the [mae]|at night|o'clock))"
+)
 TIME: Final = "time"
 _HALF_OPEN: Final = "half"
 """Unit of a time whose half of the day is not told."""
@@ -424,6 +436,8 @@ def _is_idiom(match: re.Match[str], numeral: str, unit: str) -> bool:
 
 
 def _from_fraction(match: re.Match[str]) -> Quantity | None:
+    if match["n"] in {"a", "one"} and _NO_SHARE.match(match.string, match.end()):
+        return None
     if match["whole"]:
         return _quantity(match, 1 + 1 / _FRACTIONS[match["more"]], match["whole"], 3)
     if match["half"]:
@@ -434,7 +448,7 @@ def _from_fraction(match: re.Match[str]) -> Quantity | None:
 
 def _from_words(match: re.Match[str]) -> Quantity | None:
     words = match["num"].replace("-", " ").split()
-    unit = (match["unit"] or "").strip()
+    unit = (match["unit"] or "").strip(" -")
     scale = (match["scale"] or "").strip()
     if words == ["one"] and not unit and not scale:
         return None

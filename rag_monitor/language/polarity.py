@@ -194,10 +194,19 @@ class Denials:
 NOTHING_DENIED: Final = Denials(frozenset(), frozenset())
 
 
+_NEEDS: Final = re.compile(
+    r"\bwithout\b[^.;:!?]*(?:\b(?:no|not|never|cannot|nobody|nothing)\b|n't\b)"
+    r"|(?:\b(?:no|not|never|cannot|nobody|nothing)\b|n't\b)[^.,;:!?]*\bwithout\b"
+)
+"""Two denials that say what something needs: not valid without a photo."""
+
+
 def denials(folded: str) -> Denials:
     """What the negations of folded text deny; none reaches beyond its clause."""
     heads, reach = set(), set()
     plain = _DOUBLE.sub(lambda found: " " * len(found.group()), folded)
+    if _NEEDS.search(plain):
+        return NOTHING_DENIED
     for match in _NEGATION.finditer(plain):
         clause = _CLAUSE_ENDS.split(plain[match.end() : match.end() + _REACH * 3], maxsplit=1)[0]
         tokens = tokenise(clause)

@@ -6,10 +6,11 @@ monitors; that another one says "headsets need approval" is seen only clause by 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.opposed import contrary
 from rag_monitor.judges.embedded.pieces import Piece, parts
 
 _SHARED: Final = 0.85
@@ -19,16 +20,13 @@ _LEAST_SHARED: Final = 0.5
 _FEWEST: Final = 2
 """Words in common below which two clauses are about different things."""
 
-Contrary = Callable[[Piece, Piece], tuple[int, int]]
 
-
-def denied_elsewhere(claim: Piece, evidence: Evidence, contrary: Contrary) -> bool:
+def denied_elsewhere(claim: Piece, evidence: Evidence) -> bool:
     """Whether clauses of the passages deny a clause of the claim, and none says the same.
 
     Args:
         claim: The statement.
         evidence: The passages.
-        contrary: Tells whether two clauses differ in negation, and in opposites.
     """
     words = claim.token_set
     known = [part for part in evidence.denying if len(part.content_set & words) >= _FEWEST]

@@ -58,7 +58,7 @@ _ON_SUPPORT: Final = (
 )  # fmt: skip
 """What follows from how well the statements are supported."""
 _PASSAGE_ASPECTS: Final = (Aspect.RELEVANCE, Aspect.USEFULNESS, Aspect.USE)
-FEATURES_VERSION: Final = "12"
+FEATURES_VERSION: Final = "13"
 """Grows when the same text and weights score otherwise than before."""
 READING_VERSION: Final = "4"
 """Grows when an encoder is given other texts, or is run otherwise, than before."""

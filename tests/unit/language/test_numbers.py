@@ -50,7 +50,18 @@ def test_a_quantity_has_one_value_in_every_notation(text: str, value: float) -> 
 
 
 @pytest.mark.parametrize(
-    "text", ["十分重要", "一些人", "第三章", "the 3rd time", "万一", "one of them"]
+    "text",
+    [
+        "十分重要",
+        "一些人",
+        "第三章",
+        "the 3rd time",
+        "万一",
+        "one of them",
+        "a third party",
+        "a fifth reminder",
+        "one in it",
+    ],
 )
 def test_ordinals_and_idioms_are_not_quantities(text: str) -> None:
     assert values(text) == []
@@ -153,6 +164,12 @@ def test_an_amount_with_a_unit_is_no_year(text: str) -> None:
         ("住3晚", "night"),
         ("不超过两学年", "year"),
         ("a timeout of 30 ms", "ms"),
+        ("a ten-day hire", "day"),
+        ("a nine-year-old dryer", "year"),
+        ("a 24 in screen", "inch"),
+        ("12in x", "inch"),
+        ("Number 20 in Mill Lane", ""),
+        ("a third of it", ""),
     ],
 )
 def test_units_of_everyday_rules(text: str, unit: str) -> None:

@@ -25,6 +25,7 @@ from rag_monitor.language.weekdays import named_weekdays
         ("工作时长8小时，3时许", []),
         ("from 9 a.m. to 5:30 pm", [540, 1050]),
         ("12 am and 12 p.m.", [0, 720]),
+        ("8 in the evening, 10 o'clock in the morning", [1200, 600]),
     ],
 )
 def test_times_are_read_in_minutes_of_the_day(text: str, minutes: list[int]) -> None:
@@ -43,6 +44,7 @@ def test_times_are_read_in_minutes_of_the_day(text: str, minutes: list[int]) -> 
         "比例为3:1",
         "升高3点5度",
         "I am 5",
+        "20 in the end",
         "10:20:30",
     ],
 )
