@@ -71,9 +71,10 @@ _HAN_NUMBER: Final = re.compile(
 )
 _HALF: Final = re.compile(
     r"(?<![上下前后大多])(?:(?P<n>\d{1,3}|[一二两三四五六七八九十]{1,2})(?P<unit>年|天|个月|小时|公里)半"
-    r"|(?:(?P<count>\d{1,3}|[一二两三四五六七八九十]{1,2})个)?半(?:个)?(?P<of>小时|钟头|年|月(?!刊)|天|公里))"
+    r"|(?:(?P<count>\d{1,3}|[一二两三四五六七八九十]{1,2})个(?=半(?:小时|钟头|月)))?"
+    r"半(?:个)?(?P<of>小时|钟头|年|月(?!刊)|天|公里))"
 )
-"""两年半, 4个半小时, 半年."""
+"""两年半, 4个半小时, 半年; 两个半天 are twice half a day."""
 _WORD_NUMBER: Final = re.compile(
     rf"\b(?P<num>(?:{'|'.join(_WORDS)})(?:[\s-](?:{'|'.join(_WORDS)}|hundred|thousand|and))*)\b"
     r"(?P<scale>\s(?:hundred|thousand|million|billion|trillion|dozen))?"
@@ -106,6 +107,8 @@ _IDIOMS_TEXT: Final = """
 """
 _IDIOMS: Final = frozenset(_IDIOMS_TEXT.split())
 _ORDINAL: Final = "第"
+_WEEK: Final = ("周", "星期", "礼拜")
+"""Before the number of a day whose evening is meant: 周五晚."""
 
 
 _LONGEST: Final = 18
@@ -404,8 +407,8 @@ def _from_han(match: re.Match[str], *, idioms: bool) -> Quantity | None:
     numeral, unit = match["num"], match["unit"] or ""
     if len(numeral) > _LONGEST:
         return None
-    before = match.string[max(0, match.start() - 1) : match.start()]
-    if before == _ORDINAL or (
+    before = match.string[max(0, match.start() - 2) : match.start()]
+    if before.endswith(_WEEK if unit == "晚" else _ORDINAL) or (
         match["den"] is None and not (idioms and unit) and _is_idiom(match, numeral, unit)
     ):
         return None
@@ -428,7 +431,7 @@ def _is_idiom(match: re.Match[str], numeral: str, unit: str) -> bool:
     """Whether a Han numeral is more likely part of a word than a count."""
     if match["percent"] or match["cheng"]:
         return False
-    if numeral == "一" or (numeral in _IDIOMS and not unit):
+    if numeral == "一" or (numeral in _IDIOMS and not unit) or numeral + unit == "零件":
         return True
     return len(numeral) == 1 and (
         not unit or unit in {"度", "级", "本", "部", "家", "场", "项", "位", "节", "字"}

@@ -189,7 +189,7 @@ def check_reworded(
     if best is not None:
         if not findings.polarity_told:
             findings.reversed |= denied_elsewhere(claim, evidence)
-        derived = findings.numbers_derived > 0
+        derived = findings.numbers_derived + findings.numbers_covered > 0
         findings.contradicted = rivals(claim, best, evidence.question, derived=derived)
     _check_places(findings, claim, evidence)
     findings.limits_turned = limit_turned(claim, evidence)

@@ -16,7 +16,7 @@ _OUTCOME: Final = re.compile(
     r"|(?:comes?|amounts?|adds? up) to|receives?|has|have|had|needs?|saves?|total(?:s|led|ing)?"
     r"|reach(?:es|ed)?|gives?|gave|earns?|of)"
     r"(?:\s(?:\w+ly|only|just|about|around|some|the|a|an))?\s?(?:[$£€¥])?\s?$"
-    r"|(?:[是为需要收付花达共约有费]|等于)[了到约]?¥?\s?$"
+    r"|(?:[是为需收付赔返退扣共]|等于)[了约]?¥?\s?$"
 )
 """Before a number that a statement tells, and does not suppose."""
 _REACH: Final = 40
