@@ -33,7 +33,7 @@ _BASELESS_ADDS: Final = 4.0
 """What a baseless claim adds to the doubt of a short answer; in a long one it may be chatter."""
 _HOPELESS_ADDS: Final = 6.0
 """What an answer of hopeless claims alone adds to its doubt."""
-_NO_SUBJECT_ADDS: Final = 1.5
+_NO_SUBJECT_ADDS: Final = 0.5
 """What a subject of which no passage speaks adds to the doubt of the claim, not of the answer."""
 _ABSOLUTE_ADDS: Final = 0.5
 """What each word without exception adds: such a claim needs more than the passages gave."""
