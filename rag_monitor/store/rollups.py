@@ -71,10 +71,11 @@ class Rollups:
         found: list[TraceFacts] = []
         today = self._clock.now().date()
         with self._database.read() as connection:
-            for item in dirty:
-                facts = _facts_of(connection, item)
-                # Read after the traces: what is not forgotten by now was there to be read.
-                before = forgotten.load(connection, today).before(item.app)
+            read = [(item, _facts_of(connection, item)) for item in dirty]
+            # Read after the traces: what is not forgotten by now was there to be read.
+            gone = forgotten.load(connection, today)
+            for item, facts in read:
+                before = gone.before(item.app)
                 found += facts if before is None else _lasting(connection, item, facts, before)
         return found
 
