@@ -261,13 +261,20 @@ _NATIVE: Final[Mapping[RuleKind, Callable[[AlertRule], _Native | None]]] = {
 
 
 def _selector(rule: AlertRule, /, **labels: str | None) -> str:
-    named = {"app": None if rule.app == "*" else rule.app, **labels}
-    parts = [
+    parts = [] if rule.app == "*" else [_of_app(rule.app)]
+    parts += [
         f"{name}={json.dumps(value, ensure_ascii=False)}"
-        for name, value in named.items()
+        for name, value in labels.items()
         if value is not None
     ]
     return f"{{{','.join(parts)}}}" if parts else ""
+
+
+def _of_app(name: str) -> str:
+    """Finds the app by its label: `/metrics` puts the project before a name with a slash."""
+    if "/" not in name:
+        return f"app={json.dumps(name, ensure_ascii=False)}"
+    return f"app=~{json.dumps(f'[^/]+/{re.escape(name)}', ensure_ascii=False)}"
 
 
 def _alert_name(rule: AlertRule) -> str:

@@ -14,6 +14,7 @@ import pytest
 from rag_monitor.alerting.prometheus_export import export_rules
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.exposition.labels import app_label
 
 PLAYED = 180
 """Minutes of a scene."""
@@ -173,6 +174,21 @@ def test_a_release_that_breaks_an_app_is_a_drop_in_prometheus_too(tmp_path: Path
     }  # fmt: skip
 
     play(tmp_path, series, [(80, "RagMonitorFaithfulnessDrop", [alert])])
+
+
+def test_a_rule_finds_an_app_whose_name_has_a_slash(tmp_path: Path) -> None:
+    name = "team/faq (v2) 问答"
+    rule = AlertRule(name="silent", kind=RuleKind.NO_DATA, app=name)
+    label = app_label("default", name)
+    firing = {f'rag_monitor_alerts{{app="{label}",rule="silent",state="firing"}}': f"1x{PLAYED}"}
+    alert = {
+        "exp_labels": {"app": label, "rule": "silent", "severity": "page", "state": "firing"},
+        "exp_annotations": {
+            "summary": f"silent: fires for {label}; rag-monitor's Alerts page has the numbers."
+        },
+    }
+
+    play(tmp_path, firing, [(5, "RagMonitorSilent", [alert])], [rule])
 
 
 def test_a_leader_that_no_longer_looks_at_the_rules_is_noticed(tmp_path: Path) -> None:
