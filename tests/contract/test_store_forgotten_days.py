@@ -196,3 +196,18 @@ def test_an_app_whose_traces_are_gone_is_known_by_its_numbers(
         ("quiet", 0, EPOCH),
     ]
     assert store.traces.app_names("default") == ["live"]
+
+
+def test_releases_whose_traces_are_gone_can_still_be_compared(
+    store: Store, clock: ManualClock
+) -> None:
+    ingest(store, _trace(1, release="v1"), _trace(2))
+    ingest(store, _trace(3, release="v2", started_at=EPOCH + timedelta(days=1)))
+    _roll_up(store)
+    _fold(store, clock)
+    _forget(store, clock)
+    now = clock.now()
+    ingest(store, *(_trace(9 + n, release=f"v{n}", started_at=now) for n in (3, 2)), at=now)
+
+    assert set(store.traces.releases("default", "test-app")[:2]) == {"v2", "v3"}
+    assert store.traces.releases("default", "test-app")[2:] == ["v1"]
