@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rag_monitor.aggregation import keys
-from rag_monitor.aggregation.totals import Totals
+from rag_monitor.aggregation.totals import Totals, sum_of
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.metrics.rag import BAD_BELOW
@@ -76,8 +76,30 @@ def choose(requested: str, by_judge: Mapping[str, Totals]) -> Choice:
     judge = _fullest(pool)
     notes = ("several_judges",) if len(pool) > 1 else ()
     if judge in cheap:
-        return Choice(judge=judge, totals=pool[judge], notes=(*notes, "embedded_uncorrected"))
+        notes = (*notes, "embedded_uncorrected")
+        if any(_failed(sums) for sums in dear.values()):
+            notes = (*notes, "judge_failures")
+        return Choice(judge=judge, totals=pool[judge], notes=notes)
     return _with_cheap(Choice(judge=judge, totals=pool[judge], notes=notes), cheap)
+
+
+def asked(requested: str, by_judge: Mapping[str, Totals]) -> Totals:
+    """How those were doing who were asked: the judge `requested`, whatever it answered.
+
+    `combined` are all judges but the cheap ones, unless those are all there is. A judge that fails
+    always has no scores for an estimate to rest on, and is the one to hear of.
+    """
+    if requested != keys.COMBINED:
+        return by_judge.get(requested, Totals())
+    dear = [sums for judge, sums in by_judge.items() if not is_embedded(judge)]
+    if any(sums.count or sums.failed or sums.suspect or sums.not_applicable for sums in dear):
+        return sum_of(dear)
+    return sum_of(by_judge.values())
+
+
+def _failed(sums: Totals) -> float:
+    """Failures of the judge's own; what the budget did not allow was never asked."""
+    return sums.failed - sums.moment(keys.SHED)
 
 
 def _with_cheap(choice: Choice, cheap: Mapping[str, Totals]) -> Choice:

@@ -18,7 +18,7 @@ from rag_monitor.aggregation.baselines import (
     first_seen,
     previous_release,
 )
-from rag_monitor.aggregation.combine import BadCount, Choice, bad_count, choose, combine
+from rag_monitor.aggregation.combine import BadCount, Choice, asked, bad_count, choose, combine
 from rag_monitor.aggregation.folding import FoldedReleases
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
 from rag_monitor.aggregation.once import ReadOnce
@@ -120,9 +120,9 @@ class Estimates:
     def outcomes(self, series: Series, window: Window) -> Outcomes:
         """Scored, failed, suspect and shed judgements of the window.
 
-        For `combined`, those of the judge whose scores the estimate rests on.
+        For `combined`, those of every judge that was asked, the embedded one where it is alone.
         """
-        totals = choose(series.judge, sums_by(self._summed(series, window), _judge)).totals
+        totals = asked(series.judge, sums_by(self._summed(series, window), _judge))
         return Outcomes(
             scored=totals.count,
             failed=totals.failed,

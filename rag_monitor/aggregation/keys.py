@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import Final
 
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import LATE_MOMENT
 
 COMBINED: Final = "combined"
 """The judge of a series that asks for the best estimate there is."""
@@ -26,7 +27,7 @@ UNSCORED: Final = "x"
 """Draws of a judge that gave no score, whatever the reason, in rows that say so: rows written
 before this moment was kept have fewer of them than failures and the like."""
 
-LATE: Final = "late"
+LATE: Final = LATE_MOMENT
 """Traces that arrived long after they began: imported history, not live traffic."""
 MARKED: Final = "h.all"
 """Scored traces with a label of people, drawn for them or not."""

@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from rag_monitor import telemetry
@@ -69,16 +69,16 @@ class _Group:
     """Counts and scores of the traces whose passages came from exactly these knowledge bases."""
 
 
-_Place = tuple[str, str, datetime, str]
-"""Project, app, minute and release."""
+_Place = tuple[str, str, datetime, str, date | None]
+"""Project, app, minute, release and day of arrival."""
 
 
 def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
-    """The rollups of these traces, complete for every minute they touch."""
+    """The rollups of these traces, complete for every minute and day of arrival they touch."""
     groups: dict[_Place, _Group] = defaultdict(_Group)
     for fact in facts:
         trace = fact.trace
-        group = groups[_place(trace)]
+        group = groups[_place(fact)]
         group.traces.append(trace)
         sources = hit_names(trace, HitKind.KNOWLEDGE_BASE) if trace.hits else _NOWHERE
         table = group.by_sources[sources]
@@ -98,9 +98,10 @@ def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
     ]
 
 
-def _place(trace: Trace) -> _Place:
+def _place(fact: TraceFacts) -> _Place:
+    trace = fact.trace
     minute = trace.started_at.replace(second=0, microsecond=0)
-    return (trace.project, trace.app, minute, trace.release or "")
+    return (trace.project, trace.app, minute, trace.release or "", fact.day)
 
 
 def _fold_sources(group: _Group) -> None:
@@ -117,7 +118,7 @@ def _fold_sources(group: _Group) -> None:
 
 
 def _key(place: _Place, row: _Row) -> RollupKey:
-    project, app, minute, release = place
+    project, app, minute, release, arrived = place
     metric, judge, dimension = row
     return RollupKey(
         project=project,
@@ -127,6 +128,7 @@ def _key(place: _Place, row: _Row) -> RollupKey:
         release=release,
         judge=judge,
         dimension=dimension,
+        arrived=arrived,
     )
 
 

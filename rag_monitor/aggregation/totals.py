@@ -189,7 +189,7 @@ class Totals:
         )
 
 
-def sum_of(rows: Iterable[Rollup]) -> Totals:
+def sum_of(rows: Iterable[Rollup | Totals]) -> Totals:
     """All rows added up."""
     totals = Totals()
     for row in rows:

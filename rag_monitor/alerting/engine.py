@@ -165,13 +165,7 @@ class AlertEngine:
 
     def _look(self, run: _Run, rule: AlertRule, app: str, standing: dict[_Key, Alert]) -> None:
         alert = standing.get((rule.project, rule.name, app))
-        finding = self._evaluator.look(rule, app, run.now)
-        if (
-            alert is not None
-            and finding.active is None
-            and self._evaluator.silent(rule.project, app, run.now)
-        ):
-            finding = replace(alert.finding, active=False, notes=("no_traces",))
+        finding = self._evaluator.look_again(rule, app, alert, run.now)
         self._advance(run, rule, app, alert, finding)
 
     def _close_orphans(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from rag_monitor.alerting.findings.burn_rate import burn_rate
@@ -14,7 +15,7 @@ from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.findings.volume import budget, judge_failures, no_data, suspect
 from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.alerting.ports import EstimateSource
-from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
+from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind
 from rag_monitor.domain.window import Window
 
 
@@ -64,7 +65,16 @@ class Evaluator:
             )
         )
 
-    def silent(self, project: str, app: str, now: datetime) -> bool:
+    def look_again(self, rule: AlertRule, app: str, alert: Alert | None, now: datetime) -> Finding:
+        """As `look`; an alert that cannot be told any more ends once its app is silent."""
+        finding = self.look(rule, app, now)
+        if alert is None or finding.active is not None:
+            return finding
+        if not self._silent(rule.project, app, now):
+            return finding
+        return replace(alert.finding, active=False, notes=("no_traces",))
+
+    def _silent(self, project: str, app: str, now: datetime) -> bool:
         """Whether the app sent nothing for `forget_s`."""
         window = Window.ending(now, timedelta(seconds=self._options.forget_s))
         return not any(self._estimates.traces(project, app, window).values())

@@ -1,9 +1,12 @@
 """Our rules as Prometheus rules, for teams whose alerts all go through Alertmanager.
 
 What Prometheus can compute from `/metrics` as the rule means it, on an interval, becomes an
-expression of its own; anything else (other windows than the exported hour, sequential detectors,
-releases, quantiles and hit rates with their intervals, which apps are new or gone) becomes
-`rag_monitor_alerts == 1`.
+expression of its own; anything else (other windows than the exported hour, one knowledge base,
+sequential detectors, releases, quantiles and hit rates with their intervals, which apps are new or
+gone) becomes `rag_monitor_alerts == 1`.
+
+Scores are those of all releases together, as rules watch them: a release that has just begun has no
+hour before to be compared with.
 """
 
 from __future__ import annotations
@@ -57,16 +60,16 @@ def _recording() -> list[dict[str, Any]]:
         found.append(
             {
                 "record": f"rag_monitor:score_change:{name}",
-                "expr": f"rag_monitor_score - rag_monitor_score {before}",
+                "expr": f"rag_monitor_app_score - rag_monitor_app_score {before}",
             }
         )
         found.append(
             {
                 "record": f"rag_monitor:score_change_upper:{name}",
                 "expr": (
-                    f"rag_monitor:score_change:{name} + sqrt((rag_monitor_score_upper - "
-                    f"rag_monitor_score) ^ 2 + (rag_monitor_score {before} - "
-                    f"rag_monitor_score_lower {before}) ^ 2)"
+                    f"rag_monitor:score_change:{name} + sqrt((rag_monitor_app_score_upper - "
+                    f"rag_monitor_app_score) ^ 2 + (rag_monitor_app_score {before} - "
+                    f"rag_monitor_app_score_lower {before}) ^ 2)"
                 ),
             }
         )
@@ -182,16 +185,21 @@ class _Native(NamedTuple):
     """What its value is, as a template."""
 
 
+def _exposed(rule: AlertRule) -> bool:
+    """Whether `/metrics` has what the rule watches: an hour of an application as a whole."""
+    return rule.window_s == _EXPOSED_WINDOW_S and not word(rule, "knowledge_base")
+
+
 def _threshold(rule: AlertRule) -> _Native | None:
-    if rule.window_s != _EXPOSED_WINDOW_S:
+    if not _exposed(rule):
         return None
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
-    enough = f"rag_monitor_score_samples{at} >= {rule.min_judged}"
+    enough = f"rag_monitor_app_score_samples{at} >= {rule.min_judged}"
     widening = _widening(rule)
 
     def end(side: str) -> str:
-        score = f"rag_monitor_score{at}"
-        return f"{score} + {widening} * (rag_monitor_score_{side}{at} - {score})"
+        score = f"rag_monitor_app_score{at}"
+        return f"{score} + {widening} * (rag_monitor_app_score_{side}{at} - {score})"
 
     def told(side: str, limit: str) -> str:
         return (
@@ -210,7 +218,7 @@ def _threshold(rule: AlertRule) -> _Native | None:
 
 def _drop(rule: AlertRule) -> _Native | None:
     found = _OFFSETS.get(word(rule, "baseline"))
-    if rule.window_s != _EXPOSED_WINDOW_S or found is None:
+    if not _exposed(rule) or found is None:
         return None
     offset, name = found
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
@@ -219,8 +227,8 @@ def _drop(rule: AlertRule) -> _Native | None:
     expr = (
         f"{change} <= -{required(rule, 'min_drop'):g}"
         f" and {change} + {_widening(rule)} * ({upper} - {change}) < 0"
-        f" and rag_monitor_score_samples{at} >= {rule.min_judged}"
-        f" and rag_monitor_score_samples{at} offset {offset} >= {rule.min_judged}"
+        f" and rag_monitor_app_score_samples{at} >= {rule.min_judged}"
+        f" and rag_monitor_app_score_samples{at} offset {offset} >= {rule.min_judged}"
         f"{_by_one_judge(rule, at, offset)}"
     )
     return _Native(
@@ -235,7 +243,7 @@ def _by_one_judge(rule: AlertRule, combined: str, offset: str) -> str:
     single = f'{_selector(rule, metric=rule.metric).removesuffix("}")},judge!="{COMBINED}"}}'
 
     def rests(when: str) -> str:
-        samples = "rag_monitor_score_samples"
+        samples = "rag_monitor_app_score_samples"
         return f"{samples}{single}{when} == ignoring (judge) group_left {samples}{combined}{when}"
 
     return f" and ignoring (judge) ({rests('')} and {rests(f' offset {offset}')})"
@@ -253,13 +261,20 @@ _NATIVE: Final[Mapping[RuleKind, Callable[[AlertRule], _Native | None]]] = {
 
 
 def _selector(rule: AlertRule, /, **labels: str | None) -> str:
-    named = {"app": None if rule.app == "*" else rule.app, **labels}
-    parts = [
+    parts = [] if rule.app == "*" else [_of_app(rule.app)]
+    parts += [
         f"{name}={json.dumps(value, ensure_ascii=False)}"
-        for name, value in named.items()
+        for name, value in labels.items()
         if value is not None
     ]
     return f"{{{','.join(parts)}}}" if parts else ""
+
+
+def _of_app(name: str) -> str:
+    """Finds the app by its label: `/metrics` puts the project before a name with a slash."""
+    if "/" not in name:
+        return f"app={json.dumps(name, ensure_ascii=False)}"
+    return f"app=~{json.dumps(f'[^/]+/{re.escape(name)}', ensure_ascii=False)}"
 
 
 def _alert_name(rule: AlertRule) -> str:

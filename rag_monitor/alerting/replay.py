@@ -121,7 +121,7 @@ def _replay(
     alert: Alert | None = None
     now = slot(since, 60.0)
     while now <= until:
-        finding = evaluator.look(rule, app, now)
+        finding = evaluator.look_again(rule, app, alert, now)
         looks += 1
         untold += finding.active is None
         alert = step(rule, app, alert, finding, now, mute=True).alert

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
+from datetime import date, datetime
 from typing import Final
 
 from rag_monitor.domain.score import Score
@@ -24,6 +24,8 @@ ROUTING_METRIC: Final = "routing"
 """`dimension` is `kind:name:tp|fp|tn|fn`; `count` the traces."""
 LATENCY_METRICS: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "retrieval_ms")
 """Values in milliseconds, histogram over `LATENCY_BUCKETS_S`."""
+LATE_MOMENT: Final = "late"
+"""Further sum of `TRACES_METRIC`: traces that arrived long after they began."""
 REFUSAL_METRIC: Final = "refusal_rate"
 """`count` the answers, `total` those that decline."""
 
@@ -42,6 +44,9 @@ class RollupKey:
     judge: str = ""
     """`str(JudgeIdentity)`; empty for what needs no judge."""
     dimension: str = ""
+    arrived: date | None = None
+    """UTC day on which these traces arrived, as far as it matters: sums of the traces of one day
+    outlive them. None: of any day, as of all sums that are read back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,3 +116,5 @@ class TraceFacts:
     """What people say, by metric."""
     received_at: datetime | None = None
     """When the trace arrived; None: unknown, taken as live."""
+    day: date | None = None
+    """The UTC day by which the trace is kept: that of its first evidence. None: unknown."""

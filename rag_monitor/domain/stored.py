@@ -15,6 +15,7 @@ from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace, TraceStatus
+from rag_monitor.domain.window import Window
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +191,13 @@ class AppSummary:
 
     app: str
     traces: int
-    """Traces of the day that ended with the newest one; the store stops counting at 1,000."""
+    """Traces of the day that ended with the newest one; the store stops counting at 1,000. 0: they
+    are forgotten, and only numbers are left."""
     last_seen: datetime
+
+    def told_of(self, window: Window) -> bool:
+        """Whether a list of all applications over the window names it: not once it is history."""
+        return self.traces > 0 or self.last_seen >= window.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

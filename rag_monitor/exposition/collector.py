@@ -109,7 +109,7 @@ _END = b"# EOF\n"
 
 
 def _scores(snapshot: Snapshot) -> Iterator[Metric]:
-    return _with_interval(
+    yield from _with_interval(
         "rag_monitor_score",
         "Estimate of a metric over the last hour.",
         "Scored traces behind the estimate.",
@@ -117,6 +117,18 @@ def _scores(snapshot: Snapshot) -> Iterator[Metric]:
         (
             ((point.app, point.release, point.metric, point.judge), point.value, point)
             for point in snapshot.scores
+            if point.release is not None
+        ),
+    )
+    yield from _with_interval(
+        "rag_monitor_app_score",
+        "Estimate of a metric over the last hour, of all releases together.",
+        "Scored traces behind the estimate.",
+        ("app", "metric", "judge"),
+        (
+            ((point.app, point.metric, point.judge), point.value, point)
+            for point in snapshot.scores
+            if point.release is None
         ),
     )
 

@@ -41,7 +41,8 @@ class ScorePoint:
 
     project: str
     app: str
-    release: str
+    release: str | None
+    """None: of all releases together, which is what most rules watch."""
     metric: str
     judge: str
     value: float | None
@@ -232,8 +233,10 @@ def _scores(
 ) -> tuple[ScorePoint, ...]:
     judged = estimates.judged_series(project, app, window)
     combined = {replace(series, judge=COMBINED): None for series in judged}
-    points: dict[tuple[str, ...], ScorePoint] = {}
-    for series in (*combined, *judged):
+    of_releases = (*combined, *judged)
+    of_app = {replace(series, release=None): None for series in of_releases}
+    points: dict[tuple[str | None, ...], ScorePoint] = {}
+    for series in (*of_app, *of_releases):
         point = _score(estimates, series, label, window)
         points.setdefault((point.release, point.metric, point.judge), point)
     return tuple(points.values())
@@ -244,7 +247,7 @@ def _score(estimates: Estimates, series: Series, label: str, window: Window) -> 
     return ScorePoint(
         project=series.project,
         app=label,
-        release=safe_label(series.release or ""),
+        release=None if series.release is None else safe_label(series.release),
         metric=safe_label(series.metric),
         judge=safe_label(series.judge),
         value=found.value,

@@ -109,6 +109,7 @@ def _apps(store: Store) -> list[tuple[str, str]]:
         (summary.traces, project, summary.app)
         for project in store.traces.projects()
         for summary in store.traces.apps(project)
+        if summary.traces
     ]
     return [(project, app) for _, project, app in sorted(found, reverse=True)]
 

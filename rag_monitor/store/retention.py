@@ -12,7 +12,7 @@ from sqlalchemy import Connection, Table, delete, func, literal_column, select, 
 
 from rag_monitor.domain.stored import RetentionPolicy, RetentionReport
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.store import partitions
+from rag_monitor.store import forgotten, partitions
 from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
@@ -101,7 +101,7 @@ class Retention:
             _LOG.warning("no checkpoint: %s", error)
 
     def _forget(self, now: datetime, policy: RetentionPolicy) -> RetentionReport:
-        run = _Run(self._database, policy.batch)
+        run = _Run(self._database, policy.batch, now.date())
         oldest_trace = now.date() - timedelta(days=policy.traces_days)
         oldest_score = now.date() - timedelta(days=policy.scores_days)
         run.traces_before(oldest_trace, now - timedelta(days=policy.traces_days))
@@ -131,15 +131,17 @@ class Retention:
 class _Run:
     """One pass, with its counts."""
 
-    def __init__(self, database: Database, batch: int) -> None:
+    def __init__(self, database: Database, batch: int, today: date) -> None:
         self._database = database
         self._batch = batch
+        self._today = today
         self.traces = 0
         self.rows = 0
         self.dropped: list[str] = []
 
     def traces_before(self, cutoff: date, moment: datetime | None) -> None:
         """Forget traces of days before `cutoff`, and texts older than `moment`."""
+        forgotten.note(self._database, forgotten.EVERY_APP, cutoff, self._today)
         self._drop([table for table in _OF_TRACE if table in PARTITIONED], cutoff)
         for table in _OF_TRACE:
             removed = self._delete(table, table.c.day < cutoff)
@@ -152,6 +154,7 @@ class _Run:
 
     def app_before(self, app: str, cutoff: date) -> None:
         """Forget the traces of one app, whatever the project, of days before `cutoff`."""
+        forgotten.note(self._database, app, cutoff, self._today)
         with self._database.read() as connection:
             projects = distinct_values(connection, traces.c.project)
         while removed := self._database.transact(

@@ -43,9 +43,12 @@ _SUMS: Final = (
 
 
 def dump_rollup(rollup: Rollup) -> dict[str, Any]:
-    """The row of `rollups`."""
+    """The row of `rollups`; that of a block lacks `arrived`."""
     key = rollup.key
-    name = "\0".join((key.metric, key.release, key.judge, key.dimension))
+    parts = [key.metric, key.release, key.judge, key.dimension]
+    if key.arrived is not None:
+        parts.append(key.arrived.isoformat())
+    name = "\0".join(parts)
     return {
         **{part: getattr(key, part) for part in _KEY},
         "key": hashlib.sha256(name.encode("utf-8", "surrogatepass")).digest()[:16],

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import date, datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import Connection, and_, delete, func, or_, select
@@ -14,10 +14,11 @@ from rag_monitor.domain.feedback import labels_of
 from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import DirtyMinute, StaleBlock
-from rag_monitor.store import blocks
+from rag_monitor.store import blocks, forgotten
 from rag_monitor.store import dirty as dirty_marks
 from rag_monitor.store.engine import Database
 from rag_monitor.store.feedback import load_feedback
+from rag_monitor.store.forgotten import Forgotten
 from rag_monitor.store.rollup_rows import columns_of, dump_rollup, load_rollups
 from rag_monitor.store.score_rows import load_score
 from rag_monitor.store.tables import decisions, dirty_minutes, rollups, scores, traces
@@ -62,11 +63,20 @@ class Rollups:
         )
 
     def facts(self, dirty: Sequence[DirtyMinute]) -> list[TraceFacts]:
-        """The traces of those minutes, without texts and passages, with their current scores."""
+        """The traces of those minutes, without texts and passages, with their current scores.
+
+        Those that arrived on a day whose traces retention deletes are left out: what the rollups
+        say of such a day stands.
+        """
         found: list[TraceFacts] = []
+        today = self._clock.now().date()
         with self._database.read() as connection:
-            for item in dirty:
-                found += _facts_of(connection, item)
+            read = [(item, _facts_of(connection, item)) for item in dirty]
+            # Read after the traces: what is not forgotten by now was there to be read.
+            gone = forgotten.load(connection, today)
+            for item, facts in read:
+                before = gone.before(item.app)
+                found += facts if before is None else _lasting(connection, item, facts, before)
         return found
 
     def replace(self, dirty: Sequence[DirtyMinute], rollups: Sequence[Rollup]) -> None:
@@ -181,6 +191,18 @@ def _facts_of(connection: Connection, item: DirtyMinute) -> list[TraceFacts]:
     return facts
 
 
+def _lasting(
+    connection: Connection, item: DirtyMinute, facts: Sequence[TraceFacts], before: date
+) -> list[TraceFacts]:
+    """Without the traces that rows of forgotten days count."""
+    kept = [fact for fact in facts if fact.day is None or fact.day >= before]
+    if not kept or item.minute.date() >= before:
+        return kept
+    ids = [fact.trace.trace_id for fact in kept]
+    counted = forgotten.counted_before(connection, item.project, ids, before)
+    return [fact for fact in kept if fact.trace.trace_id not in counted]
+
+
 def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> list[TraceFacts]:
     ids = [row.trace_id for row in rows]
     days = {row.day for row in rows}
@@ -213,6 +235,7 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
             probabilities=drawn[row.trace_id],
             labels=labels_of(marks.get(row.trace_id, ())),
             received_at=row.received_at,
+            day=row.day,
         )
         for row in rows
     ]
@@ -227,8 +250,9 @@ def _replace(
 ) -> None:
     ordered = sorted(dirty, key=lambda item: (item.project, item.app, item.minute))
     standing: set[_Place] = set()
+    gone = forgotten.load(connection, now.date())
     for start in range(0, len(ordered), _LOOKUP // 5):
-        standing |= _clear(connection, ordered[start : start + _LOOKUP // 5])
+        standing |= _clear(connection, ordered[start : start + _LOOKUP // 5], gone)
     # A minute without a mark was recomputed by somebody else since it was read here: what they
     # wrote is newer. Whoever was held up in between must not put the older numbers back.
     found = [row for row in found if (row.key.project, row.key.app, row.key.minute) in standing]
@@ -242,12 +266,16 @@ def _replace(
                 if column.name not in _KEY
             },
         )
-        connection.execute(statement, [dump_rollup(rollup) for rollup in found])
+        rows = [dump_rollup(rollup) | {"arrived": rollup.key.arrived} for rollup in found]
+        connection.execute(statement, rows)
     blocks.mark(database, connection, standing, now)
 
 
-def _clear(connection: Connection, part: Sequence[DirtyMinute]) -> set[_Place]:
-    """Delete the rollups and marks of minutes that are still marked; returns those minutes."""
+def _clear(connection: Connection, part: Sequence[DirtyMinute], gone: Forgotten) -> set[_Place]:
+    """Delete the rollups and marks of minutes that are still marked; returns those minutes.
+
+    Rollups of days whose traces are gone stay.
+    """
     # Two workers on one minute follow one another.
     marked = {
         (row.project, row.app, row.minute)
@@ -260,7 +288,9 @@ def _clear(connection: Connection, part: Sequence[DirtyMinute]) -> set[_Place]:
     }
     present = [item for item in part if (item.project, item.app, item.minute) in marked]
     if present:
-        connection.execute(delete(rollups).where(_same_minutes(rollups, present)))
+        for (project, app), minutes in _by_app(present).items():
+            old = forgotten.replaceable(connection, project, app, minutes, gone.before(app))
+            connection.execute(delete(rollups).where(old))
         # Versions are random: among these minutes, one that is equal belongs to its minute.
         unchanged = dirty_minutes.c.version.in_([item.version for item in present])
         connection.execute(
@@ -270,12 +300,16 @@ def _clear(connection: Connection, part: Sequence[DirtyMinute]) -> set[_Place]:
 
 
 def _same_minutes(table: Any, items: Sequence[DirtyMinute]) -> Any:
-    by_app: dict[tuple[str, str], list[datetime]] = defaultdict(list)
-    for item in items:
-        by_app[item.project, item.app].append(item.minute)
     return or_(
         *(
             and_(table.c.project == project, table.c.app == app, table.c.minute.in_(minutes))
-            for (project, app), minutes in by_app.items()
+            for (project, app), minutes in _by_app(items).items()
         )
     )
+
+
+def _by_app(items: Sequence[DirtyMinute]) -> dict[tuple[str, str], list[datetime]]:
+    found: dict[tuple[str, str], list[datetime]] = defaultdict(list)
+    for item in items:
+        found[item.project, item.app].append(item.minute)
+    return found

@@ -303,9 +303,14 @@ rollups: Final = Table(
     _column("app", Name),
     _column("minute", Moment),
     *_sums(),
+    Column("arrived", Date),  # `day` of its traces; NULL: of any day (earlier releases)
     PrimaryKeyConstraint("project", "app", "minute", "key"),
     Index("ix_rollups_minute", "project", "minute"),
     Index("ix_rollups_metric", "project", "app", "metric", "minute"),
+)
+
+forgotten: Final = Table(
+    "forgotten", metadata, Column("app", Name, primary_key=True), _column("before", Date)
 )
 
 rollup_blocks: Final = Table(

@@ -9,6 +9,7 @@ from typing import Any, Final
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
+    Connection,
     Interval,
     Select,
     and_,
@@ -22,6 +23,7 @@ from sqlalchemy import (
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.stored import (
     AppSummary,
     ErasureReport,
@@ -37,13 +39,14 @@ from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
 from rag_monitor.store import derivation, listing, lookthrough, questions
+from rag_monitor.store.blocks import LENGTHS
 from rag_monitor.store.cursor import encode_cursor
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
 from rag_monitor.store.feedback import load_feedback
 from rag_monitor.store.hops import distinct_values, hops
 from rag_monitor.store.score_rows import load_decision, load_score
-from rag_monitor.store.tables import decisions, hits, scores, traces
+from rag_monitor.store.tables import decisions, hits, rollup_blocks, rollups, scores, traces
 from rag_monitor.store.trace_reads import load_traces
 
 MAX_PAGE: Final = 1000
@@ -172,18 +175,29 @@ class Traces:
             return distinct_values(connection, traces.c.app, traces.c.project == project)
 
     def apps(self, project: str) -> list[AppSummary]:
-        """The applications with traces, by name. Reads a few index pages per application."""
+        """The applications with traces, or with numbers of traces that are forgotten, by name.
+
+        Reads a few index pages per application.
+        """
         with self._database.read() as connection:
-            found = connection.execute(
-                _app_summaries(project, self._database.is_postgresql)
-            ).mappings()
-            return sorted((AppSummary(**row) for row in found), key=lambda summary: summary.app)
+            of_traces = _app_summaries(project, self._database.is_postgresql)
+            rows = connection.execute(of_traces).mappings()
+            found = {row["app"]: AppSummary(**row) for row in rows}
+            for app in distinct_values(connection, rollups.c.app, rollups.c.project == project):
+                if app not in found and (summary := _from_rollups(connection, project, app)):
+                    found[app] = summary
+        return sorted(found.values(), key=lambda summary: summary.app)
 
     def releases(self, project: str, app: str) -> list[str]:
-        """The releases of an app, the one seen most recently first."""
+        """The releases of an app, the one seen most recently first.
+
+        Those whose traces are forgotten come last: their numbers can still be compared.
+        """
         starts = self.release_starts(project, app)
         newest = sorted(starts, key=lambda start: start.last_seen, reverse=True)
-        return [start.release for start in newest]
+        with self._database.read() as connection:
+            past = list(connection.execute(_past_releases(project, app)).scalars())
+        return list(dict.fromkeys([*(start.release for start in newest), *past]))
 
     def release_starts(
         self, project: str, app: str, since: datetime | None = None
@@ -290,6 +304,35 @@ def _app_summaries(project: str, postgresql: bool) -> Select[Any]:
     )
     count = select(func.count()).select_from(recent).correlate(seen).scalar_subquery()
     return select(seen.c.value.label("app"), count.label("traces"), seen.c.last.label("last_seen"))
+
+
+def _past_releases(project: str, app: str) -> Select[Any]:
+    """Releases by the sums of whole days: a row a day and release, not one a minute."""
+    day = rollup_blocks.c
+    return (
+        select(day.release)
+        .where(
+            day.project == project,
+            day.app == app,
+            day.metric == TRACES_METRIC,
+            day.minutes == max(LENGTHS),
+            day.release != "",
+        )
+        .group_by(day.release)
+        .order_by(func.max(day.minute).desc(), day.release)
+    )
+
+
+def _from_rollups(connection: Connection, project: str, app: str) -> AppSummary | None:
+    """An application whose traces are gone; None where not even its numbers are left."""
+    newest: datetime | None = connection.execute(
+        select(func.max(rollups.c.minute)).where(
+            rollups.c.project == project,
+            rollups.c.app == app,
+            rollups.c.metric == TRACES_METRIC,
+        )
+    ).scalar_one()
+    return None if newest is None else AppSummary(app=app, traces=0, last_seen=newest)
 
 
 def _gave_passages(knowledge_base: str) -> ColumnElement[bool]:

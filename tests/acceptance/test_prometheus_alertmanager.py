@@ -208,32 +208,32 @@ UNIT_TEST = {
                 },
                 {
                     "series": (
-                        'rag_monitor_score{app="bank",metric="faithfulness",judge="combined"}'
+                        'rag_monitor_app_score{app="bank",metric="faithfulness",judge="combined"}'
                     ),
                     "values": "0.9x60 0.5x10",
                 },
                 {
                     "series": (
-                        'rag_monitor_score_lower{app="bank",metric="faithfulness",judge="combined"}'
+                        'rag_monitor_app_score_lower{app="bank",metric="faithfulness",judge="combined"}'
                     ),
                     "values": "0.85x60 0.45x10",
                 },
                 {
                     "series": (
-                        'rag_monitor_score_upper{app="bank",metric="faithfulness",judge="combined"}'
+                        'rag_monitor_app_score_upper{app="bank",metric="faithfulness",judge="combined"}'
                     ),
                     "values": "0.94x60 0.55x10",
                 },
                 {
                     "series": (
-                        "rag_monitor_score_samples"
+                        "rag_monitor_app_score_samples"
                         '{app="bank",metric="faithfulness",judge="combined"}'
                     ),
                     "values": "400x80",
                 },
                 {
                     "series": (
-                        "rag_monitor_score_samples"
+                        "rag_monitor_app_score_samples"
                         '{app="bank",metric="faithfulness",judge="embedded/full/1"}'
                     ),
                     "values": "400x80",

@@ -44,11 +44,13 @@ def _sent_before(sight: Sight, since: timedelta) -> bool:
 
 
 def judge_failures(sight: Sight) -> Finding:
-    """Active when the share of failed judgements is above the limit, beyond chance."""
+    """Active when the share of failed judgements is above the limit, beyond chance.
+
+    What the budget did not allow was never asked: the rule of kind `budget` speaks of that.
+    """
     outcomes = sight.estimates.outcomes(sight.series(), sight.window)
-    return _share(
-        sight, outcomes.failed, outcomes.asked, ("failed judgements", "评审失败"), worst=False
-    )
+    failed, asked = outcomes.failed - outcomes.shed, outcomes.asked - outcomes.shed
+    return _share(sight, failed, asked, ("failed judgements", "评审失败"), worst=False)
 
 
 def suspect(sight: Sight) -> Finding:

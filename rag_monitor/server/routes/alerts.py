@@ -93,7 +93,7 @@ def check_rule(
     if days > 0 and services.replay_rule is not None:
         now = services.clock.now()
         replayed = services.replay_rule(rule, now - timedelta(days=days), now)
-    apps = [summary.app for summary in services.traces.apps(caller.project)]
+    apps = [summary.app for summary in services.traces.apps(caller.project) if summary.traces]
     return RuleChecked.from_domain(rule, findings, replayed, warnings_of(rule, apps))
 
 

@@ -78,7 +78,11 @@ def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summ
     firing = services.alerts.load(caller.project, AlertState.FIRING)
     apps = []
     known_apps = services.traces.apps(caller.project)
-    wanted = [known for known in known_apps if where.app in {None, known.app}][:MAX_APPS]
+    wanted = [
+        known
+        for known in known_apps
+        if (known.told_of(window) if where.app is None else known.app == where.app)
+    ][:MAX_APPS]
     for known, source in read_together(services.estimates, wanted):
         of_app = (source, caller.project, known.app, window, where.release)
         quality, by_base = app_quality(*of_app), by_knowledge_base(*of_app)

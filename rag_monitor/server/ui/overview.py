@@ -86,6 +86,8 @@ def _overview(me: Visitor) -> HTMLResponse:
     chosen = [app for app in known if wanted in {None, "", app.app}]
     period = me.period(_fitting(me, chosen))
     window = period.window
+    if not wanted:
+        chosen = [app for app in chosen if app.told_of(window)] or chosen
     alerts = me.open_alerts(wanted)
     whole = len(chosen) <= WHOLE_APPS
     shown = chosen if whole else sorted(chosen, key=lambda app: app.last_seen)[-MAX_APPS:]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import random
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from rag_monitor.aggregation.baselines import BaselineKind
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
 from rag_monitor.domain.hit import Hit, HitKind
+from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.trace import Expected, Timings
@@ -116,6 +118,34 @@ def test_an_estimate_with_many_failures_says_so() -> None:
 
     assert "judge_failures" in found.notes
     assert found.failed == 10
+
+
+def test_a_judge_that_always_fails_is_heard_of_beside_the_embedded_one() -> None:
+    failed = value(None, judge=BIG, status=ScoreStatus.FAILED, reason="judge_unavailable")
+    shed = value(None, judge=BIG, status=ScoreStatus.FAILED, reason="budget_exhausted")
+    seen = [facts(value(0.9)) for _ in range(100)]
+
+    broken = over(*seen, *(facts(value(0.9), failed) for _ in range(30)))
+    spent = over(*seen, *(facts(value(0.9), shed) for _ in range(30)))
+
+    outcomes = broken.outcomes(series(), HOUR)
+    assert (outcomes.scored, outcomes.failed, outcomes.asked) == (0, 30, 30)
+    found = broken.estimate(series(), HOUR)
+    assert is_embedded(found.rests_on)
+    assert "judge_failures" in found.notes
+    assert "judge_failures" not in spent.estimate(series(), HOUR).notes
+
+
+def test_a_new_judge_that_fails_is_heard_of_while_the_old_one_has_scores() -> None:
+    failed = value(None, judge=BIG, status=ScoreStatus.FAILED, reason="judge_unavailable")
+    old = replace(BIG, model="older")
+
+    found = over(
+        *(facts(value(0.9), value(0.9, judge=old)) for _ in range(40)),
+        *(facts(value(0.9), failed) for _ in range(20)),
+    ).outcomes(series(), HOUR)
+
+    assert (found.scored, found.failed) == (40, 20)
 
 
 def test_the_embedded_judge_alone_is_combined_and_marked() -> None:

@@ -243,6 +243,16 @@ def test_judge_failures_need_evidence() -> None:
     assert "30 of 100" in many.summary
 
 
+def test_a_budget_that_is_spent_is_no_failure_of_the_judge() -> None:
+    item = rule(RuleKind.JUDGE_FAILURES, metric="faithfulness")
+    shed = Outcomes(scored=70, failed=30, shed=30)
+
+    found = _look(FakeEstimates(outcome=shed), item)
+
+    assert found.active is False
+    assert "0 of 70" in found.summary
+
+
 def test_the_suspect_share_links_the_worst_traces() -> None:
     found = _look(
         FakeEstimates(outcome=Outcomes(scored=80, suspect=20)),

@@ -79,6 +79,19 @@ def test_what_prometheus_cannot_compute_is_read_from_our_own_state() -> None:
     assert expected in written
 
 
+@pytest.mark.parametrize(
+    ("kind", "params"), [(RuleKind.THRESHOLD, {"below": 0.8}), (RuleKind.DROP, {})]
+)
+def test_a_rule_on_one_knowledge_base_is_not_one_on_the_whole_app(
+    kind: RuleKind, params: dict[str, float | str]
+) -> None:
+    rule = AlertRule(
+        name="loans", kind=kind, metric="faithfulness", params={**params, "knowledge_base": "loans"}
+    )
+
+    assert r"rag_monitor_alerts{rule=\"loans\",state=\"firing\"} == 1" in export_rules([rule])
+
+
 def test_the_deployed_rules_are_the_shipped_ones() -> None:
     deployed = (DEPLOY / "prometheus" / "rag_monitor_rules.yml").read_text(encoding="utf-8")
 
@@ -108,28 +121,28 @@ evaluation_interval: 1m
 tests:
   - interval: 1m
     input_series:
-      - {{series: 'rag_monitor_score{{app="a",release="v1",metric="faithfulness",judge="combined"}}', values: '0.93x70 0.70x80'}}
-      - {{series: 'rag_monitor_score_lower{{app="a",release="v1",metric="faithfulness",judge="combined"}}', values: '0.90x70 0.66x80'}}
-      - {{series: 'rag_monitor_score_upper{{app="a",release="v1",metric="faithfulness",judge="combined"}}', values: '0.95x70 0.74x80'}}
-      - {{series: 'rag_monitor_score_samples{{app="a",release="v1",metric="faithfulness",judge="combined"}}', values: '400x150'}}
-      - {{series: 'rag_monitor_score{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '0.93x70 0.70x80'}}
-      - {{series: 'rag_monitor_score_lower{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '0.70x70 0.40x80'}}
-      - {{series: 'rag_monitor_score_upper{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '0.99x70 0.95x80'}}
-      - {{series: 'rag_monitor_score_samples{{app="b",release="v1",metric="faithfulness",judge="combined"}}', values: '60x150'}}
-      - {{series: 'rag_monitor_score_samples{{app="a",release="v1",metric="faithfulness",judge="embedded/1"}}', values: '400x150'}}
-      - {{series: 'rag_monitor_score_samples{{app="b",release="v1",metric="faithfulness",judge="embedded/1"}}', values: '60x150'}}
-      - {{series: 'rag_monitor_score{{app="c",release="v1",metric="faithfulness",judge="combined"}}', values: '0.93x70 0.70x80'}}
-      - {{series: 'rag_monitor_score_lower{{app="c",release="v1",metric="faithfulness",judge="combined"}}', values: '0.90x70 0.66x80'}}
-      - {{series: 'rag_monitor_score_upper{{app="c",release="v1",metric="faithfulness",judge="combined"}}', values: '0.95x70 0.74x80'}}
-      - {{series: 'rag_monitor_score_samples{{app="c",release="v1",metric="faithfulness",judge="combined"}}', values: '400x150'}}
-      - {{series: 'rag_monitor_score_samples{{app="c",release="v1",metric="faithfulness",judge="embedded/1"}}', values: '400x70 30x80'}}
-      - {{series: 'rag_monitor_score_samples{{app="c",release="v1",metric="faithfulness",judge="embedded/2"}}', values: '_x70 400x80'}}
+      - {{series: 'rag_monitor_app_score{{app="a",metric="faithfulness",judge="combined"}}', values: '0.93x70 0.70x80'}}
+      - {{series: 'rag_monitor_app_score_lower{{app="a",metric="faithfulness",judge="combined"}}', values: '0.90x70 0.66x80'}}
+      - {{series: 'rag_monitor_app_score_upper{{app="a",metric="faithfulness",judge="combined"}}', values: '0.95x70 0.74x80'}}
+      - {{series: 'rag_monitor_app_score_samples{{app="a",metric="faithfulness",judge="combined"}}', values: '400x150'}}
+      - {{series: 'rag_monitor_app_score{{app="b",metric="faithfulness",judge="combined"}}', values: '0.93x70 0.70x80'}}
+      - {{series: 'rag_monitor_app_score_lower{{app="b",metric="faithfulness",judge="combined"}}', values: '0.70x70 0.40x80'}}
+      - {{series: 'rag_monitor_app_score_upper{{app="b",metric="faithfulness",judge="combined"}}', values: '0.99x70 0.95x80'}}
+      - {{series: 'rag_monitor_app_score_samples{{app="b",metric="faithfulness",judge="combined"}}', values: '60x150'}}
+      - {{series: 'rag_monitor_app_score_samples{{app="a",metric="faithfulness",judge="embedded/1"}}', values: '400x150'}}
+      - {{series: 'rag_monitor_app_score_samples{{app="b",metric="faithfulness",judge="embedded/1"}}', values: '60x150'}}
+      - {{series: 'rag_monitor_app_score{{app="c",metric="faithfulness",judge="combined"}}', values: '0.93x70 0.70x80'}}
+      - {{series: 'rag_monitor_app_score_lower{{app="c",metric="faithfulness",judge="combined"}}', values: '0.90x70 0.66x80'}}
+      - {{series: 'rag_monitor_app_score_upper{{app="c",metric="faithfulness",judge="combined"}}', values: '0.95x70 0.74x80'}}
+      - {{series: 'rag_monitor_app_score_samples{{app="c",metric="faithfulness",judge="combined"}}', values: '400x150'}}
+      - {{series: 'rag_monitor_app_score_samples{{app="c",metric="faithfulness",judge="embedded/1"}}', values: '400x70 30x80'}}
+      - {{series: 'rag_monitor_app_score_samples{{app="c",metric="faithfulness",judge="embedded/2"}}', values: '_x70 400x80'}}
     alert_rule_test:
       - {{eval_time: 65m, alertname: RagMonitorFaithfulnessDrop, exp_alerts: []}}
       - eval_time: 80m
         alertname: RagMonitorFaithfulnessDrop
         exp_alerts:
-          - exp_labels: {{app: a, release: v1, metric: faithfulness, judge: combined, severity: page, rule: faithfulness drop}}
+          - exp_labels: {{app: a, metric: faithfulness, judge: combined, severity: page, rule: faithfulness drop}}
             exp_annotations: {{summary: "faithfulness drop: faithfulness of a changed by -0.23 against 1h before."}}
 """  # noqa: E501
 

@@ -14,6 +14,7 @@ import pytest
 from rag_monitor.alerting.prometheus_export import export_rules
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.exposition.labels import app_label
 
 PLAYED = 180
 """Minutes of a scene."""
@@ -130,13 +131,13 @@ def test_what_the_monitor_found_is_passed_on_without_a_number_that_is_none(tmp_p
 def test_a_threshold_names_the_end_of_the_interval_it_went_by(
     tmp_path: Path, params: dict[str, float | str], lower: float, upper: float, said: str
 ) -> None:
-    labels = {"app": "a", "judge": "combined", "metric": "faithfulness", "release": "v1"}
+    labels = {"app": "a", "judge": "combined", "metric": "faithfulness"}
     at = ",".join(f'{name}="{value}"' for name, value in labels.items())
     series = {
-        f"rag_monitor_score{{{at}}}": f"0.70x{PLAYED}",
-        f"rag_monitor_score_lower{{{at}}}": f"{lower}x{PLAYED}",
-        f"rag_monitor_score_upper{{{at}}}": f"{upper}x{PLAYED}",
-        f"rag_monitor_score_samples{{{at}}}": f"400x{PLAYED}",
+        f"rag_monitor_app_score{{{at}}}": f"0.70x{PLAYED}",
+        f"rag_monitor_app_score_lower{{{at}}}": f"{lower}x{PLAYED}",
+        f"rag_monitor_app_score_upper{{{at}}}": f"{upper}x{PLAYED}",
+        f"rag_monitor_app_score_samples{{{at}}}": f"400x{PLAYED}",
     }
     rule = AlertRule(name="promise", kind=RuleKind.THRESHOLD, metric="faithfulness", params=params)
     summary = f"promise: faithfulness of a has the {said}."
@@ -146,6 +147,48 @@ def test_a_threshold_names_the_end_of_the_interval_it_went_by(
     }
 
     play(tmp_path, series, [(10, "RagMonitorPromise", [alert])], [rule])
+
+
+def test_a_release_that_breaks_an_app_is_a_drop_in_prometheus_too(tmp_path: Path) -> None:
+    """The new release has no hour before; the application as a whole has."""
+    of_app, judge = 'app="a",metric="faithfulness"', 'judge="combined"'
+    of_v1, of_v2 = (f'app="a",release="{name}",metric="faithfulness"' for name in ("v1", "v2"))
+    series = {
+        f"rag_monitor_score{{{of_v1},{judge}}}": "0.93x70",
+        f"rag_monitor_score_samples{{{of_v1},{judge}}}": "400x70",
+        f"rag_monitor_score{{{of_v2},{judge}}}": "_x70 0.70x80",
+        f"rag_monitor_score_samples{{{of_v2},{judge}}}": "_x70 400x80",
+        f"rag_monitor_app_score{{{of_app},{judge}}}": "0.93x70 0.70x80",
+        f"rag_monitor_app_score_lower{{{of_app},{judge}}}": "0.90x70 0.66x80",
+        f"rag_monitor_app_score_upper{{{of_app},{judge}}}": "0.95x70 0.74x80",
+        f"rag_monitor_app_score_samples{{{of_app},{judge}}}": "400x150",
+        f'rag_monitor_app_score_samples{{{of_app},judge="embedded/1"}}': "400x150",
+    }
+    told = "faithfulness drop: faithfulness of a changed by -0.23 against 1h before."
+    alert = {
+        "exp_labels": {
+            "app": "a", "judge": "combined", "metric": "faithfulness", "severity": "page",
+            "rule": "faithfulness drop",
+        },
+        "exp_annotations": {"summary": told},
+    }  # fmt: skip
+
+    play(tmp_path, series, [(80, "RagMonitorFaithfulnessDrop", [alert])])
+
+
+def test_a_rule_finds_an_app_whose_name_has_a_slash(tmp_path: Path) -> None:
+    name = "team/faq (v2) 问答"
+    rule = AlertRule(name="silent", kind=RuleKind.NO_DATA, app=name)
+    label = app_label("default", name)
+    firing = {f'rag_monitor_alerts{{app="{label}",rule="silent",state="firing"}}': f"1x{PLAYED}"}
+    alert = {
+        "exp_labels": {"app": label, "rule": "silent", "severity": "page", "state": "firing"},
+        "exp_annotations": {
+            "summary": f"silent: fires for {label}; rag-monitor's Alerts page has the numbers."
+        },
+    }
+
+    play(tmp_path, firing, [(5, "RagMonitorSilent", [alert])], [rule])
 
 
 def test_a_leader_that_no_longer_looks_at_the_rules_is_noticed(tmp_path: Path) -> None:

@@ -37,3 +37,18 @@ def test_a_replay_tells_how_often_the_rule_would_have_fired_and_how_often_it_was
 def test_looks_closer_than_a_minute_are_refused() -> None:
     with pytest.raises(ValueError, match="minute"):
         replay(rule(), FakeEstimates(), EPOCH, EPOCH, every=timedelta(seconds=15))
+
+
+def test_an_alert_of_an_app_that_went_silent_ends_in_a_replay_as_it_does_live() -> None:
+    def scores(series: Series, window: Window) -> Estimate:
+        return estimate(0.5) if window.end < EPOCH + timedelta(hours=1) else estimate(None, 0)
+
+    def sent(app: str, window: Window) -> dict[str, int]:
+        return {"ok": 400} if window.start < EPOCH + timedelta(hours=1) else {}
+
+    item = rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.8})
+    source = FakeEstimates(scores=scores, trace_counts=sent)
+    found = replay(item, source, EPOCH, EPOCH + timedelta(hours=30), every=timedelta(minutes=10))
+
+    (episode,) = found.episodes
+    assert episode.resolved_at == EPOCH + timedelta(hours=25)

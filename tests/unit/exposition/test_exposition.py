@@ -61,6 +61,26 @@ def test_scores_come_with_interval_and_sample_size_per_judge_and_combined() -> N
         assert read(shown, "rag_monitor_score_samples", judge=judge, **labels) == 60
 
 
+def test_all_releases_together_are_an_estimate_of_their_own() -> None:
+    shown = page(
+        snapshot(
+            *(facts(value(0.9), release="v1") for _ in range(60)),
+            *(facts(value(0.6), release="v2") for _ in range(30)),
+        )
+    )
+    labels = {"app": "test-app", "metric": "faithfulness"}
+
+    for judge in ("combined", "embedded/full/1"):
+        score = read(shown, "rag_monitor_app_score", judge=judge, **labels)
+        lower = read(shown, "rag_monitor_app_score_lower", judge=judge, **labels)
+        upper = read(shown, "rag_monitor_app_score_upper", judge=judge, **labels)
+        assert score == pytest.approx(0.8)
+        assert lower is not None
+        assert upper is not None
+        assert lower < 0.8 < upper
+        assert read(shown, "rag_monitor_app_score_samples", judge=judge, **labels) == 90
+
+
 def test_a_withheld_interval_is_absent_and_not_zero() -> None:
     shown = page(snapshot(facts(value(0.9))))
     labels = {"app": "test-app", "release": "", "metric": "faithfulness", "judge": "combined"}
@@ -126,10 +146,11 @@ def test_the_newest_releases_keep_their_name_and_the_rest_folds() -> None:
 
     shown = snapshot(*given)
 
-    assert {p.release for p in shown.scores} == {"v3", "v4", "v5", "v6", "v7", "other"}
+    releases = {p.release for p in shown.scores if p.release is not None}
+    assert releases == {"v3", "v4", "v5", "v6", "v7", "other"}
     other = [p for p in shown.scores if p.release == "other" and p.judge == "combined"]
     assert [(p.samples, p.value) for p in other] == [(3, pytest.approx(0.1))]
-    assert {p.release for p in shown.latencies} == {p.release for p in shown.scores}
+    assert {p.release for p in shown.latencies} == releases
 
 
 def test_a_release_that_has_long_been_there_is_not_new() -> None:
@@ -148,7 +169,7 @@ def test_too_many_series_fold_the_releases_and_then_leave_the_app_out() -> None:
     folded = snapshot(*given, max_series=whole - 1)
     nothing = snapshot(*given, max_series=3)
 
-    assert {p.release for p in folded.scores} == {"other"}
+    assert {p.release for p in folded.scores} == {None, "other"}
     assert folded.series < whole
     assert nothing.series == 0
     assert (REGISTRY.get_sample_value("rag_monitor_dropped_total", labels) or 0.0) > before
