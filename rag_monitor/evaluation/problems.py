@@ -246,7 +246,6 @@ _FORMS: Final = tuple(
             r"\1：无法识别的文件类型；支持 \2（也可为 .gz）、\3 和保存数据集的文件夹",
         ),
         (r"(.+) holds no \.arrow file: not a saved data set", r"\1 中没有 .arrow 文件，不是数据集"),
-        (r"(.+) is not UTF-8 \((.+)\); save it in that encoding", r"\1 不是 UTF-8；请以该编码保存"),
         (
             r"(.+) is not UTF-8; it looks like (\S+): save it as UTF-8 \(Excel: \"CSV UTF-8\"\), "
             r"or convert it with (.+)",

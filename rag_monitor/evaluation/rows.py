@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.encodings import LOOKED_AT, UTF8_MARK, as_utf8, check_utf8
+from rag_monitor.evaluation.encodings import LOOKED_AT, UTF8_MARK, as_utf8, check_utf8, not_utf8
 from rag_monitor.evaluation.exported import restored
 from rag_monitor.evaluation.literals import looks_written_by_python, read_literal
 
@@ -206,9 +206,7 @@ def _text(path: Path) -> Iterator[IO[str]]:
         with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="") as stream:
             yield stream
     except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{path.name} is not UTF-8 ({error.reason}); save it in that encoding"
-        ) from None
+        raise not_utf8(path.name, error) from None
 
 
 def _jsonl(path: Path) -> Iterator[Mapping[str, Any] | str]:

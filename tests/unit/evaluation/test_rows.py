@@ -140,6 +140,20 @@ def test_a_file_in_another_encoding_is_refused_once_with_its_name(
             count_rows(path)
 
 
+@pytest.mark.parametrize("before", [0, 9000])
+def test_a_table_of_which_one_row_is_foreign_is_refused_with_the_encodings_name(
+    tmp_path: Path, before: int
+) -> None:
+    path = tmp_path / "a.csv"
+    plain = "".join(f"question {n}?,yes\n" for n in range(before))
+    path.write_bytes(f"question,answer\n{plain}贷款期限是多少年?,三十年\n".encode("gbk"))
+
+    with pytest.raises(ConfigurationError, match=r"iconv -f GB18030 -t UTF-8 a\.csv") as caught:
+        list(read_rows(path))
+
+    assert "看起来是 GB18030" in problem(str(caught.value), "zh")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz"])
 def test_marked_unicode_is_read(tmp_path: Path, name: str, encoding: str) -> None:
