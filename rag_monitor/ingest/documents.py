@@ -19,7 +19,8 @@ _LIST_KEYS: Final = (
     "matches", "hits", "data", "output", "outputs",
 )  # fmt: skip
 _TEXT_KEYS: Final = (
-    "content", "page_content", "text", "document", "chunk", "passage", "body", "slice",
+    "content", "page_content", "pageContent", "text", "document", "chunk", "passage", "body",
+    "slice",
 )  # fmt: skip
 _METADATA_TEXT_KEYS: Final = ("text", "page_content", "chunk_text", "content", "chunk", "passage")
 _PASSAGE_ID_KEYS: Final = ("chunk_id", "segment_id", "node_id", "doc_id", "document_id")

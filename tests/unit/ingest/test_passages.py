@@ -143,3 +143,26 @@ def test_a_passage_that_two_searches_found_reached_the_model_once() -> None:
 def test_what_was_said_to_reach_the_model_stays_as_it_was_said() -> None:
     said = [{"id": n, "content": f"text {n}"} for n in ("d2", "d1", "d2")]
     assert _recorded(said) == ["d2", "d1", "d2"]
+
+
+@pytest.mark.parametrize(
+    ("root", "retriever", "output"),
+    [
+        (
+            {"langfuse.trace.input": "q?", "langfuse.trace.output": "a."},
+            {"langfuse.observation.type": "retriever"},
+            "langfuse.observation.output",
+        ),
+        (CHAIN, RETRIEVER, "output.value"),
+    ],
+)
+def test_passages_of_langchain_for_javascript_have_their_text(
+    root: dict[str, object], retriever: dict[str, object], output: str
+) -> None:
+    documents = [{"pageContent": "Two years.", "metadata": {"source": "a.md"}, "id": "d1"}]
+    for told in (documents, {"documents": documents}):
+        trace = trace_of(
+            span(1, "root", root),
+            span(2, "r", {**retriever, output: json.dumps(told)}, parent=1),
+        )
+        assert [(d.id, d.content) for d in trace.contexts or ()] == [("d1", "Two years.")]
