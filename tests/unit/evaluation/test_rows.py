@@ -444,3 +444,30 @@ def test_semicolons_and_tabs_part_cells_where_the_header_has_no_comma(
         0, {"question": "q, or not; that\tis it", "answer": "a\nb", "contexts": ["x", "y"]}
     )
     assert count_rows(path) == 1
+
+
+@pytest.mark.parametrize("ending", ["\n", "", "\n\n"])
+def test_a_quotation_mark_that_is_never_closed_takes_no_rows_in_silence(
+    tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f'id,answer\n1,"a\nb"\n2,"5 inch\n3,c\n4,d{ending}', "utf-8")
+
+    first, second = read_rows(path)
+
+    assert isinstance(first, Row)
+    assert first.fields["answer"] == "a\nb"
+    assert isinstance(second, BadRow)
+    assert second.reason.startswith("a quotation mark opens here and is never closed")
+    assert "引号没有闭合" in problem(f"row 2: {second.reason}", "zh")
+
+
+@pytest.mark.parametrize("ending", ["\n", "", "\n\n", "\r\n"])
+def test_a_last_cell_in_quotation_marks_is_whole(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f'id,answer\n1,"a, ""b"""{ending}', "utf-8")
+
+    [row] = read_rows(path)
+
+    assert isinstance(row, Row)
+    assert row.fields["answer"] == 'a, "b"'
