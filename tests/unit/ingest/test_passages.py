@@ -166,3 +166,17 @@ def test_passages_of_langchain_for_javascript_have_their_text(
             span(2, "r", {**retriever, output: json.dumps(told)}, parent=1),
         )
         assert [(d.id, d.content) for d in trace.contexts or ()] == [("d1", "Two years.")]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"retrievalResults": [{"content": {"text": "Two years.", "type": "TEXT"}, "score": 0.7}]},
+        {"data": [{"content": [{"type": "text", "text": "Two years."}], "score": 0.7}]},
+    ],
+    ids=["bedrock", "openai"],
+)
+def test_a_content_in_parts_is_the_passages_text(told: dict[str, object]) -> None:
+    output = {**RETRIEVER, "output.value": json.dumps(told)}
+    trace = trace_of(span(1, "root", CHAIN), span(2, "r", output, parent=1))
+    assert [(d.content, d.score) for d in trace.contexts or ()] == [("Two years.", 0.7)]
