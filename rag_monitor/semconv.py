@@ -23,6 +23,9 @@ DROPPED: Final = "rag_monitor.dropped"
 EVALUATION_SCOPE: Final = "rag-monitor.evaluation"
 """Scope of the spans that carry our scores to other tools; ingest leaves them out."""
 
+EVENTS_SCOPE: Final = "rag-monitor"
+"""The same of the log events that carry them."""
+
 OWN_SCOPE: Final = "rag-monitor.own"
 """Scope of the spans about a monitor's own work: kept apart, and never judged."""
 

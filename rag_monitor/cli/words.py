@@ -90,6 +90,7 @@ _FIELDS: Final = {
     "secret": "密钥",
     "passages": "段落数",
     "feedback": "人工标注数",
+    "reported_scores": "其他工具的评分数",
     "replies": "缓存的答复数",
     "outbox": "待发消息数",
 }

@@ -13,6 +13,7 @@ from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.ports import BlobFormat
+from rag_monitor.domain.reported import ReportedScore
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace, TraceStatus
 from rag_monitor.domain.window import Window
@@ -183,6 +184,8 @@ class StoredTrace:
     """Of the current revision."""
     feedback: tuple[Feedback, ...] = ()
     decisions: tuple[SamplingDecision, ...] = ()
+    reported: tuple[ReportedScore, ...] = ()
+    """Scores of other tools, by source and name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -334,6 +337,7 @@ class ErasureReport:
     traces: int = 0
     passages: int = 0
     feedback: int = 0
+    reported_scores: int = 0
     replies: int = 0
     outbox: int = 0
 

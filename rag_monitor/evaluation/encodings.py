@@ -95,10 +95,25 @@ def check_utf8(name: str, head: bytes, *, whole: bool) -> None:
     told = odd == len(foreign) and (odd >= _FEWEST or odd == len(list(_filled(lines))) > 0)
     if wide is None and not told:
         return
-    guess = wide or looks_like(b"\n".join(foreign))
+    raise _refusal(name, wide or looks_like(b"\n".join(foreign)))
+
+
+def not_utf8(name: str, error: UnicodeDecodeError) -> ConfigurationError:
+    """The refusal of a file that turned out not to be UTF-8 while it was read as a whole.
+
+    Args:
+        name: Of the file, for the message.
+        error: What its decoder raised; it holds the bytes that were being decoded.
+    """
+    lines = bytes(error.object).split(b"\n")
+    odd = [line for line in lines[:-1] or lines if not _is_utf8(line, cut=False)]
+    return _refusal(name, looks_like(b"\n".join(odd or lines)))
+
+
+def _refusal(name: str, guess: str | None) -> ConfigurationError:
     if guess is None:
-        raise ConfigurationError(f'{name} is not UTF-8: save it as UTF-8 (Excel: "CSV UTF-8")')
-    raise ConfigurationError(
+        return ConfigurationError(f'{name} is not UTF-8: save it as UTF-8 (Excel: "CSV UTF-8")')
+    return ConfigurationError(
         f'{name} is not UTF-8; it looks like {guess}: save it as UTF-8 (Excel: "CSV UTF-8"), or'
         f" convert it with `iconv -f {guess} -t UTF-8 {name} > utf8-{name}`"
     )

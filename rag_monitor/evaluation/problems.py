@@ -187,6 +187,11 @@ _FORMS: Final = tuple(
         (r"cannot be sent as JSON: (.+)", r"无法作为 JSON 发送：\1"),
         (r"not UTF-8 \(byte (\d+)\)", r"不是 UTF-8（第 \1 字节）"),
         (r"more cells than the header has columns", "单元格多于表头的列数"),
+        (
+            r"a quotation mark opens here and is never closed: the rest of the file is in this row "
+            r"\(lines: (\d+)\)",
+            r"此处的引号没有闭合：文件余下的部分都进了这一行（共 \1 个文本行）",
+        ),
         (r"no question", "没有问题"),
         (
             r"`(\S+)` looks like a list of Python or NumPy that cannot be read \((.+)\); write the "
@@ -246,7 +251,6 @@ _FORMS: Final = tuple(
             r"\1：无法识别的文件类型；支持 \2（也可为 .gz）、\3 和保存数据集的文件夹",
         ),
         (r"(.+) holds no \.arrow file: not a saved data set", r"\1 中没有 .arrow 文件，不是数据集"),
-        (r"(.+) is not UTF-8 \((.+)\); save it in that encoding", r"\1 不是 UTF-8；请以该编码保存"),
         (
             r"(.+) is not UTF-8; it looks like (\S+): save it as UTF-8 \(Excel: \"CSV UTF-8\"\), "
             r"or convert it with (.+)",

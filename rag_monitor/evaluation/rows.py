@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.encodings import LOOKED_AT, UTF8_MARK, as_utf8, check_utf8
+from rag_monitor.evaluation.encodings import LOOKED_AT, UTF8_MARK, as_utf8, check_utf8, not_utf8
 from rag_monitor.evaluation.exported import restored
 from rag_monitor.evaluation.literals import looks_written_by_python, read_literal
 
@@ -206,9 +206,7 @@ def _text(path: Path) -> Iterator[IO[str]]:
         with io.TextIOWrapper(open_bytes(path), encoding="utf-8-sig", newline="") as stream:
             yield stream
     except UnicodeDecodeError as error:
-        raise ConfigurationError(
-            f"{path.name} is not UTF-8 ({error.reason}); save it in that encoding"
-        ) from None
+        raise not_utf8(path.name, error) from None
 
 
 def _jsonl(path: Path) -> Iterator[Mapping[str, Any] | str]:
@@ -243,7 +241,18 @@ def _csv(path: Path, names: Mapping[str, str]) -> Iterator[Mapping[str, Any] | s
     csv.field_size_limit(sys.maxsize)
     with _text(path) as stream:
         lines, delimiter = _delimited(stream)
-        for row in csv.DictReader(lines, delimiter=delimiter):
+        followed = _Followed(lines)
+        table = csv.DictReader(followed, delimiter=delimiter)
+        _ = table.fieldnames  # read now, so that only lines of rows are counted
+        followed.since = 0
+        for row in table:
+            if followed.ended:
+                yield (
+                    "a quotation mark opens here and is never closed: the rest of the file is"
+                    f" in this row (lines: {followed.since})"
+                )
+                continue
+            followed.since = 0
             if None in row:
                 yield "more cells than the header has columns"
                 continue
@@ -257,6 +266,28 @@ def _csv(path: Path, names: Mapping[str, str]) -> Iterator[Mapping[str, Any] | s
                 yield str(error)
             else:
                 yield fields
+
+
+class _Followed(Iterator[str]):
+    """Lines, and whether their reader has asked for more than there are.
+
+    A reader of CSV does so only within a quoted cell: each line that is not within one ends a row.
+    """
+
+    def __init__(self, lines: Iterator[str]) -> None:
+        self._lines = lines
+        self.ended = False
+        self.since = 0
+        """Lines read since it was set to 0."""
+
+    def __next__(self) -> str:
+        try:
+            line = next(self._lines)
+        except StopIteration:
+            self.ended = True
+            raise
+        self.since += 1
+        return line
 
 
 def _delimited(stream: IO[str]) -> tuple[Iterator[str], str]:

@@ -27,7 +27,6 @@ from rag_monitor.exposition.score_shape import (
     text,
 )
 
-SCOPE: Final = "rag-monitor"
 JUDGE: Final = "rag_monitor.judge"
 
 
@@ -47,7 +46,7 @@ def encode(scores: Sequence[PlacedScore], now: datetime) -> ExportLogsServiceReq
                 resource=resource(project, app),
                 scope_logs=[
                     ScopeLogs(
-                        scope=InstrumentationScope(name=SCOPE),
+                        scope=InstrumentationScope(name=semconv.EVENTS_SCOPE),
                         log_records=[_event(placed, now) for placed in members],
                     )
                 ],

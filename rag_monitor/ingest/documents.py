@@ -16,10 +16,11 @@ DISTANCE: Final = "distance"
 
 _LIST_KEYS: Final = (
     "documents", "results", "result", "nodes", "source_nodes", "chunks", "contexts", "passages",
-    "matches", "hits", "data", "output", "outputs",
+    "matches", "hits", "retrievalResults", "data", "output", "outputs",
 )  # fmt: skip
 _TEXT_KEYS: Final = (
-    "content", "page_content", "text", "document", "chunk", "passage", "body", "slice",
+    "content", "page_content", "pageContent", "text", "document", "chunk", "passage", "body",
+    "slice",
 )  # fmt: skip
 _METADATA_TEXT_KEYS: Final = ("text", "page_content", "chunk_text", "content", "chunk", "passage")
 _PASSAGE_ID_KEYS: Final = ("chunk_id", "segment_id", "node_id", "doc_id", "document_id")
@@ -95,7 +96,16 @@ def document_of(item: Mapping[str, Any], metadata: Mapping[str, Any]) -> Retriev
 
 
 def _text_in(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
-    return next((fields[key] for key in keys if isinstance(fields.get(key), str)), None)
+    for key in keys:
+        value = fields.get(key)
+        if isinstance(value, str):
+            return value
+        parts = value if isinstance(value, list) else [value]
+        texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
+        found = [text for text in texts if isinstance(text, str)]
+        if found:  # so Bedrock's and OpenAI's searches say it
+            return "\n".join(found)
+    return None
 
 
 def base_in(fields: Mapping[str, Any]) -> str | None:

@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from datetime import datetime
 from typing import Final, TypeVar
 
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock, SystemClock
 from rag_monitor.domain.ports import IngestBatch, SpanBlob, TraceSink
+from rag_monitor.domain.reported import ReportedScore, ReportedScoreSink
 from rag_monitor.errors import (
     IngestError,
     MalformedPayload,
@@ -52,9 +54,6 @@ _SPANS: Final = "questions, answers and passages are read from spans"
 
 T = TypeVar("T")
 
-EvaluationSink = Callable[[str, Sequence[EvaluationRecord]], Awaitable[None]]
-"""Takes (project, records) of evaluations that other tools report."""
-
 
 class Receiver:
     """Takes requests in.
@@ -63,7 +62,7 @@ class Receiver:
         sink: Where blobs become durable.
         options: Limits.
         clock: Tells when a request arrived.
-        evaluations: Where evaluation results of other tools go; None: they are only counted.
+        reported: Where scores of other tools go; None: they are only counted.
         own: Takes note of some requests; None: nobody does.
     """
 
@@ -72,13 +71,13 @@ class Receiver:
         sink: TraceSink,
         options: IngestOptions | None = None,
         clock: Clock | None = None,
-        evaluations: EvaluationSink | None = None,
+        reported: ReportedScoreSink | None = None,
         own: OwnTraces | None = None,
     ) -> None:
         self._sink = sink
         self._options = options or IngestOptions()
         self._clock = clock or SystemClock()
-        self._evaluations = evaluations
+        self._reported = reported
         self._own = own
         self._in_flight = 0
         self._workers = asyncio.Semaphore(self._options.decode_workers)
@@ -119,12 +118,14 @@ class Receiver:
                 decoded = await self._off_loop(
                     body, content_encoding, self._logs, encoding, content_encoding, body
                 )
-                if self._evaluations is not None and decoded.evaluations:
-                    await self._evaluations(project, decoded.evaluations)
+                if self._reported is not None and decoded.evaluations:
+                    now = self._clock.now()
+                    scores = [_reported(project, record, now) for record in decoded.evaluations]
+                    await asyncio.to_thread(self._reported.add, scores)
         except Exception as error:  # noqa: BLE001 - counted and logged by _refuse; never a 500
             return self._refuse(error, encoding)
-        kept = len(decoded.evaluations) if self._evaluations is not None else 0
-        lost = decoded.records - kept
+        kept = len(decoded.evaluations) if self._reported is not None else 0
+        lost = decoded.records - kept - decoded.own
         message = decoded.message
         if lost:
             telemetry.dropped("ingest", "log_record", lost)
@@ -238,3 +239,20 @@ class Receiver:
         store = not isinstance(error, (QueueFull, MalformedPayload))
         wait = options.retry_after_store_s if store else options.retry_after_s
         return refusal(error, encoding, wait)
+
+
+def _reported(project: str, record: EvaluationRecord, now: datetime) -> ReportedScore:
+    """A record as it is stored. A time to come would keep every later score out."""
+    return ReportedScore(
+        project=project,
+        trace_id=record.trace_id,
+        source=record.source,
+        name=record.name,
+        span_id=record.span_id or "",
+        value=record.value,
+        label=record.label,
+        explanation=record.explanation,
+        error=record.error,
+        reported_at=min(record.at or now, now),
+        received_at=now,
+    )

@@ -68,7 +68,7 @@ SILENT: Final = re.compile(
     r"[.!]?$"
     rf"|^(?:it is |it's |that is |that's )?not (?:\w+ly )?\w* ?in {_ITS_SOURCES}[.!]?$"
     r"|^(?:unknown|no (?:idea|clue|answer|comment|information|data|results?|match(?:es)?)|n/?a"
-    r"|none found)[.! ]*$"
+    r"|none found|empty response)[.! ]*$"
 )
 """The sources hold nothing, in English; each of these is enough."""
 NOT_MINE: Final = re.compile(

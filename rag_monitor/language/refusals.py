@@ -49,7 +49,7 @@ _ENGLISH_REFUSAL_HINTS: Final = (
     "match", "found", "return", "access", "unable", " my ", "scope", "question", "query", "request",
     "unknown", "n/a", " i ", " i'm", "text", "doc", "manual", "page", "hits",
     "possible", " me ", " us ", "bot ", "reveal", "indicate", "cover", "settle", "describe",
-    "something",
+    "something", "response",
 )  # fmt: skip
 """And one in ASCII letters also one of these; most sentences with a "not" do not."""
 _DECLINES: Final = re.compile(

@@ -10,8 +10,11 @@ from rag_monitor.sdk.peek import fields_of, first, number_of, peek, text_of, typ
 MAX_DOCUMENTS: Final = 100
 MAX_METADATA: Final = 20
 MAX_METADATA_CHARS: Final = 4096
+MAX_PARTS: Final = 20
+"""Parts of one document's content."""
 CONTENT_KEYS: Final = ("content", "page_content", "text", "document", "passage", "chunk")
 ID_KEYS: Final = ("id", "id_", "doc_id", "document_id", "chunk_id")
+_PART_KEYS: Final = ("text",)
 SCORE_KEYS: Final = ("score", "relevance_score", "similarity")
 
 
@@ -105,7 +108,7 @@ def _from_dict(item: dict[Any, Any]) -> Document:
     get = item.get
     content, id_, score, metadata = get("content"), get("id"), get("score"), get("metadata")
     if type(content) is not str:
-        content = text_of(content if content is not None else first(item, CONTENT_KEYS))
+        content = _text_in(content if content is not None else first(item, CONTENT_KEYS))
     known = _copy(metadata) if metadata else None
     if id_ is None:
         id_ = first(item, ID_KEYS) or _of(known, ID_KEYS)
@@ -117,7 +120,7 @@ def _from_dict(item: dict[Any, Any]) -> Document:
 def _from_object(item: Any) -> Document:
     node = peek(item, "node")
     body = item if node is None else node
-    content = text_of(first(body, CONTENT_KEYS))
+    content = _text_in(first(body, CONTENT_KEYS))
     if content is None:
         content = text_of(peek(peek(body, "text_resource"), "text"))
     metadata = _copy(peek(body, "metadata"))
@@ -128,6 +131,17 @@ def _from_object(item: Any) -> Document:
     if score is None:
         score = _of(metadata, SCORE_KEYS)
     return content, id_, score, peek(body, "knowledge_base"), metadata
+
+
+def _text_in(content: Any) -> str | None:
+    """A text, or that of an object or parts with a `text`, as Bedrock and OpenAI give it."""
+    kind = type(content)
+    if kind is dict:
+        return text_of(content.get("text"))
+    if kind is not list:
+        return text_of(content)
+    texts = [text_of(first(part, _PART_KEYS)) for part in content[:MAX_PARTS]]
+    return "\n".join(text for text in texts if text is not None) or None
 
 
 def _copy(metadata: Any) -> dict[Any, Any] | None:

@@ -58,7 +58,9 @@ def wire_services(
         return render(MonitorCollector(lambda: snapshots.latest().of(project)), open_metrics)
 
     return Services(
-        receiver=Receiver(store.writer, settings.ingest_options, clock, own=own),
+        receiver=Receiver(
+            store.writer, settings.ingest_options, clock, reported=store.reported, own=own
+        ),
         traces=store.traces,
         feedback=store.feedback,
         label_queue=store.label_queue,

@@ -21,6 +21,7 @@ from rag_monitor.store.tables import (
     outbox,
     passages,
     replies,
+    reported_scores,
     retrievals,
     scores,
     spans,
@@ -45,6 +46,7 @@ ERASED_AT_ONCE: Final = 500
 """Traces per transaction."""
 IN_DOUBT: Final = date(1, 1, 1)
 """`last_day` of a passage of which it is not known whether a trace still names it."""
+_COUNTED: Final = ("traces", "feedback", "reported_scores", "replies", "outbox")
 _STREAM: Final = 1000
 
 
@@ -54,7 +56,7 @@ def erase_user(database: Database, project: str, user_id: str, now: datetime) ->
     Whatever interrupts it: run again, it goes on where it was. Passages that were left in doubt
     then are settled by the next run, or by retention.
     """
-    removed = {"traces": 0, "feedback": 0, "replies": 0, "outbox": 0}
+    removed = dict.fromkeys(_COUNTED, 0)
     while True:
         part = database.transact(
             lambda connection: _erase_traces(database, connection, project, user_id, now)
@@ -72,12 +74,12 @@ def _erase_traces(
     columns = (traces.c.trace_id, traces.c.app, traces.c.started_at, traces.c.passages)
     rows = connection.execute(select(*columns).where(*mine).limit(ERASED_AT_ONCE)).all()
     ids = [row.trace_id for row in rows]
-    removed = {"traces": len(ids), "feedback": 0, "replies": 0, "outbox": 0}
+    removed = {**dict.fromkeys(_COUNTED, 0), "traces": len(ids)}
     removed["feedback"] += _delete(
         connection, feedback, feedback.c.project == project, feedback.c.author == user_id
     )
     for name, part in chunks((project, trace_id) for trace_id in ids):
-        for table in (feedback, replies):
+        for table in (feedback, reported_scores, replies):
             removed[table.name] += _delete(
                 connection, table, table.c.project == name, table.c.trace_id.in_(part)
             )

@@ -31,6 +31,7 @@ from rag_monitor.store.tables import (
     outbox,
     passages,
     replies,
+    reported_scores,
     retrievals,
     rollup_blocks,
     rollups,
@@ -149,6 +150,7 @@ class _Run:
         self._delete(passages, (passages.c.last_day < cutoff) & (passages.c.last_day != IN_DOUBT))
         if moment is not None:
             self._delete(feedback, feedback.c.created_at < moment)
+            self._delete(reported_scores, reported_scores.c.received_at < moment)
             self._delete(replies, replies.c.created_at < moment)
             self._delete(outbox, outbox.c.created_at < moment)
 
@@ -172,7 +174,8 @@ class _Run:
         ).all()
         days = {row.day for row in rows}
         for project, part in chunks((row.project, row.trace_id) for row in rows):
-            for table in (*reversed(_OF_TRACE), feedback, replies):  # keys first, as all others do
+            # Keys first, as all others do.
+            for table in (*reversed(_OF_TRACE), feedback, reported_scores, replies):
                 place = [table.c.day.in_(days)] if "day" in table.c else []
                 self.rows += connection.execute(
                     delete(table).where(

@@ -25,6 +25,7 @@ from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outbox import Outbox
 from rag_monitor.store.replies import Replies
+from rag_monitor.store.reported import ReportedScores
 from rag_monitor.store.retention import Retention
 from rag_monitor.store.rollups import Rollups
 from rag_monitor.store.rules import Rules
@@ -75,6 +76,7 @@ class Store:
         self.silences: Final = Silences(database)
         self.outbox: Final = Outbox(database, clock)
         self.feedback: Final = FeedbackMarks(database, clock)
+        self.reported: Final = ReportedScores(database)
         self.label_queue: Final = LabelQueue(database)
         self.keys: Final = Keys(database, clock)
         self.audit: Final = AuditLog(database)

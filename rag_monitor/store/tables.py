@@ -26,6 +26,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from rag_monitor.store.columns import sums
 from rag_monitor.store.types import Json, Moment, Name, SafeText
 
 metadata: Final = MetaData(
@@ -59,30 +60,6 @@ def _partial(name: str, *columns: str, where: str) -> Index:
 def _of_trace() -> tuple[Column[Any], ...]:
     """The columns by which a row hangs on a trace."""
     return (_column("project", Name), _column("trace_id", Name), _column("day", Date))
-
-
-def _sums() -> tuple[Column[Any], ...]:
-    """What a rollup counts, and its sums."""
-    return (
-        _column("key", LargeBinary(16)),  # hash of metric, release, judge and dimension
-        _column("metric", Name),
-        _column("release", Name),
-        _column("judge", SafeText),
-        _column("dimension", SafeText),
-        _column("count", BigInteger),
-        _column("total", Float),
-        _column("squares", Float),
-        _column("bad", BigInteger),
-        _column("failed", BigInteger),
-        _column("not_applicable", BigInteger),
-        _column("suspect", BigInteger),
-        _column("weight", Float),
-        _column("weighted_total", Float),
-        _column("weight_squares", Float),
-        _column("weighted_squares", Float),
-        _column("histogram", Json),
-        _column("moments", Json),
-    )
 
 
 trace_keys: Final = Table(
@@ -284,6 +261,24 @@ feedback: Final = Table(
     sqlite_autoincrement=True,
 )
 
+reported_scores: Final = Table(
+    "reported_scores",
+    metadata,
+    _column("project", Name),
+    _column("trace_id", Name),
+    _column("source", Name),
+    _column("name", Name),
+    _column("span_id", Name),  # empty: about the whole trace
+    Column("value", Float),
+    Column("label", SafeText),
+    Column("explanation", SafeText),
+    Column("error", SafeText),
+    _column("reported_at", Moment),
+    _column("received_at", Moment),
+    PrimaryKeyConstraint("project", "trace_id", "source", "name", "span_id"),
+    Index("ix_reported_scores_received_at", "received_at"),
+)
+
 dirty_minutes: Final = Table(
     "dirty_minutes",
     metadata,
@@ -302,7 +297,7 @@ rollups: Final = Table(
     _column("project", Name),
     _column("app", Name),
     _column("minute", Moment),
-    *_sums(),
+    *sums(),
     Column("arrived", Date),  # `day` of its traces; NULL: of any day (earlier releases)
     PrimaryKeyConstraint("project", "app", "minute", "key"),
     Index("ix_rollups_minute", "project", "minute"),
@@ -320,7 +315,7 @@ rollup_blocks: Final = Table(
     _column("app", Name),
     _column("minutes", Integer),  # length of the block
     _column("minute", Moment),  # the block begins with it
-    *_sums(),
+    *sums(),
     PrimaryKeyConstraint("project", "app", "minutes", "minute", "key"),
     Index("ix_rollup_blocks_metric", "project", "app", "metric", "minutes", "minute"),
     Index("ix_rollup_blocks_minute", "minute"),

@@ -45,6 +45,7 @@ from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
 from rag_monitor.store.feedback import load_feedback
 from rag_monitor.store.hops import distinct_values, hops
+from rag_monitor.store.reported import load_reported
 from rag_monitor.store.score_rows import load_decision, load_score
 from rag_monitor.store.tables import decisions, hits, rollup_blocks, rollups, scores, traces
 from rag_monitor.store.trace_reads import load_traces
@@ -106,6 +107,7 @@ class Traces:
                 select(decisions).where(_same_trace(decisions, row)).order_by(decisions.c.judge)
             ).all()
             remarks = load_feedback(connection, project, [trace_id])
+            reported = load_reported(connection, project, trace_id)
         return StoredTrace(
             trace=trace,
             received_at=row.received_at,
@@ -115,6 +117,7 @@ class Traces:
             ),
             feedback=tuple(remarks.get(trace_id, ())),
             decisions=tuple(load_decision(item) for item in drawn),
+            reported=tuple(reported),
         )
 
     def load(self, project: str, trace_ids: Sequence[str]) -> list[Trace]:
@@ -253,8 +256,8 @@ class Traces:
     def erase_user(self, project: str, user_id: str) -> ErasureReport:
         """Remove everything of one user.
 
-        Evidence, traces, scores, feedback, cached replies, outbox text, and the passages that
-        nobody else's trace names.
+        Evidence, traces, scores (other tools', too), feedback, cached replies, outbox text, and
+        the passages that nobody else's trace names.
         """
         return erase_user(self._database, project, user_id, self._clock.now())
 

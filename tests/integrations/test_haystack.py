@@ -11,6 +11,7 @@ pytest.importorskip("haystack", reason="needs haystack-ai")
 
 from haystack import Document, Pipeline, component, tracing
 from haystack.components.builders import ChatPromptBuilder
+from haystack.components.joiners import DocumentJoiner
 from haystack.core.errors import PipelineRuntimeError, SerializationError
 from haystack.dataclasses import ChatMessage, StreamingChunk
 from haystack.tracing.tracer import NullTracer
@@ -111,6 +112,37 @@ def test_a_pipeline_gives_one_trace_with_everything(instrumented: Captured) -> N
     assert [d.score for d in retrieval.documents] == [1.0, 0.5]
     assert hits(trace) == [("knowledge_base", "manuals", True), ("workflow", "support", True)]
     assert (trace.usage.input_tokens, trace.usage.output_tokens) == (120, 7)
+
+
+def hybrid(mode: str, top_k: int | None) -> Pipeline:
+    """Two retrievers whose passages are joined, as in a hybrid search."""
+    built = Pipeline()
+    template = [ChatMessage.from_user("{{documents}} {{question}}")]
+    built.add_component("words", ShelfRetriever(("doc-7", "doc-3")))
+    built.add_component("vectors", ShelfRetriever(("doc-3",)))
+    built.add_component("join", DocumentJoiner(join_mode=mode, top_k=top_k))
+    built.add_component("prompt", ChatPromptBuilder(template=template, required_variables="*"))
+    built.add_component("llm", FakeChatGenerator())
+    built.connect("words.documents", "join.documents")
+    built.connect("vectors.documents", "join.documents")
+    built.connect("join.documents", "prompt.documents")
+    built.connect("prompt.prompt", "llm.messages")
+    return built
+
+
+@pytest.mark.parametrize(
+    ("top_k", "reached"), [(None, ["doc-3", "doc-7"]), (1, ["doc-3"])], ids=["all", "one"]
+)
+def test_what_a_joiner_left_is_what_reached_the_model(
+    instrumented: Captured, top_k: int | None, reached: list[str]
+) -> None:
+    given = {name: {"query": QUESTION} for name in ("words", "vectors")}
+    hybrid("reciprocal_rank_fusion", top_k).run({**given, "prompt": {"question": QUESTION}})
+
+    trace = instrumented.trace
+    assert [d.id for d in trace.contexts or ()] == reached
+    found = {r.knowledge_base: [d.id for d in r.documents] for r in trace.retrievals}
+    assert found == {"words": ["doc-7", "doc-3"], "vectors": ["doc-3"]}
 
 
 def test_a_watched_callback_tells_the_first_byte(instrumented: Captured) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
@@ -126,6 +127,23 @@ async def test_async_calls_and_streams_are_the_same(instrumented: Captured) -> N
     whole, streamed = instrumented.traces
     check_story(whole, streamed=False)
     check_story(streamed, streamed=True)
+
+
+class Slow(Shelf):
+    """Does not answer in time."""
+
+    async def _aget_relevant_documents(self, query: str, *, run_manager: Any) -> list[Document]:
+        await asyncio.sleep(60)
+        return []
+
+
+async def test_a_search_that_was_cancelled_is_no_hit(instrumented: Captured) -> None:
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(chain(Slow()).ainvoke(QUESTION), 0.1)
+
+    trace = instrumented.trace
+    assert (trace.status, trace.question, trace.contexts) == ("cancelled", QUESTION, None)
+    assert hits(trace) == [("knowledge_base", "manuals", False)]
 
 
 def test_parallel_calls_do_not_mix(instrumented: Captured) -> None:

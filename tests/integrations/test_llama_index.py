@@ -11,8 +11,10 @@ import pytest
 
 pytest.importorskip("llama_index.core", reason="needs llama-index-core")
 
-from llama_index.core.base.llms.types import CompletionResponse, LLMMetadata
+from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, LLMMetadata
 from llama_index.core.chat_engine import ContextChatEngine
+from llama_index.core.chat_engine.types import StreamingAgentChatResponse
+from llama_index.core.instrumentation import get_dispatcher
 from llama_index.core.instrumentation.dispatcher import instrument_tags
 from llama_index.core.llms import CustomLLM
 from llama_index.core.llms.callbacks import llm_completion_callback
@@ -180,6 +182,41 @@ def test_a_streamed_chat_is_a_trace(instrumented: Captured) -> None:
             break
         time.sleep(0.01)
     check_story(instrumented.trace, streamed=True, model="fake-1")
+
+
+class Unwritten(ContextChatEngine):
+    """Hands its stream on and writes nothing down meanwhile, as older releases do."""
+
+    @get_dispatcher(__name__).span
+    def stream_chat(self, message: str, chat_history: Any = None) -> StreamingAgentChatResponse:
+        stream = self._llm.stream_chat([ChatMessage(content=message)])
+        return StreamingAgentChatResponse(chat_stream=stream, is_writing_to_memory=False)
+
+    @get_dispatcher(__name__).span
+    async def astream_chat(
+        self, message: str, chat_history: Any = None
+    ) -> StreamingAgentChatResponse:
+        stream = await self._llm.astream_chat([ChatMessage(content=message)])
+        return StreamingAgentChatResponse(achat_stream=stream, is_writing_to_memory=False)
+
+
+async def test_a_streamed_chat_that_is_not_written_down_ends_with_its_reader(
+    instrumented: Captured,
+) -> None:
+    memory = ChatMemoryBuffer.from_defaults(token_limit=3000)
+    chat = Unwritten.from_defaults(retriever=Shelf(), llm=FakeModel(), memory=memory)
+    assert "".join(chat.stream_chat(QUESTION).response_gen) == ANSWER
+    pieces = (await chat.astream_chat(QUESTION)).async_response_gen()
+    assert "".join([piece async for piece in pieces]) == ANSWER
+    left = chat.stream_chat(QUESTION).response_gen
+    first = next(piece for piece in left if piece)
+    left.close()
+    del left
+    gc.collect()
+
+    told = [(trace.question, trace.answer, trace.status) for trace in instrumented.traces]
+    assert told == [(QUESTION, ANSWER, "ok")] * 2 + [(QUESTION, first, "abandoned")]
+    assert all(trace.timings.first_byte_ms is not None for trace in instrumented.traces)
 
 
 def test_an_abandoned_stream_keeps_what_was_said(instrumented: Captured) -> None:

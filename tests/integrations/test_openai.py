@@ -133,6 +133,47 @@ def test_a_streamed_completion_tells_its_first_token(
     check(instrumented, streamed=True)
 
 
+@pytest.mark.parametrize("kind", ["chat", "responses"])
+async def test_replies_that_the_client_parses_are_the_generation(
+    instrumented: Captured, client: OpenAI, kind: str
+) -> None:
+    with rm.trace("chat", question=QUESTION):
+        retrieve()
+        if kind == "chat":
+            client.chat.completions.parse(**message())
+        else:
+            client.responses.parse(model="fake", input=QUESTION)
+    check(instrumented, streamed=False)
+
+    instrumented.clear()
+    http = httpx.AsyncClient(transport=httpx.MockTransport(serve))
+    async with AsyncOpenAI(api_key="none", base_url="http://test/v1", http_client=http) as later:
+        with rm.trace("chat", question=QUESTION):
+            retrieve()
+            if kind == "chat":
+                await later.chat.completions.parse(**message())
+            else:
+                await later.responses.parse(model="fake", input=QUESTION)
+    check(instrumented, streamed=False)
+
+
+@pytest.mark.parametrize("kind", ["chat", "responses"])
+def test_the_clients_own_stream_helpers_tell_their_first_token(
+    instrumented: Captured, client: OpenAI, kind: str
+) -> None:
+    with rm.trace("chat", question=QUESTION):
+        retrieve()
+        if kind == "chat":
+            with client.chat.completions.stream(**message()) as events:
+                list(events)
+        else:
+            with client.responses.stream(model="fake", input=QUESTION) as events:
+                list(events)
+
+    assert instrumented.trace.answer == ANSWER
+    assert instrumented.trace.timings.first_token_ms is not None
+
+
 async def test_async_streams_are_the_same(instrumented: Captured) -> None:
     http = httpx.AsyncClient(transport=httpx.MockTransport(serve))
     client = AsyncOpenAI(api_key="none", base_url="http://test/v1", http_client=http)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
-from haystack.dataclasses import ChatMessage
+from haystack.dataclasses import ChatMessage, Document
 
 _QUESTIONS: Final = ("question", "query", "text", "prompt", "messages")
 
@@ -75,6 +75,14 @@ def details_of(output: Mapping[str, Any]) -> tuple[str | None, int | None, int |
         _whole(usage.get("prompt_tokens", usage.get("input_tokens"))),
         _whole(usage.get("completion_tokens", usage.get("output_tokens"))),
     )
+
+
+def documents_in(inputs: Mapping[str, Any]) -> Sequence[Document] | None:
+    """The documents that go into a prompt; None where none do, as in one that rewrites a query."""
+    for value in inputs.values():
+        if isinstance(value, list) and value and all(isinstance(d, Document) for d in value):
+            return value
+    return [] if inputs.get("documents") == [] else None
 
 
 def tool_results(output: Mapping[str, Any]) -> list[tuple[str, bool]]:

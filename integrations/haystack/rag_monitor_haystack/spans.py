@@ -34,7 +34,8 @@ class MonitorSpan(Span):
     Args:
         inner: The span of the tracer that was there before, which gets everything too.
         root: The run it belongs to; None outside of any.
-        kind: `pipeline`, `retriever`, `ranker`, `generator`, `invoker`, `tool` or `other`.
+        kind: `pipeline`, `retriever`, `ranker`, `builder`, `generator`, `invoker`, `tool` or
+            `other`.
     """
 
     def __init__(self, inner: Span, root: Root | None, kind: str) -> None:
@@ -91,6 +92,10 @@ class MonitorSpan(Span):
     def _took(self, value: Any) -> None:
         if not isinstance(value, Mapping):
             return
+        if self.kind == "builder" and self.root is not None:
+            documents = shapes.documents_in(value)
+            if documents is not None:  # joiners and filters may stand before it
+                self.root.trace.reach_model(documents)
         if self.kind in ("retriever", "ranker") and self.step is not None:
             query = value.get("query")
             self.step.step.query = query if isinstance(query, str) else None

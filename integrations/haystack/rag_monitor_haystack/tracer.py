@@ -22,6 +22,7 @@ _KINDS: Final = (
     ("Ranker", "ranker"),
     ("Generator", "generator"),
     ("ToolInvoker", "invoker"),
+    ("PromptBuilder", "builder"),
 )
 
 

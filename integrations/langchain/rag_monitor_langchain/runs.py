@@ -114,9 +114,14 @@ class Runs:
         return run
 
     def finish(self, root: Root, answer: str | None, error: BaseException | None = None) -> None:
-        """End a trace, and before it whatever of it is still open."""
+        """End a trace, and before it whatever of it is still open.
+
+        LangChain tells a step nothing of a cancellation: what ended the trace ended the step, too.
+        That a reader left is no failure of the step that he was reading.
+        """
+        cause = None if isinstance(error, GeneratorExit) else error
         for run_id in list(root.inner):
-            self.close(run_id)
+            self.close(run_id, cause)
         root.end(answer, error)
 
     def _drop_oldest(self) -> None:

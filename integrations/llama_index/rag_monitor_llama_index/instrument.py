@@ -6,11 +6,12 @@ import inspect
 import threading
 from typing import Any, Final
 
+# The one place that every core has it in; newer ones pass it on from a package of its own.
+from llama_index.core.instrumentation import get_dispatcher  # type: ignore[attr-defined]
 from llama_index.core.instrumentation.event_handlers import BaseEventHandler
 from llama_index.core.instrumentation.events import BaseEvent
 from llama_index.core.instrumentation.span import BaseSpan
 from llama_index.core.instrumentation.span_handlers import BaseSpanHandler
-from llama_index_instrumentation import get_dispatcher
 from pydantic import PrivateAttr
 
 from rag_monitor_llama_index.recorder import Recorder

@@ -149,6 +149,8 @@ class Recorder:
             result.response_gen = ending(root, watch(root, pieces))
         elif isinstance(pieces, AsyncGeneratorType):
             result.response_gen = ending(root, watch_async(root, pieces))
+        elif getattr(result, "is_writing_to_memory", None) is False:
+            _watch_chat(root, result)
         elif hasattr(result, "is_writing_to_memory"):
             self._spans[span_id] = span  # a thread will write the answer below this span
             if root.halves_done():
@@ -219,3 +221,13 @@ class Recorder:
             for span_id in [i for i, span in list(self._spans.items()) if span.root is oldest.root]:
                 self._spans.pop(span_id, None)
             oldest.root.trace.end(status="abandoned")
+
+
+def _watch_chat(root: Root, chat: Any) -> None:
+    """A streamed chat that no thread writes down ends when its reader has read it."""
+    if chat.chat_stream is not None:
+        chat.chat_stream = ending(root, watch(root, chat.chat_stream))
+    elif chat.achat_stream is not None:
+        chat.achat_stream = ending(root, watch_async(root, chat.achat_stream))
+    else:
+        root.end(shapes.answer_in(chat))

@@ -1,8 +1,12 @@
-"""Wraps `create` of chat completions and responses, and gives the originals back."""
+"""Wraps `create` and `parse` of chat completions and responses, and gives the originals back.
+
+`stream` of either goes through `create`.
+"""
 
 from __future__ import annotations
 
 import functools
+import itertools
 import threading
 from typing import Any, Final
 
@@ -13,7 +17,8 @@ import rag_monitor as rm
 from rag_monitor_openai.calls import Call, watch_reply
 
 _LOCK: Final = threading.Lock()
-_ORIGINALS: Final[dict[type, Any]] = {}
+_NAMES: Final = ("create", "parse")
+_ORIGINALS: Final[dict[tuple[type, str], Any]] = {}
 
 
 def instrument() -> None:
@@ -26,25 +31,26 @@ def instrument() -> None:
     with _LOCK:
         if _ORIGINALS:
             return
-        for kind in (Completions, Responses):
-            _ORIGINALS[kind] = kind.create
-            kind.create = _sync(kind.create)  # type: ignore[method-assign]
-        for kind_async in (AsyncCompletions, AsyncResponses):
-            _ORIGINALS[kind_async] = kind_async.create
-            kind_async.create = _async(kind_async.create)  # type: ignore[method-assign]
+        for kinds, wrap in (
+            ((Completions, Responses), _sync),
+            ((AsyncCompletions, AsyncResponses), _async),
+        ):
+            for kind, name in itertools.product(kinds, _NAMES):
+                _ORIGINALS[kind, name] = getattr(kind, name)
+                setattr(kind, name, wrap(getattr(kind, name)))
 
 
 def uninstrument() -> None:
     """Put the originals back; streams that are being read finish as they began."""
     with _LOCK:
-        for kind, original in _ORIGINALS.items():
-            kind.create = original  # type: ignore[attr-defined]
+        for (kind, name), original in _ORIGINALS.items():
+            setattr(kind, name, original)
         _ORIGINALS.clear()
 
 
 def _sync(original: Any) -> Any:
     @functools.wraps(original)
-    def create(self: Any, *args: Any, **kwargs: Any) -> Any:
+    def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not rm.current():
             return original(self, *args, **kwargs)
         call = Call(kwargs)
@@ -56,12 +62,12 @@ def _sync(original: Any) -> Any:
         watch_reply(call, reply)
         return reply
 
-    return create
+    return ask
 
 
 def _async(original: Any) -> Any:
     @functools.wraps(original)
-    async def create(self: Any, *args: Any, **kwargs: Any) -> Any:
+    async def ask(self: Any, *args: Any, **kwargs: Any) -> Any:
         if not rm.current():
             return await original(self, *args, **kwargs)
         call = Call(kwargs)
@@ -73,4 +79,4 @@ def _async(original: Any) -> Any:
         watch_reply(call, reply)
         return reply
 
-    return create
+    return ask

@@ -15,7 +15,7 @@ from typing import Any, Final
 from rag_monitor.judges.limits import Deadline, Limits
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.judges.openai_compatible.refused import RequestRefused
+from rag_monitor.judges.openai_compatible.refused import ReplyCut, RequestRefused
 from rag_monitor.judges.openai_compatible.transport import ChatReply, ChatTransport, Message
 from rag_monitor.judges.openai_compatible.ways import Way, forget_ways, label_fields
 
@@ -38,6 +38,8 @@ class Capabilities:
     token_limit: str = "max_tokens"  # noqa: S105 - the name of a request field
     temperature: bool = True
     """Whether the server accepts `temperature = 0`."""
+    room: int = 0
+    """Tokens beyond those of the reply, for a model that thinks before it."""
 
 
 class TooLong(RequestRefused):
@@ -55,6 +57,8 @@ _NEXT_SHAPE: Final = {Shape.JSON_SCHEMA: Shape.TOOL, Shape.TOOL: Shape.TEXT}
 _NEXT_LOGPROBS: Final = {20: 10, 10: 5, 5: 1, 1: 0}
 _KNOWN: dict[tuple[str, str], Capabilities] = {}
 _TOOL_NAME: Final = "record"
+_MORE_ROOM: Final = {0: 4_096, 4_096: 16_384}
+_LIMITS: Final = frozenset({"max_tokens", "max_completion_tokens"})
 
 
 class AdaptiveChat:
@@ -83,14 +87,36 @@ class AdaptiveChat:
     ) -> str | None:
         """The text of a reply that ought to fit `schema`; the caller checks it.
 
+        A model that spends the room for its reply on thoughts is given more, which is remembered.
+
         Raises:
+            ReplyCut: Its thoughts fill all the room that it can be given.
             JudgeError: No reply, or the server refuses every shape (`TooLong` for size).
         """
+        room: int | None = self.capabilities.room
+        tried = 0
+        while room is not None:
 
-        def body(known: Capabilities) -> dict[str, Any]:
-            return _common(known, max_tokens) | _shape(known.shape, schema)
+            def body(known: Capabilities, more: int = room) -> dict[str, Any]:
+                return _common(known, max_tokens + more) | _shape(known.shape, schema)
 
-        return (await self._send(messages, body, deadline, meter)).content
+            try:
+                reply = await self._send(messages, body, deadline, meter)
+            except TooLong:
+                if room <= self.capabilities.room:
+                    raise
+                break  # what does not fit is the room, not the trace
+            if not _lost_in_thought(reply):
+                if room > self.capabilities.room:
+                    _KNOWN[self._key] = replace(self.capabilities, room=room)
+                return reply.content
+            tried = max_tokens + room
+            # A limit of the operator's stands; the same request would bring the same.
+            room = None if _LIMITS & self._options.extra_body.keys() else _MORE_ROOM.get(room)
+        raise ReplyCut(
+            f"the model thought for all of the {tried} tokens it was given and did not reply; turn "
+            "its thinking off, or give it more by max_completion_tokens in extra_body"
+        )
 
     async def one_token(
         self, messages: Sequence[Message], deadline: Deadline, meter: Meter
@@ -145,6 +171,11 @@ class AdaptiveChat:
             else:
                 _KNOWN[self._key] = known
                 return reply
+
+
+def _lost_in_thought(reply: ChatReply) -> bool:
+    """Whether the limit was reached before the reply was complete, and thoughts are the reason."""
+    return reply.cut and (reply.thought or not (reply.content or "").strip())
 
 
 def named_refusal(error: RequestRefused) -> RequestRefused:

@@ -26,7 +26,7 @@ from rag_monitor.judges.openai_compatible.form import MAX_INFERRED, Answers
 from rag_monitor.judges.openai_compatible.lists import ListWriter
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
-from rag_monitor.judges.openai_compatible.refused import RequestRefused
+from rag_monitor.judges.openai_compatible.refused import FINAL
 from rag_monitor.judges.openai_compatible.structured import Sight, StructuredAsker
 from rag_monitor.judges.openai_compatible.tokens import TokenAsker
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
@@ -131,7 +131,7 @@ class Inquirer:
         whole = replace(inquiry, deadline=replace(inquiry.deadline, divisible=True))
         try:
             return await self._form(whole, questions, lists)
-        except RequestRefused:
+        except FINAL:
             raise
         except (JudgeOutputInvalid, OnlyThisRequest) as error:
             reasks = None if isinstance(error, OnlyThisRequest) else 0

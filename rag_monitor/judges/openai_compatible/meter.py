@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.errors import JudgeOutputInvalid, JudgeTimeout
 from rag_monitor.judges.accounting import Purse, free
-from rag_monitor.judges.openai_compatible.refused import RequestRefused
+from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused
 
 
 @dataclass(slots=True)
@@ -48,7 +48,8 @@ class Meter:
         """Around a call: set aside what it may cost, and count what it did cost.
 
         A call that nobody waited for, or whose reply cannot be read, was worked on all the same:
-        it counts with what was sent. One that was refused or never arrived costs nothing.
+        it counts with what was sent. One that was refused, by a filter too, or never arrived costs
+        nothing.
 
         Raises:
             BudgetExhausted: The budget does not allow the call; it is not made.
@@ -61,7 +62,7 @@ class Meter:
             self.calls += 1
             try:
                 yield call
-            except RequestRefused:
+            except (RequestRefused, ReplyWithheld):
                 raise
             except (JudgeTimeout, JudgeOutputInvalid, asyncio.CancelledError):
                 if not call.answered:

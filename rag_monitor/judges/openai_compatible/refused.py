@@ -1,4 +1,4 @@
-"""A request that a server does not take, whoever sends it."""
+"""Requests that a server does not take, and replies that it does not give, whoever asks."""
 
 from __future__ import annotations
 
@@ -9,3 +9,19 @@ class RequestRefused(JudgeOutputInvalid):
     """The server does not take a request of this shape or size."""
 
     reason = "request_refused"
+
+
+class ReplyWithheld(JudgeOutputInvalid):
+    """A content filter, or the model itself, declines this trace; asked again it would again."""
+
+    reason = "reply_withheld"
+
+
+class ReplyCut(JudgeOutputInvalid):
+    """The model thinks for longer than there is room for, and never comes to its reply."""
+
+    reason = "reply_cut"
+
+
+FINAL = (RequestRefused, ReplyWithheld, ReplyCut)
+"""The same question, or a part of it, would bring the same."""

@@ -13,7 +13,7 @@ from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, TooLong
 from rag_monitor.judges.openai_compatible.form import Answers, Form
 from rag_monitor.judges.openai_compatible.meter import Meter
-from rag_monitor.judges.openai_compatible.refused import RequestRefused
+from rag_monitor.judges.openai_compatible.refused import FINAL
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question
 
@@ -73,8 +73,10 @@ class StructuredAsker:
             try:
                 await self._round(form, plan, prompts, sight, deadline, meter, answers)
                 answered = True
-            except RequestRefused:
-                raise
+            except FINAL:
+                if not answered:
+                    raise
+                break  # what was answered before it stands
             except JudgeOutputInvalid as error:
                 refusal = error
         if refusal is not None and not answered:

@@ -20,7 +20,7 @@ from rag_monitor.judges.openai_compatible.capabilities import (
 from rag_monitor.judges.openai_compatible.form import Answers
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.judges.openai_compatible.refused import RequestRefused
+from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused
 from rag_monitor.judges.openai_compatible.structured import Sight
 from rag_monitor.judges.openai_compatible.transport import ChatReply, Message
 from rag_monitor.judges.openai_compatible.ways import Scoring, Way, WayFinder
@@ -85,6 +85,8 @@ class TokenAsker:
                 return await self._ask(plan, questions, prompts, sight, deadline, meter, way)
             except TooLong:
                 sight.narrow()
+            except ReplyWithheld:
+                raise  # of this trace; the way is none the worse
             except (JudgeRefused, JudgeOutputInvalid):
                 if way.scoring is Scoring.TOP_LOGPROBS:
                     raise

@@ -6,6 +6,7 @@ No retries here; `limits.Limits` owns them.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
@@ -24,7 +25,8 @@ from rag_monitor.judges.limits import Overloaded
 from rag_monitor.judges.openai_compatible.bounded import ENCODING, ReplyRefusedError, bound
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.judges.openai_compatible.refused import RequestRefused
+from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused
+from rag_monitor.judges.openai_compatible.thinking import has_thought, without_thoughts
 from rag_monitor.outbound import patience
 
 if TYPE_CHECKING:
@@ -34,11 +36,18 @@ Message = Mapping[str, str]
 
 _REFUSED: Final = frozenset({401, 402, 403, 404, 405})
 _BROKE: Final = 500
+_WITHHELD: Final = frozenset({"content_filter", "sensitive"})
 _MOST_TOKENS: Final = 100_000_000
 """Of one call; what claims more is no count."""
 _TOKENS_PER_PART: Final = 4
 _SLACK: Final = 1e-2
 """Logprobs of servers that compute in half precision may lie a little above 0."""
+_FILTERED: Final = re.compile(
+    r"content[ _-]?(?:filter|management policy|exists risk)|data_?inspection_?failed"
+    r"|\bcontentfilter\b|\b1301\b.{0,80}(?:sensitive|敏感)|responsible_?ai",
+    re.IGNORECASE,
+)
+"""How Azure, DashScope, DeepSeek and Zhipu say that a filter stopped the request."""
 _BAD_REQUEST: Final = frozenset({400, 413, 415, 422, 501})
 
 
@@ -47,9 +56,13 @@ class ChatReply:
     """What one request brought."""
 
     content: str | None
-    """The text, or the arguments of the tool call."""
+    """The text after any thoughts, or the arguments of the tool call."""
     top_logprobs: Sequence[tuple[str, float]] | None = None
     """Of the first token, most likely first."""
+    cut: bool = False
+    """It ends where the limit of tokens was reached."""
+    thought: bool = False
+    """The model thought before it replied, as far as the server says so."""
 
 
 class ChatTransport:
@@ -77,6 +90,7 @@ class ChatTransport:
             JudgeRefused: No access: key, model name, address or credit.
             JudgeTimeout: The client's own timeout ran out.
             RequestRefused: The server does not accept the request.
+            ReplyWithheld: A content filter or the model declines.
             JudgeOutputInvalid: The response is not a chat completion, or larger than any.
         """
         payload = {"model": self._options.model, "messages": list(messages)} | dict(body)
@@ -178,6 +192,8 @@ def _status_error(error: openai.APIStatusError, key: str | None) -> Exception:
     said = f"the judge's server answered {status}: {message[:200]}"
     if status in _REFUSED:
         return JudgeRefused(said)
+    if status in _BAD_REQUEST and _FILTERED.search(f"{error.code} {message}"):
+        return ReplyWithheld(said)
     if status in _BAD_REQUEST:
         return RequestRefused(said)
     return Overloaded(said, _retry_after(error.response.headers), broke=status == _BROKE)
@@ -195,13 +211,21 @@ def _read_chat(raw: Mapping[str, Any]) -> ChatReply:
         calls = message.get("tool_calls")
         content = calls[0]["function"]["arguments"] if calls else message.get("content")
         logprobs = _first_token(choice.get("logprobs"))
+        finish, declined = choice.get("finish_reason"), message.get("refusal")
+        thought = has_thought(message, raw.get("usage"))
     except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
         raise JudgeOutputInvalid("the response is not a chat completion") from None
     if content is not None and not isinstance(content, str):
         raise JudgeOutputInvalid("the content of the reply is not text")
+    if finish in _WITHHELD:
+        raise ReplyWithheld(f"the judge's server withholds its reply: {finish}")
+    if declined and isinstance(declined, str) and not content:
+        raise ReplyWithheld(f"the model declines to judge: {declined[:200]}")
     return ChatReply(
-        content=content,
+        content=content if calls else without_thoughts(content),
         top_logprobs=logprobs,
+        cut=finish == "length",
+        thought=thought,
     )
 
 

@@ -57,7 +57,7 @@ async def receive_traces(request: Request, services: ServicesOf, caller: Ingeste
 
 
 async def receive_logs(request: Request, services: ServicesOf, caller: Ingester) -> Response:
-    """Accept log records and count them. None is kept: content and scores are read from spans."""
+    """Take evaluation results of other tools in; other log records are counted, not kept."""
     headers = request.headers
     reply = await services.receiver.receive_logs(
         await request.body(),

@@ -16,6 +16,7 @@ from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import ErasureReport, StoredTrace, TracePage, TraceSummary
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Timings
 from rag_monitor.sampling.explanation import explain
+from rag_monitor.server.schemas.reported import ReportedScoreOut
 from rag_monitor.server.schemas.values import (
     Given,
     Hints,
@@ -404,6 +405,7 @@ class TraceDetail(Wire):
     predicted: str | None
     attributes: dict[str, Any]
     scores: list[ScoreOut]
+    reported_scores: list[ReportedScoreOut] = Field(description="What other tools reported.")
     feedback: list[FeedbackOut]
     decisions: list[DecisionOut]
 
@@ -454,6 +456,7 @@ class TraceDetail(Wire):
             predicted=labels.predicted,
             attributes=plain(trace.attributes),
             scores=[ScoreOut.from_domain(s) for s in stored.scores],
+            reported_scores=[ReportedScoreOut.from_domain(s) for s in stored.reported],
             feedback=[FeedbackOut.from_domain(f) for f in stored.feedback],
             decisions=[DecisionOut.from_domain(d, stored.trace.trace_id) for d in stored.decisions],
         )
@@ -466,6 +469,7 @@ class Erased(Wire):
     traces: int
     passages: int
     feedback: int
+    reported_scores: int
     replies: int
     outbox: int
 
@@ -477,6 +481,7 @@ class Erased(Wire):
             traces=report.traces,
             passages=report.passages,
             feedback=report.feedback,
+            reported_scores=report.reported_scores,
             replies=report.replies,
             outbox=report.outbox,
         )

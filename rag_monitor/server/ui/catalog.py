@@ -89,6 +89,8 @@ REASONS: Final = {
     "refusal": "the answer declines",
     "refusal_on_empty_contexts": "declined, as nothing was retrieved",
     "refusal_rule": "the answer declines",
+    "reply_cut": "the model thought, and had no room left for its reply",
+    "reply_withheld": "a content filter, or the model itself, declined to judge it",
     "request_refused": "the judge refused the request",
     "rule_removed": "the rule was removed",
     "says_nothing": "it says nothing",

@@ -73,7 +73,9 @@ def environment() -> Environment:
         IN_A_HEADING=IN_A_HEADING,
         version=__version__,
     )
-    found.filters.update(score=score_text, figure=figure_text, change=change_text)
+    found.filters.update(
+        score=score_text, figure=figure_text, change=change_text, foreign=foreign_text
+    )
     return found
 
 
@@ -87,6 +89,11 @@ def figure_text(value: float | None) -> str:
     if value is None or abs(value) <= 1:
         return score_text(value, 3)
     return f"{value:,.1f}".removesuffix(".0")
+
+
+def foreign_text(value: float) -> str:
+    """A number on a scale of which nothing is known: four digits that count."""
+    return f"{value:.4g}".replace("-", "−")
 
 
 def change_text(value: float, digits: int = 2) -> str:

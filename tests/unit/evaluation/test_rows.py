@@ -140,6 +140,20 @@ def test_a_file_in_another_encoding_is_refused_once_with_its_name(
             count_rows(path)
 
 
+@pytest.mark.parametrize("before", [0, 9000])
+def test_a_table_of_which_one_row_is_foreign_is_refused_with_the_encodings_name(
+    tmp_path: Path, before: int
+) -> None:
+    path = tmp_path / "a.csv"
+    plain = "".join(f"question {n}?,yes\n" for n in range(before))
+    path.write_bytes(f"question,answer\n{plain}贷款期限是多少年?,三十年\n".encode("gbk"))
+
+    with pytest.raises(ConfigurationError, match=r"iconv -f GB18030 -t UTF-8 a\.csv") as caught:
+        list(read_rows(path))
+
+    assert "看起来是 GB18030" in problem(str(caught.value), "zh")
+
+
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-32"])
 @pytest.mark.parametrize("name", ["a.jsonl", "a.json", "a.jsonl.gz"])
 def test_marked_unicode_is_read(tmp_path: Path, name: str, encoding: str) -> None:
@@ -430,3 +444,30 @@ def test_semicolons_and_tabs_part_cells_where_the_header_has_no_comma(
         0, {"question": "q, or not; that\tis it", "answer": "a\nb", "contexts": ["x", "y"]}
     )
     assert count_rows(path) == 1
+
+
+@pytest.mark.parametrize("ending", ["\n", "", "\n\n"])
+def test_a_quotation_mark_that_is_never_closed_takes_no_rows_in_silence(
+    tmp_path: Path, ending: str
+) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f'id,answer\n1,"a\nb"\n2,"5 inch\n3,c\n4,d{ending}', "utf-8")
+
+    first, second = read_rows(path)
+
+    assert isinstance(first, Row)
+    assert first.fields["answer"] == "a\nb"
+    assert isinstance(second, BadRow)
+    assert second.reason.startswith("a quotation mark opens here and is never closed")
+    assert "引号没有闭合" in problem(f"row 2: {second.reason}", "zh")
+
+
+@pytest.mark.parametrize("ending", ["\n", "", "\n\n", "\r\n"])
+def test_a_last_cell_in_quotation_marks_is_whole(tmp_path: Path, ending: str) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text(f'id,answer\n1,"a, ""b"""{ending}', "utf-8")
+
+    [row] = read_rows(path)
+
+    assert isinstance(row, Row)
+    assert row.fields["answer"] == 'a, "b"'

@@ -6,6 +6,7 @@ import json
 
 import pytest
 
+from rag_monitor import semconv
 from tests.unit.ingest.evidence import span, trace_of
 
 CHAIN = {"openinference.span.kind": "CHAIN", "input.value": "q?", "output.value": "a."}
@@ -119,3 +120,63 @@ def test_the_text_of_a_vector_database_stands_among_its_metadata() -> None:
         ("v-2", None),
         ("v-3", "own"),
     ]
+
+
+def _recorded(contexts: object) -> list[str | None]:
+    """Ids of the contexts of a trace of our SDK's with two searches that overlap."""
+    one, two = ({"id": n, "content": f"text {n}", "knowledge_base": "kb"} for n in ("d1", "d2"))
+    searches = [
+        {"knowledge_base": "kb", "documents": [one, two]},
+        {"knowledge_base": "kb", "documents": [two]},
+    ]
+    record = {"question": "q?", "answer": "a.", "retrievals": searches, "contexts": contexts}
+    trace = trace_of(span(1, "root", {semconv.COMPLETE: True, semconv.RECORD: json.dumps(record)}))
+    assert [len(r.documents) for r in trace.retrievals] == [2, 1]
+    assert [d.rank for d in trace.contexts or ()] == list(range(1, len(trace.contexts or ()) + 1))
+    return [d.id for d in trace.contexts or ()]
+
+
+def test_a_passage_that_two_searches_found_reached_the_model_once() -> None:
+    assert _recorded({"retrievals": [0, 1]}) == ["d1", "d2"]
+
+
+def test_what_was_said_to_reach_the_model_stays_as_it_was_said() -> None:
+    said = [{"id": n, "content": f"text {n}"} for n in ("d2", "d1", "d2")]
+    assert _recorded(said) == ["d2", "d1", "d2"]
+
+
+@pytest.mark.parametrize(
+    ("root", "retriever", "output"),
+    [
+        (
+            {"langfuse.trace.input": "q?", "langfuse.trace.output": "a."},
+            {"langfuse.observation.type": "retriever"},
+            "langfuse.observation.output",
+        ),
+        (CHAIN, RETRIEVER, "output.value"),
+    ],
+)
+def test_passages_of_langchain_for_javascript_have_their_text(
+    root: dict[str, object], retriever: dict[str, object], output: str
+) -> None:
+    documents = [{"pageContent": "Two years.", "metadata": {"source": "a.md"}, "id": "d1"}]
+    for told in (documents, {"documents": documents}):
+        trace = trace_of(
+            span(1, "root", root),
+            span(2, "r", {**retriever, output: json.dumps(told)}, parent=1),
+        )
+        assert [(d.id, d.content) for d in trace.contexts or ()] == [("d1", "Two years.")]
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"retrievalResults": [{"content": {"text": "Two years.", "type": "TEXT"}, "score": 0.7}]},
+        {"data": [{"content": [{"type": "text", "text": "Two years."}], "score": 0.7}]},
+    ],
+    ids=["bedrock", "openai"],
+)
+def test_a_content_in_parts_is_the_passages_text(told: dict[str, object]) -> None:
+    output = {**RETRIEVER, "output.value": json.dumps(told)}
+    trace = trace_of(span(1, "root", CHAIN), span(2, "r", output, parent=1))
+    assert [(d.content, d.score) for d in trace.contexts or ()] == [("Two years.", 0.7)]

@@ -1,9 +1,8 @@
-"""Trace JSON over HTTP, and OTLP logs."""
+"""Trace JSON over HTTP."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
@@ -11,14 +10,10 @@ from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.errors import MalformedPayload, StoreUnavailable
 from rag_monitor.ingest.derive import derive
 from rag_monitor.ingest.limits import IngestOptions
-from rag_monitor.ingest.logs import EvaluationRecord
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.telemetry import REGISTRY
 from rag_monitor.testing import EPOCH, ManualClock
-from tests.unit.ingest.evidence import TRACE_ID, Sink, pairs
-
-PROTOBUF = "application/x-protobuf"
-JSON = "application/json"
+from tests.unit.ingest.evidence import Sink
 
 
 @pytest.fixture
@@ -103,75 +98,3 @@ async def test_rows_wait_for_their_commit(receiver: Receiver, sink: Sink) -> Non
 def refused_by_the_store() -> float:
     labels = {"stage": "ingest", "reason": "store_unavailable"}
     return REGISTRY.get_sample_value("rag_monitor_dropped_total", labels) or 0.0
-
-
-EVALUATION = {
-    "timeUnixNano": "1767614400000000000",
-    "eventName": "gen_ai.evaluation.result",
-    "traceId": TRACE_ID.upper(),
-    "spanId": "b7ad6b7169203331",
-    "attributes": pairs(
-        {"gen_ai.evaluation.name": "faithfulness", "gen_ai.evaluation.score.value": 1}
-    ),
-}
-
-
-def log_request(*records: object) -> bytes:
-    return json.dumps({"resourceLogs": [{"scopeLogs": [{"logRecords": list(records)}]}]}).encode()
-
-
-async def test_evaluation_results_are_handed_on_and_other_logs_counted(sink: Sink) -> None:
-    got: list[tuple[str, list[EvaluationRecord]]] = []
-
-    async def keep(project: str, records: Any) -> None:
-        got.append((project, list(records)))
-
-    receiver = Receiver(sink, evaluations=keep)
-    legacy = {"eventName": "gen_ai.user.message", "body": {"stringValue": "hi"}}
-    reply = await receiver.receive_logs(log_request(EVALUATION, legacy), JSON, None, "p")
-    assert reply.status == 200
-    said = json.loads(reply.body)["partialSuccess"]
-    assert said == {
-        "errorMessage": "log records not kept: 1 "
-        "(questions, answers and passages are read from spans)"
-    }
-    ((project, records),) = got
-    assert project == "p"
-    assert records == [
-        EvaluationRecord(
-            name="faithfulness",
-            trace_id=TRACE_ID,
-            span_id="b7ad6b7169203331",
-            value=1.0,
-            at=EPOCH,
-        )
-    ]
-
-
-async def test_nothing_is_said_where_every_log_record_is_kept(sink: Sink) -> None:
-    async def keep(project: str, records: Any) -> None:
-        del project, records
-
-    receiver = Receiver(sink, evaluations=keep)
-    reply = await receiver.receive_logs(log_request(EVALUATION), JSON, None, "p")
-    assert (reply.status, reply.body) == (200, b"{}")
-
-
-async def test_bad_log_records_are_rejected_alone_and_bad_bodies_refused(
-    receiver: Receiver,
-) -> None:
-    reply = await receiver.receive_logs(
-        log_request(EVALUATION, {**EVALUATION, "traceId": "zz"}), JSON, None, "p"
-    )
-    assert json.loads(reply.body)["partialSuccess"]["rejectedLogRecords"] == "1"
-    reply = await receiver.receive_logs(log_request(EVALUATION, 7, None), JSON, None, "p")
-    assert reply.status == 200
-    said = json.loads(reply.body)["partialSuccess"]
-    assert said["rejectedLogRecords"] == "2"
-    assert said["errorMessage"].startswith("log record is not an object; log records not kept: 1")
-    whole = b'{"resourceLogs": [{"scopeLogs": [{"logRecords": 7}]}]}'
-    assert (await receiver.receive_logs(whole, JSON, None, "p")).status == 400
-    assert (await receiver.receive_logs(b"\xff", PROTOBUF, None, "p")).status == 400
-    assert (await receiver.receive_logs(b"[]", JSON, None, "p")).status == 400
-    assert (await receiver.receive_logs(b"", PROTOBUF, None, "p")).status == 200
-    assert (await receiver.receive_logs(b"", "text/plain", None, "p")).status == 415

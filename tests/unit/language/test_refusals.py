@@ -196,3 +196,8 @@ def test_most_refusals_are_told_from_answers_that_look_like_them(lang: str) -> N
     assert len(found[True]) == len(found[False]) == 100
     assert sum(found[True]) >= 80
     assert sum(found[False]) <= 4
+
+
+def test_llama_indexs_answer_without_passages_declines() -> None:
+    assert take_apart("Empty Response").declines
+    assert not take_apart("An empty response means that the server timed out.").declines
