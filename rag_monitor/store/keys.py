@@ -56,7 +56,9 @@ class Keys:
         }
         return self._database.transact(lambda connection: (text, self._insert(connection, row)))
 
-    def rotate(self, project: str, id: str, grace: timedelta) -> tuple[str, ApiKey]:
+    def rotate(
+        self, project: str, id: str, grace: timedelta, *, expires_at: datetime | None = None
+    ) -> tuple[str, ApiKey]:
         """A new key in place of another, with its name, scopes and limits.
 
         Args:
@@ -64,6 +66,7 @@ class Keys:
             id: The key to replace; it must still be valid.
             grace: How much longer it works, so that applications can change over; zero: it is
                 revoked at once.
+            expires_at: When the new key expires; None: when the old one would have.
 
         Raises:
             NotFound: This project has no valid key of that id.
@@ -90,6 +93,7 @@ class Keys:
             if not replaced:
                 raise NotFound(f"project {project!r} has no valid key {id!r}")
             row.update({name: getattr(old, name) for name in _INHERITED})
+            row["expires_at"] = expires_at or old.expires_at
             return text, self._insert(connection, row)
 
         return self._database.transact(work)
@@ -109,6 +113,14 @@ class Keys:
 
     def authenticate(self, text: str) -> ApiKey | None:
         """The key that `text` is, if it is one, not revoked and not expired."""
+        found, now = self.find(text), self._clock.now()
+        if found is None or not found.alive(now):
+            return None
+        self._touch(found.id, now)
+        return found
+
+    def find(self, text: str) -> ApiKey | None:
+        """The key that `text` is, revoked and expired ones too; this is no use of it."""
         if not text or len(text) > _LONGEST:
             return None
         digest = self._digest(text)
@@ -116,12 +128,8 @@ class Keys:
             row = connection.execute(
                 select(api_keys).where(api_keys.c.digest == digest)
             ).one_or_none()
-        now = self._clock.now()
         if row is None or not hmac.compare_digest(bytes(row.digest), digest):
             return None
-        if row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now):
-            return None
-        self._touch(row.id, now)
         return _load(row)
 
     def list(self, project: str | None = None) -> list[ApiKey]:

@@ -55,6 +55,17 @@ def test_grace_never_makes_a_key_live_longer(store: Store, clock: ManualClock) -
     assert store.keys.authenticate(old) is None
 
 
+def test_a_rotated_key_may_be_given_another_end(store: Store, clock: ManualClock) -> None:
+    _, key = store.keys.create("p", "short", {KeyScope.READ}, expires_at=EPOCH + timedelta(hours=1))
+    later = EPOCH + timedelta(days=90)
+
+    new, made = store.keys.rotate("p", key.id, timedelta(0), expires_at=later)
+    clock.advance(7200)
+
+    assert made.expires_at == later
+    assert store.keys.authenticate(new).id == made.id
+
+
 def test_only_a_valid_key_of_the_project_is_rotated(store: Store, clock: ManualClock) -> None:
     _, revoked = store.keys.create("p", "a", {KeyScope.READ})
     store.keys.revoke("p", revoked.id)
