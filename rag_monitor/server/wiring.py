@@ -82,7 +82,7 @@ def wire_services(
         try_rule=workshop.try_rule,
         replay_rule=workshop.replay_rule,
         metrics_text=metrics_text,
-        health=lambda: _health(store, clock),
+        health=lambda: _health(store, clock, takes_only=settings.role == "ingest"),
         judges=_judges(workshop),
         before_erasure=lambda: derive_everything(store, clock.now()),
         spending=store.budgets.spent,
@@ -139,7 +139,8 @@ def _asked_judges(settings: Settings, workshop: Workshop) -> list[str]:
     return list(dict.fromkeys([kind_of(settings.judge, settings.judges), "embedded"]))
 
 
-def _health(store: Store, clock: Clock) -> HealthReport:
+def _health(store: Store, clock: Clock, *, takes_only: bool = False) -> HealthReport:
+    """How a process is; `takes_only`: it has nothing to do but to take traces in."""
     try:
         store.ping()
         backlog = store.tasks.backlog(clock.now())
@@ -154,6 +155,8 @@ def _health(store: Store, clock: Clock) -> HealthReport:
             store.try_writing()
         except StoreFull:
             checks["ingest"] = "the disk of the database is full; what is stored can be read"
+            if takes_only:
+                return HealthReport(ready=False, checks=checks)
         except StoreError as error:
             logger.warning("not ready: %s", error)
             checks["store"] = "takes nothing in; the log has the cause"

@@ -180,6 +180,8 @@ class BackfillOut(Wire):
 class Health(Wire):
     """Whether this process can do its work."""
 
-    status: str = Field(examples=["ok"])
+    status: str = Field(
+        examples=["ok"], description="`ok`, `degraded` (see `checks`) or `unavailable`."
+    )
     version: str
     checks: dict[str, str]

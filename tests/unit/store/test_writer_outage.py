@@ -66,6 +66,20 @@ def test_readiness_names_a_full_disk_and_what_was_stored_is_still_served(
     assert "ingest" not in _health(store, clock).checks
 
 
+def test_a_process_that_only_takes_in_is_not_ready_while_the_disk_is_full(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        _refuse(store, patch)
+        with pytest.raises(StoreFull):
+            write(store, blob())
+        report = _health(store, clock, takes_only=True)
+
+    assert not report.ready
+    assert "disk of the database is full" in report.checks["ingest"]
+    assert _health(store, clock, takes_only=True).ready
+
+
 def test_a_database_that_cannot_be_written_is_not_ready_until_it_can(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
