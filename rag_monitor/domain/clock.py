@@ -6,6 +6,7 @@ import time
 from datetime import UTC, datetime
 from typing import Protocol
 
+
 class Clock(Protocol):
     """Tells the time."""
 

@@ -1,4 +1,4 @@
-"""What is left by a clock that was ahead, for days or for minutes, is due once it was set back, on each database."""
+"""What is left by a clock that was ahead is due once it was set back, on each database."""
 
 from __future__ import annotations
 
