@@ -9,7 +9,10 @@ from rag_monitor.sdk.peek import fields_of, first, number_of, peek, text_of, typ
 
 MAX_DOCUMENTS: Final = 100
 MAX_METADATA: Final = 20
-MAX_METADATA_CHARS: Final = 4096
+"""Keys kept of the metadata of one document."""
+_LONGEST_VALUE: Final = 8192
+"""Characters taken of one value of metadata; the sender cuts it to half of that, once secrets that
+lie on the cut are hidden."""
 CONTENT_KEYS: Final = ("content", "page_content", "text", "document", "passage", "chunk")
 ID_KEYS: Final = ("id", "id_", "doc_id", "document_id", "chunk_id")
 SCORE_KEYS: Final = ("score", "relevance_score", "similarity")
@@ -133,14 +136,14 @@ def _from_object(item: Any) -> Document:
 def _copy(metadata: Any) -> dict[Any, Any] | None:
     if not issubclass(type(metadata), dict):
         return None
-    some = islice(dict.items(metadata), MAX_METADATA)
+    some = islice(dict.items(metadata), MAX_METADATA + 1)  # one more shows the sender that it cuts
     return {key: cut_value(value) for key, value in some}
 
 
 def cut_value(value: Any) -> Any:
     """`value`, cut if it is a long text: a short label must not keep megabytes alive."""
-    if type(value) is str and len(value) > MAX_METADATA_CHARS:
-        return value[:MAX_METADATA_CHARS]
+    if type(value) is str and len(value) > _LONGEST_VALUE:
+        return value[:_LONGEST_VALUE]
     return value
 
 
