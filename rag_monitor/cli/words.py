@@ -17,6 +17,8 @@ class Language(StrEnum):
     ZH = "zh"
 
 
+LANGUAGE_OPTION: Final = "--language"
+LANGUAGE_VARIABLE: Final = "RAG_MONITOR_LANGUAGE"
 _CHOSEN: Final = ContextVar("language", default=Language.EN)
 
 
@@ -39,8 +41,8 @@ def chosen() -> Language:
 LanguageOption = Annotated[
     Language,
     typer.Option(
-        "--language",
-        envvar="RAG_MONITOR_LANGUAGE",
+        LANGUAGE_OPTION,
+        envvar=LANGUAGE_VARIABLE,
         callback=_choose,
         help="Language of what is said and of reports.",
     ),
@@ -49,8 +51,8 @@ LanguageOption = Annotated[
 PagesLanguageOption = Annotated[
     Language | None,
     typer.Option(
-        "--language",
-        envvar="RAG_MONITOR_LANGUAGE",
+        LANGUAGE_OPTION,
+        envvar=LANGUAGE_VARIABLE,
         callback=_choose,
         help="Language of pages and messages, where nobody chose; default: the configured one.",
     ),

@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rag_monitor.evaluation import setup_problems
+
 _FORMS: Final = tuple(
     (re.compile(english, re.DOTALL), chinese)
     for english, chinese in (
+        *setup_problems.FORMS,
         # Places. What is in angle brackets is said again.
         (r"row (\d+): (.+)", r"第 \1 行数据：<\2>"),
         (r"line (\d+): (.+)", r"第 \1 行：<\2>"),
