@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 import typer
 
@@ -16,6 +17,11 @@ from rag_monitor.cli.words import Language, LanguageOption, fields_in, minute, s
 
 _EXPIRES: Final = "When it ends: 12h, 90d, 52w, or an ISO 8601 time with a zone; default: never."
 _EXPIRES_ANEW: Final = "When the new key ends, written as for `create`; default: as the old one."
+
+
+Project = Annotated[
+    str, typer.Option(help="Another project than your own; only with the configured key.")
+]
 
 
 class Scope(StrEnum):
@@ -32,6 +38,7 @@ app = typer.Typer(help="List, create and revoke API keys.", no_args_is_help=True
 
 @app.command("list")
 def list_keys(
+    project: Project = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     language: LanguageOption = Language.EN,
@@ -39,13 +46,17 @@ def list_keys(
 ) -> None:
     """Show every key's name, scopes and last use; secrets are never shown again."""
     with Remote(url, api_key) as monitor:
-        keys = monitor.get("/api/v1/keys")["keys"]
+        keys = monitor.get("/api/v1/keys", _of(project))["keys"]
     if as_json:
         print_json({"keys": keys})
         return
     for key in keys:
         life = _life(key, language)
         print_line("  ".join([key["id"], key["name"], ", ".join(key["scopes"]), *life]))
+
+
+def _of(project: str) -> dict[str, str]:
+    return {"project": project} if project else {}
 
 
 def _life(key: Mapping[str, str | None], language: Language) -> list[str]:
@@ -69,9 +80,7 @@ def create_key(
         list[Scope] | None,
         typer.Option(help="What it may do; repeat for several; default: ingest."),
     ] = None,
-    project: Annotated[
-        str, typer.Option(help="Another project than your own; only with the configured key.")
-    ] = "",
+    project: Project = "",
     requests_per_minute: Annotated[
         int, typer.Option(min=-1, help="A limit of its own; -1: the server's, 0: none.")
     ] = -1,
@@ -104,6 +113,7 @@ def rotate_key(
         float, typer.Option(min=0, max=2_592_000, help="Seconds the old key goes on working.")
     ] = 0.0,
     expires: Annotated[str, typer.Option(help=_EXPIRES_ANEW)] = "",
+    project: Project = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     language: LanguageOption = Language.EN,
@@ -114,7 +124,8 @@ def rotate_key(
     if expires:
         body["expires_at"] = end_in("--expires", expires)
     with Remote(url, api_key) as monitor:
-        made = monitor.call("POST", f"/api/v1/keys/{id}/rotate", json=body)
+        path = f"/api/v1/keys/{quote(id, safe='')}/rotate"
+        made = monitor.call("POST", path, json=body, params=_of(project))
     _show_made(made, language, as_json)
 
 
@@ -133,6 +144,7 @@ def _show_made(made: Mapping[str, Any], language: Language, as_json: bool) -> No
 @app.command("revoke")
 def revoke_key(
     id: Annotated[str, typer.Argument(help="Id of the key, from `keys list`.")],
+    project: Project = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     language: LanguageOption = Language.EN,
@@ -140,7 +152,7 @@ def revoke_key(
 ) -> None:
     """Take a key out of use at once."""
     with Remote(url, api_key) as monitor:
-        monitor.call("DELETE", f"/api/v1/keys/{id}")
+        monitor.call("DELETE", f"/api/v1/keys/{quote(id, safe='')}", params=_of(project))
     if as_json:
         print_json({"revoked": id})
     else:

@@ -23,6 +23,7 @@ from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.outage import Outage
 from rag_monitor.store.outbox import Outbox
 from rag_monitor.store.replies import Replies
 from rag_monitor.store.retention import Retention
@@ -194,11 +195,14 @@ class Store:
         self._upkeep.start()
 
     def _repeat(self, every_s: float, work: Callable[[], None]) -> None:
+        outage = Outage(_LOG, "no upkeep of the store")
         while not self._closing.wait(every_s):
             try:
                 work()
             except StoreError as error:
-                _LOG.warning("upkeep of the store: %s", error)
+                outage.hit(error)
+            else:
+                outage.passed()
 
 
 def _set_clock(database: Database, clock: SharedClock) -> None:

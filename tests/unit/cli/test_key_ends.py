@@ -75,3 +75,21 @@ def test_a_list_tells_keys_that_expired_from_keys_that_will(
         "2001  n  read  从未使用  已于 2001-01-31 04:00 UTC 过期",
         "2099  n  read  从未使用  2099-01-31 04:00 UTC 到期",
     ]
+
+
+@pytest.mark.parametrize(
+    ("words", "method", "path"),
+    [
+        (["list"], "GET", "/api/v1/keys"),
+        (["rotate", "k0"], "POST", "/api/v1/keys/k0/rotate"),
+        (["revoke", "k0"], "DELETE", "/api/v1/keys/k0"),
+    ],
+)
+def test_the_operator_looks_after_the_keys_of_other_projects(
+    monitor: FakeMonitor, words: list[str], method: str, path: str
+) -> None:
+    monitor.answers[method, path] = (200, MADE | {"keys": []})
+
+    assert run("keys", *words, "--project", "team-b", "--url", monitor.url) == 0
+
+    assert monitor.requests[-1][:2] == (method, f"{path}?project=team-b")

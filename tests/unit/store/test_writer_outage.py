@@ -12,9 +12,12 @@ import pytest
 from rag_monitor.errors import StoreFull, StoreUnavailable
 from rag_monitor.server.wiring import _health
 from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock
 from tests.contract.evidence import blob, write
+
+LOG = logging.getLogger("rag_monitor.test")
 
 
 @pytest.fixture
@@ -59,11 +62,11 @@ def test_readiness_names_a_full_disk_and_what_was_stored_is_still_served(
         _refuse(store, patch)
         with pytest.raises(StoreFull):
             write(store, blob())
-        report = _health(store, clock)
+        report = _health(store, clock, Outage(LOG, "not ready"))
 
     assert report.ready
     assert "disk of the database is full" in report.checks["ingest"]
-    assert "ingest" not in _health(store, clock).checks
+    assert "ingest" not in _health(store, clock, Outage(LOG, "not ready")).checks
 
 
 def test_a_process_that_only_takes_in_is_not_ready_while_the_disk_is_full(
@@ -73,11 +76,11 @@ def test_a_process_that_only_takes_in_is_not_ready_while_the_disk_is_full(
         _refuse(store, patch)
         with pytest.raises(StoreFull):
             write(store, blob())
-        report = _health(store, clock, takes_only=True)
+        report = _health(store, clock, Outage(LOG, "not ready"), takes_only=True)
 
     assert not report.ready
     assert "disk of the database is full" in report.checks["ingest"]
-    assert _health(store, clock, takes_only=True).ready
+    assert _health(store, clock, Outage(LOG, "not ready"), takes_only=True).ready
 
 
 def test_a_database_that_cannot_be_written_is_not_ready_until_it_can(
@@ -85,11 +88,11 @@ def test_a_database_that_cannot_be_written_is_not_ready_until_it_can(
 ) -> None:
     with monkeypatch.context() as patch:
         _refuse(store, patch, StoreUnavailable)
-        assert _health(store, clock).ready
+        assert _health(store, clock, Outage(LOG, "not ready")).ready
         with pytest.raises(StoreUnavailable):
             write(store, blob())
-        report = _health(store, clock)
+        report = _health(store, clock, Outage(LOG, "not ready"))
 
     assert not report.ready
     assert "takes nothing in" in report.checks["store"]
-    assert _health(store, clock).ready
+    assert _health(store, clock, Outage(LOG, "not ready")).ready
