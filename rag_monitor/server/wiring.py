@@ -155,7 +155,7 @@ def _health(
         outage.hit(error)
         return HealthReport(ready=False, checks={"store": "does not answer; the log has the cause"})
     checks = {"store": "ok", "evaluation": "ok"}
-    if store.writer.refusing:
+    if store.writer.refusing or store.writer.untried:
         # Told unready, a process gets no traces that would show it that the outage is over.
         try:
             store.try_writing()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import secrets as randomness
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -13,10 +14,12 @@ from sqlalchemy import Connection, func, literal, or_, select, update
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import ApiKey, KeyScope
-from rag_monitor.errors import NotFound
+from rag_monitor.errors import NotFound, StoreUnavailable
 from rag_monitor.store.engine import Database
+from rag_monitor.store.outage import Outage
 from rag_monitor.store.tables import api_keys, secrets
 
+_LOG: Final = logging.getLogger(__name__)
 _PREFIX: Final = "rm_"
 _SHOWN: Final = 10
 """Characters of a key that are kept in clear."""
@@ -35,6 +38,7 @@ class Keys:
         self._database = database
         self._clock = clock
         self._pepper: bytes | None = None
+        self._unnoted = Outage(_LOG, "the last use of keys is not noted")
 
     def create(
         self,
@@ -185,7 +189,12 @@ class Keys:
             if connection.execute(select(1).where(*stale)).first() is None:
                 return
         statement = update(api_keys).where(*stale).values(last_used_at=now)
-        self._database.transact(lambda connection: connection.execute(statement))
+        try:
+            self._database.transact(lambda connection: connection.execute(statement))
+        except StoreUnavailable as error:  # a full disk can be read, and must be, to be emptied
+            self._unnoted.hit(error)
+        else:
+            self._unnoted.passed()
 
 
 def _load(row: Any) -> ApiKey:

@@ -155,6 +155,7 @@ class Store:
             StoreError: It does not, for another reason.
         """
         self.fresh_scores.advance(_PROBE, self._clock.now())
+        self.writer.tried()
 
     def close(self, timeout_s: float = 10.0) -> None:
         """Write what waits, then close every connection. Calling it again does nothing."""
@@ -165,10 +166,11 @@ class Store:
             _LOG.error("the writer did not finish within %s s", timeout_s)
         if self._upkeep is not None:
             self._upkeep.join(timeout_s)
-        try:
-            self._database.checkpoint()
-        except StoreError as error:
-            _LOG.warning("no last checkpoint: %s", error)
+        if self._lock is not None:  # beside a process that owns the file, that one does it
+            try:
+                self._database.checkpoint()
+            except StoreError as error:
+                _LOG.warning("no last checkpoint: %s", error)
         self._database.close()
         if self._lock is not None:
             self._lock.release()

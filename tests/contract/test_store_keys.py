@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor.domain.stored import AuditEvent, KeyScope, RetentionPolicy
-from rag_monitor.errors import NotFound
+from rag_monitor.errors import NotFound, StoreFull, StoreUnavailable
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock
 
@@ -64,6 +64,30 @@ def test_a_rotated_key_may_be_given_another_end(store: Store, clock: ManualClock
 
     assert made.expires_at == later
     assert store.keys.authenticate(new).id == made.id
+
+
+@pytest.mark.parametrize("error", [StoreFull, StoreUnavailable])
+def test_a_key_opens_where_its_use_cannot_be_noted(
+    store: Store,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: type[StoreUnavailable],
+) -> None:
+    text, key = store.keys.create("p", "reader", {KeyScope.READ})
+
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as full:
+        full.setattr(store._database, "transact", refuse)
+        for _ in range(3):
+            assert store.keys.authenticate(text).id == key.id
+            clock.advance(61)
+    assert store.keys.authenticate(text).id == key.id
+
+    assert caplog.text.count("the last use of keys is not noted") == 1
+    assert store.keys.list("p")[0].last_used_at == clock.now()
 
 
 def test_only_a_valid_key_of_the_project_is_rotated(store: Store, clock: ManualClock) -> None:

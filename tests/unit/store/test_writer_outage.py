@@ -83,10 +83,25 @@ def test_a_process_that_only_takes_in_is_not_ready_while_the_disk_is_full(
     assert _health(store, clock, Outage(LOG, "not ready"), takes_only=True).ready
 
 
+def test_a_process_that_starts_on_a_full_disk_does_not_wait_for_a_trace_to_say_so(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        _refuse(store, patch)
+        report = _health(store, clock, Outage(LOG, "not ready"))
+        begun = _health(store, clock, Outage(LOG, "not ready"), takes_only=True)
+
+    assert "disk of the database is full" in report.checks["ingest"]
+    assert (report.ready, begun.ready) == (True, False)
+    assert "ingest" not in _health(store, clock, Outage(LOG, "not ready")).checks
+    assert not store.writer.untried
+
+
 def test_a_database_that_cannot_be_written_is_not_ready_until_it_can(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
+        assert _health(store, clock, Outage(LOG, "not ready")).ready
         _refuse(store, patch, StoreUnavailable)
         assert _health(store, clock, Outage(LOG, "not ready")).ready
         with pytest.raises(StoreUnavailable):
