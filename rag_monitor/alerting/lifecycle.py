@@ -9,13 +9,15 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import Final
 
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Finding, Silence
-from rag_monitor.domain.clock import TOO_FAR_AHEAD
 
+_SKEW: Final = timedelta(minutes=1)
+"""By how much the clocks of two processes may differ; what lies further ahead of now than this was
+written by a clock that was ahead."""
 _MOMENTS: Final = (
     "since", "started_at", "fired_at", "last_announced_at", "clear_since", "resolved_at",
     "acknowledged_at",
@@ -129,7 +131,7 @@ def set_back(alert: Alert, now: datetime) -> Alert:
     moments = {name: getattr(alert, name) for name in _MOMENTS}
     ahead = {name: at for name, at in moments.items() if at is not None and at > now}
     latest = max(ahead.values(), default=now)
-    if latest - now <= TOO_FAR_AHEAD:
+    if latest - now <= _SKEW:
         return alert
     return replace(alert, **{name: at - (latest - now) for name, at in ahead.items()})
 

@@ -27,6 +27,7 @@ _INTERRUPTED = 130
 def main(argv: Sequence[str] | None = None) -> None:
     """Run a command and exit. Expected failures are one sentence on stderr, never a traceback."""
     try:
+        from rag_monitor.cli import usage
         from rag_monitor.cli.application import app
     except ModuleNotFoundError as error:
         if not error.name or error.name.partition(".")[0] == "rag_monitor":
@@ -36,8 +37,9 @@ def main(argv: Sequence[str] | None = None) -> None:
             " `pip install 'rag-monitor[server]'`",
             MISUSED,
         )
+    words = sys.argv[1:] if argv is None else list(argv)
     try:
-        app(args=None if argv is None else list(argv), prog_name="rag-monitor")
+        sys.exit(usage.run(app, words))
     except (ConfigurationError, UnknownJudge, UnknownMetric) as error:
         _fail(error, MISUSED)
     except EverythingRefused as error:

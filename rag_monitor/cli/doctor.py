@@ -167,6 +167,7 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
 
 
 def _database(settings: Any) -> str:
+    from rag_monitor.domain.clock import SharedClock
     from rag_monitor.store import migration
     from rag_monitor.store.lockfile import require_writable
 
@@ -181,6 +182,8 @@ def _database(settings: Any) -> str:
     if revision != head:
         text = "the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
         raise ConfigurationError(told(text, revision=revision, head=head))
+    with _store(settings, SharedClock()) as store:
+        store.try_writing()
     found = told("reachable, schema {revision}", revision=revision)
     exposed = migration.exposed(settings.database_url)
     return _both(found, exposed)

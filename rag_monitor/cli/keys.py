@@ -3,14 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any, Final
+from urllib.parse import quote
 
 import typer
 
+from rag_monitor.cli.moments import end_in
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.words import Language, LanguageOption, fields_in, minute, said
+
+_EXPIRES: Final = "When it ends: 12h, 90d, 52w, or an ISO 8601 time with a zone; default: never."
+_EXPIRES_ANEW: Final = "When the new key ends, written as for `create`; default: as the old one."
+
+
+Project = Annotated[
+    str, typer.Option(help="Another project than your own; only with the configured key.")
+]
 
 
 class Scope(StrEnum):
@@ -27,6 +38,7 @@ app = typer.Typer(help="List, create and revoke API keys.", no_args_is_help=True
 
 @app.command("list")
 def list_keys(
+    project: Project = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     language: LanguageOption = Language.EN,
@@ -34,13 +46,17 @@ def list_keys(
 ) -> None:
     """Show every key's name, scopes and last use; secrets are never shown again."""
     with Remote(url, api_key) as monitor:
-        keys = monitor.get("/api/v1/keys")["keys"]
+        keys = monitor.get("/api/v1/keys", _of(project))["keys"]
     if as_json:
         print_json({"keys": keys})
         return
     for key in keys:
         life = _life(key, language)
         print_line("  ".join([key["id"], key["name"], ", ".join(key["scopes"]), *life]))
+
+
+def _of(project: str) -> dict[str, str]:
+    return {"project": project} if project else {}
 
 
 def _life(key: Mapping[str, str | None], language: Language) -> list[str]:
@@ -51,7 +67,9 @@ def _life(key: Mapping[str, str | None], language: Language) -> list[str]:
     if revoked := key.get("revoked_at"):
         return [*found, said("revoked {time}", language, time=minute(revoked))]
     if expires := key.get("expires_at"):
-        found.append(said("expires {time}", language, time=minute(expires)))
+        over = datetime.fromisoformat(expires) <= datetime.now(UTC)
+        text = "expired {time}" if over else "expires {time}"
+        found.append(said(text, language, time=minute(expires)))
     return found
 
 
@@ -62,12 +80,11 @@ def create_key(
         list[Scope] | None,
         typer.Option(help="What it may do; repeat for several; default: ingest."),
     ] = None,
-    project: Annotated[
-        str, typer.Option(help="Another project than your own; only with the configured key.")
-    ] = "",
+    project: Project = "",
     requests_per_minute: Annotated[
         int, typer.Option(min=-1, help="A limit of its own; -1: the server's, 0: none.")
     ] = -1,
+    expires: Annotated[str, typer.Option(help=_EXPIRES)] = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     language: LanguageOption = Language.EN,
@@ -82,12 +99,11 @@ def create_key(
         body["project"] = project
     if requests_per_minute >= 0:
         body["requests_per_minute"] = requests_per_minute
+    if expires:
+        body["expires_at"] = end_in("--expires", expires)
     with Remote(url, api_key) as monitor:
         made = monitor.call("POST", "/api/v1/keys", json=body)
-    if as_json:
-        print_json(made)
-    else:
-        print_fields(fields_in({"id": made["key"]["id"], "secret": made["secret"]}, language))
+    _show_made(made, language, as_json)
 
 
 @app.command("rotate")
@@ -96,23 +112,39 @@ def rotate_key(
     grace: Annotated[
         float, typer.Option(min=0, max=2_592_000, help="Seconds the old key goes on working.")
     ] = 0.0,
+    expires: Annotated[str, typer.Option(help=_EXPIRES_ANEW)] = "",
+    project: Project = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     language: LanguageOption = Language.EN,
     as_json: AsJson = False,
 ) -> None:
     """Replace a key by a new one with the same name, scopes and limits."""
+    body: dict[str, object] = {"grace_s": grace}
+    if expires:
+        body["expires_at"] = end_in("--expires", expires)
     with Remote(url, api_key) as monitor:
-        made = monitor.call("POST", f"/api/v1/keys/{id}/rotate", json={"grace_s": grace})
+        path = f"/api/v1/keys/{quote(id, safe='')}/rotate"
+        made = monitor.call("POST", path, json=body, params=_of(project))
+    _show_made(made, language, as_json)
+
+
+def _show_made(made: Mapping[str, Any], language: Language, as_json: bool) -> None:
+    """The secret of a new key, and until when it works."""
     if as_json:
         print_json(made)
-    else:
-        print_fields(fields_in({"id": made["key"]["id"], "secret": made["secret"]}, language))
+        return
+    key = made["key"]
+    shown = {"id": key["id"], "secret": made["secret"]}
+    if expires := key.get("expires_at"):
+        shown["expires"] = minute(expires)
+    print_fields(fields_in(shown, language))
 
 
 @app.command("revoke")
 def revoke_key(
     id: Annotated[str, typer.Argument(help="Id of the key, from `keys list`.")],
+    project: Project = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
     language: LanguageOption = Language.EN,
@@ -120,7 +152,7 @@ def revoke_key(
 ) -> None:
     """Take a key out of use at once."""
     with Remote(url, api_key) as monitor:
-        monitor.call("DELETE", f"/api/v1/keys/{id}")
+        monitor.call("DELETE", f"/api/v1/keys/{quote(id, safe='')}", params=_of(project))
     if as_json:
         print_json({"revoked": id})
     else:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any, Final
 from urllib.parse import quote
 
 import typer
 
+from rag_monitor.cli.moments import length_in, moment_in
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.words import Language, LanguageOption, fields_in, minute, said
@@ -16,8 +16,6 @@ from rag_monitor.errors import ConfigurationError
 
 app = typer.Typer(help="List, create and end silences.", no_args_is_help=True)
 
-_LENGTH: Final = re.compile(r"(\d{1,6})(m|h|d|w)")
-_UNITS: Final = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _EVERY: Final = "*"
 
 
@@ -116,26 +114,14 @@ def _end(since: str | None, length: str) -> str:
     Raises:
         ConfigurationError: One of the two cannot be read.
     """
-    match = _LENGTH.fullmatch(length)
-    if match is None or not int(match[1]):
+    lasts = length_in(length)
+    if lasts is None:
         raise ConfigurationError(f"--for {length!r}: write a length such as 90m, 4h, 2d or 1w")
-    start = datetime.now(UTC) if since is None else _given("--from", since)
+    start = datetime.now(UTC) if since is None else moment_in("--from", since)
     try:
-        return (start + timedelta(**{_UNITS[match[2]]: int(match[1])})).isoformat()
+        return (start + lasts).isoformat()
     except OverflowError:
         raise ConfigurationError(f"--for {length!r}: a silence lasts at most 366 days") from None
-
-
-def _given(option: str, text: str) -> datetime:
-    try:
-        moment = _moment(text)
-    except ValueError:
-        moment = None
-    if moment is None or moment.tzinfo is None:
-        raise ConfigurationError(
-            f"{option} {text!r}: write a time with its zone, such as 2026-01-05T12:00:00Z"
-        )
-    return moment
 
 
 def _moment(text: str) -> datetime:

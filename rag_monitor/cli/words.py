@@ -17,6 +17,8 @@ class Language(StrEnum):
     ZH = "zh"
 
 
+LANGUAGE_OPTION: Final = "--language"
+LANGUAGE_VARIABLE: Final = "RAG_MONITOR_LANGUAGE"
 _CHOSEN: Final = ContextVar("language", default=Language.EN)
 
 
@@ -39,8 +41,8 @@ def chosen() -> Language:
 LanguageOption = Annotated[
     Language,
     typer.Option(
-        "--language",
-        envvar="RAG_MONITOR_LANGUAGE",
+        LANGUAGE_OPTION,
+        envvar=LANGUAGE_VARIABLE,
         callback=_choose,
         help="Language of what is said and of reports.",
     ),
@@ -49,8 +51,8 @@ LanguageOption = Annotated[
 PagesLanguageOption = Annotated[
     Language | None,
     typer.Option(
-        "--language",
-        envvar="RAG_MONITOR_LANGUAGE",
+        LANGUAGE_OPTION,
+        envvar=LANGUAGE_VARIABLE,
         callback=_choose,
         help="Language of pages and messages, where nobody chose; default: the configured one.",
     ),
@@ -88,6 +90,7 @@ _FIELDS: Final = {
     "silenced": "已静默",
     "until": "直到",
     "secret": "密钥",
+    "expires": "到期",
     "passages": "段落数",
     "feedback": "人工标注数",
     "reported_scores": "其他工具的评分数",
@@ -161,6 +164,7 @@ _SENTENCES: Final = {
     "never used": "从未使用",
     "revoked {time}": "已于 {time} 吊销",
     "expires {time}": "{time} 到期",
+    "expired {time}": "已于 {time} 过期",
     "revoked {id}": "已吊销 {id}",
     "Erase everything of user {user!r}?": "删除用户 {user!r} 的全部数据？",
     "erased of {user!r}: {counts}": "已删除用户 {user!r} 的数据：{counts}",

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import time
-from datetime import UTC, datetime, timedelta
-from typing import Final, Protocol
-
-TOO_FAR_AHEAD: Final = timedelta(hours=1)
-"""A stored moment further ahead than this was written by a clock that was wrong."""
+from datetime import UTC, datetime
+from typing import Protocol
 
 
 class Clock(Protocol):

@@ -305,6 +305,10 @@ class ApiKey:
     requests_per_minute: int | None = None
     """Its own limit, per process; None: the server's, 0: none."""
 
+    def alive(self, now: datetime) -> bool:
+        """Whether the key still opens anything."""
+        return self.revoked_at is None and (self.expires_at is None or self.expires_at > now)
+
     def allows(self, scope: KeyScope) -> bool:
         """Whether the key carries `scope`, or is an admin's."""
         return scope in self.scopes or KeyScope.ADMIN in self.scopes

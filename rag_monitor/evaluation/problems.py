@@ -10,9 +10,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rag_monitor.evaluation import setup_problems
+
 _FORMS: Final = tuple(
     (re.compile(english, re.DOTALL), chinese)
     for english, chinese in (
+        *setup_problems.FORMS,
         # Places. What is in angle brackets is said again.
         (r"row (\d+): (.+)", r"第 \1 行数据：<\2>"),
         (r"line (\d+): (.+)", r"第 \1 行：<\2>"),
@@ -26,8 +29,16 @@ _FORMS: Final = tuple(
         ),
         (
             r"the monitor refused the key: (.+); set --api-key or RAG_MONITOR_API_KEY",
-            r"监控服务拒绝了密钥：\1；请设置 --api-key 或 RAG_MONITOR_API_KEY",
+            r"监控服务拒绝了密钥：<\1>；请设置 --api-key 或 RAG_MONITOR_API_KEY",
         ),
+        (r"The key is not valid: nobody has it here\.", "密钥无效：这里没有这个密钥"),
+        (r"The key is not valid: it was revoked\.", "密钥无效：已被吊销"),
+        (
+            r"The key is not valid: it has expired\. Make another one with `rag-monitor keys "
+            r"create`\.",
+            "密钥无效：已过期；请用 `rag-monitor keys create` 另建一个",
+        ),
+        (r"This server needs a key: .+", "本服务需要密钥"),
         (
             r"`(app|release|judge|knowledge_base)`: nothing stored here has \w+ ('.*?')\. "
             r"Did you mean ('.*')\?",
@@ -67,6 +78,11 @@ _FORMS: Final = tuple(
         (
             r"--for (.+): write a length such as 90m, 4h, 2d or 1w",
             r"--for \1：请写时长，例如 90m、4h、2d 或 1w",
+        ),
+        (
+            r"--expires (.+): write a length such as 12h, 90d or 52w, or a time with its zone, "
+            r"such as (\S+)",
+            r"--expires \1：请写时长，例如 12h、90d 或 52w，或写带时区的时间，例如 \2",
         ),
         (r"--for (.+): a silence lasts at most 366 days", r"--for \1：静默最长 366 天"),
         (

@@ -28,6 +28,7 @@ from rag_monitor.exposition.snapshot import (
     ScorePoint,
     Snapshot,
 )
+from rag_monitor.store.outage import Outage
 
 logger = logging.getLogger(__name__)
 
@@ -42,10 +43,12 @@ class MonitorCollector(Collector):
 
     Args:
         provider: Returns the latest snapshot; quickly.
+        outage: Tells in the log that the database is away, one scrape after the other.
     """
 
-    def __init__(self, provider: SnapshotProvider) -> None:
+    def __init__(self, provider: SnapshotProvider, outage: Outage | None = None) -> None:
         self._provider = provider
+        self._outage = outage or Outage(logger, "no values from the database")
 
     def describe(self) -> Iterator[Metric]:
         """Nothing: registering the collector must not ask the database."""
@@ -71,16 +74,18 @@ class MonitorCollector(Collector):
 
     def _snapshot(self) -> Snapshot | None:
         try:
-            return self._provider()
+            snapshot = self._provider()
         except StoreUnavailable as error:
             telemetry.dropped("exposition", "snapshot_failed")
-            logger.warning("no values from the database for this scrape: %s", error)
+            self._outage.hit(error)
             return None
         # Whatever fails behind the provider, a scrape must be answered.
         except Exception:
             telemetry.dropped("exposition", "snapshot_failed")
             logger.warning("no values from the database for this scrape", exc_info=True)
             return None
+        self._outage.passed()
+        return snapshot
 
 
 def render(collector: MonitorCollector, open_metrics: bool = False) -> tuple[bytes, str]:

@@ -23,6 +23,10 @@ class Blocks(Generic[Entered]):
     def __init__(self) -> None:
         self._open: dict[int, tuple[Entered, Any]] = {}
 
+    def __bool__(self) -> bool:
+        """Whether somebody is inside."""
+        return bool(self._open)
+
     def enter(self, frame: Any, entered: Entered) -> None:
         """Remember what the block in `frame` has entered, before what it had entered already."""
         key = id(frame)

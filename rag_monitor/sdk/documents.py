@@ -9,9 +9,12 @@ from rag_monitor.sdk.peek import fields_of, first, number_of, peek, text_of, typ
 
 MAX_DOCUMENTS: Final = 100
 MAX_METADATA: Final = 20
-MAX_METADATA_CHARS: Final = 4096
+"""Keys kept of the metadata of one document."""
 MAX_PARTS: Final = 20
 """Parts of one document's content."""
+_LONGEST_VALUE: Final = 8192
+"""Characters taken of one value of metadata; the sender cuts it to half of that, once secrets that
+lie on the cut are hidden."""
 CONTENT_KEYS: Final = ("content", "page_content", "text", "document", "passage", "chunk")
 ID_KEYS: Final = ("id", "id_", "doc_id", "document_id", "chunk_id")
 _PART_KEYS: Final = ("text",)
@@ -147,14 +150,14 @@ def _text_in(content: Any) -> str | None:
 def _copy(metadata: Any) -> dict[Any, Any] | None:
     if not issubclass(type(metadata), dict):
         return None
-    some = islice(dict.items(metadata), MAX_METADATA)
+    some = islice(dict.items(metadata), MAX_METADATA + 1)  # one more shows the sender that it cuts
     return {key: cut_value(value) for key, value in some}
 
 
 def cut_value(value: Any) -> Any:
     """`value`, cut if it is a long text: a short label must not keep megabytes alive."""
-    if type(value) is str and len(value) > MAX_METADATA_CHARS:
-        return value[:MAX_METADATA_CHARS]
+    if type(value) is str and len(value) > _LONGEST_VALUE:
+        return value[:_LONGEST_VALUE]
     return value
 
 

@@ -14,12 +14,12 @@ from rag_monitor import semconv
 from rag_monitor.domain.record import reference_contexts
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.redaction.redactor import TextRedactor
-from rag_monitor.sdk.documents import Document
+from rag_monitor.sdk.documents import MAX_METADATA, Document
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.http_body import answer_in_body, plain_body, question_in_body
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.peek import text_of
-from rag_monitor.sdk.record import LiveTrace
+from rag_monitor.sdk.record import MOST_LABELS, LiveTrace
 from rag_monitor.sdk.sanitise import Json, Sanitiser, finite, whole
 from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep, Step
 from rag_monitor.sdk.text import answer_of, question_in
@@ -332,7 +332,7 @@ def _labels(record: dict[str, Json], live: LiveTrace, clean: Sanitiser) -> None:
         extra["answer_type"] = live.answer_type
     for name in _EXTRA_FIELDS:
         if name in extra:
-            record[name] = clean.tree(name, extra.pop(name))
+            record[name] = clean.tree(name, extra.pop(name), MOST_LABELS)
     if extra:
         record["metadata"] = clean.tree("metadata", extra)
 
@@ -349,7 +349,7 @@ def _document(item: Document, clean: Sanitiser, base: str) -> str:
         out += f',"score":{number!r}'
     out += base if own is None else _knowledge_base(own, clean)
     if metadata:
-        tree = clean.tree("metadata", metadata)
+        tree = clean.tree("metadata", metadata, MAX_METADATA)
         if tree is not None:
             out += f',"metadata":{_dump(tree)}'
     if text is None:

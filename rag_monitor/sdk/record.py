@@ -20,8 +20,13 @@ from rag_monitor.sdk.text import EVENT_LINES
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
 _JOIN_EVERY: Final = 256
-_MOST_VALUES: Final = 200
-"""Items copied of one list or dict; the sender keeps fewer, and the host waits for the copy."""
+MOST_LABELS: Final = 200
+"""Items kept of one list or dict of labels: relevant ids, key points, labels of passages."""
+_MOST_VALUES: Final = MOST_LABELS + 1
+"""Items copied of one list or dict, for the host waits for the copy: one more than is kept, which
+shows the sender that it cuts."""
+_MOST_TAGS: Final = 50
+_MOST_EXTRA: Final = 50
 
 _FIELDS: Final = frozenset(
     {
@@ -149,16 +154,24 @@ class LiveTrace:
             elif name == "answer":
                 self.explicit_answer = True
         elif name == "tags":
-            tags = (value,) if text_of(value) is not None else _shallow(value)
-            self.tags = tags[:50] if type(tags) is tuple else ()
+            self._tag(value)
         elif name == "expected" and issubclass(type(value), dict):
             some = islice(dict.items(value), _MOST_VALUES)
             self.expected = {key: _shallow(item) for key, item in some}
         else:
             if self.extra is None:
                 self.extra = {}
-            if len(self.extra) < 50:
+            if name in self.extra or len(self.extra) < _MOST_EXTRA:
                 self.extra[name] = _shallow(value)
+            else:
+                self.truncated = True
+
+    def _tag(self, value: Any) -> None:
+        tags = (value,) if text_of(value) is not None else _shallow(value)
+        if type(tags) is not tuple:
+            tags = ()
+        self.truncated = self.truncated or len(tags) > _MOST_TAGS
+        self.tags = tags[:_MOST_TAGS]
 
     def mark_first_byte(self) -> None:
         """The first piece of the answer went out."""

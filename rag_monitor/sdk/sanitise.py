@@ -11,10 +11,11 @@ import json
 import math
 import re
 import uuid
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from contextlib import suppress
+from itertools import islice
 from operator import index
-from typing import Final
+from typing import Any, Final
 
 from rag_monitor.redaction.redactor import TextRedactor
 from rag_monitor.sdk.peek import number_of, text_of, type_name
@@ -172,14 +173,17 @@ class Sanitiser:
         """Who asked: a session or user id, redacted like text."""
         return self.text(field, _plain_id(value), 512)
 
-    def tree(self, field: str, value: object) -> Json:
-        """A JSON value: metadata and labels. None when content is not captured."""
+    def tree(self, field: str, value: object, most: int = MAX_BREADTH) -> Json:
+        """A JSON value: metadata and labels. None when content is not captured.
+
+        Of its own items `most` are kept, of those inside them `MAX_BREADTH`.
+        """
         if not self._content:
             return None
         self._nodes = 0
-        return self._tree(field, value, 0)
+        return self._tree(field, value, 0, most)
 
-    def _tree(self, field: str, value: object, depth: int) -> Json:
+    def _tree(self, field: str, value: object, depth: int, most: int = MAX_BREADTH) -> Json:
         self._nodes += 1
         if self._nodes > MAX_NODES:
             self.truncated = True
@@ -197,16 +201,16 @@ class Sanitiser:
         if depth >= MAX_DEPTH:
             self.truncated = True
             return f"<{type_name(value)}>"
-        return self._branch(field, value, depth)
+        return self._branch(field, value, depth, most)
 
-    def _branch(self, field: str, value: object, depth: int) -> Json:
+    def _branch(self, field: str, value: object, depth: int, most: int) -> Json:
         kind = type(value)
         if kind in _PLAIN:
             return self.text(field, str(value), 512)
         try:
             if kind is dict:
                 out: dict[str, Json] = {}
-                for key, item in list(value.items())[:MAX_BREADTH]:  # type: ignore[attr-defined]
+                for key, item in self._some(value.items(), most):  # type: ignore[attr-defined]
                     name = self.label(key)
                     if name is not None:
                         out[name] = self._tree(f"{field}.{name}", item, depth + 1)
@@ -214,11 +218,16 @@ class Sanitiser:
             if kind in (list, tuple, set, frozenset):
                 return [
                     self._tree(field, item, depth + 1)
-                    for item in list(value)[:MAX_BREADTH]  # type: ignore[call-overload]
+                    for item in self._some(value, most)  # type: ignore[arg-type]
                 ]
         except RuntimeError:  # the host changes it while we read
             return f"<{type_name(value)}>"
         return self.text(field, f"<{type_name(value)}>", 128)
+
+    def _some(self, items: Collection[Any], most: int) -> list[Any]:
+        """The first of the items; the trace says so where there are more."""
+        self.truncated = self.truncated or len(items) > most
+        return list(islice(items, most))
 
 
 def _plain_id(value: object) -> object:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from opentelemetry.context import attach, detach
 
@@ -19,6 +19,7 @@ from rag_monitor.sdk.record import CURRENT, LiveTrace
 from rag_monitor.sdk.text import answer_of, chunk_text, question_in, question_of, response_body
 
 Extractor = Callable[..., Any]
+_STEPS: Final = ("__next__", "__anext__", "__aiter__")
 
 
 @dataclass(slots=True, kw_only=True)  # a `with` makes one for each request; freezing doubles it
@@ -142,6 +143,15 @@ class Scope:
             live.answer = text
         elif result is not None:
             live.answer_type = type_name(result)
+            if any(hasattr(type(result), name) for name in _STEPS):
+                # Whoever stood in for it would be of another class, which the host may ask for.
+                GUARD.say(
+                    "iterator",
+                    "%s returned an iterator of class %s, which cannot be watched: its answer is "
+                    "unknown; yield from it",
+                    self.spec.name,
+                    live.answer_type,
+                )
 
 
 def open_scope(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Final
 
 from opentelemetry import context as otel_context
 
+from rag_monitor.sdk.bell import Bell
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.feedback import FeedbackNote, refusal_of
 from rag_monitor.sdk.guard import GUARD
@@ -64,32 +65,6 @@ class Batch:
 
     def __len__(self) -> int:
         return 1 if self.note is not None else len(self.traces)
-
-
-class Bell:
-    """Wakes the thread. Atomic: a signal or the collector may ring it while it is being rung.
-
-    A `threading.Event` would then wait for its own lock, for ever.
-    """
-
-    def __init__(self) -> None:
-        self._silent = threading.Lock()
-        self._silent.acquire()
-
-    @property
-    def rung(self) -> bool:
-        """Whether the next wait ends at once."""
-        return not self._silent.locked()
-
-    def ring(self) -> None:
-        """End the wait of now, or else the next one."""
-        if not self.rung:
-            with contextlib.suppress(RuntimeError):  # somebody else was faster
-                self._silent.release()
-
-    def wait(self, timeout_s: float) -> None:
-        """Return when it has been rung, and silence it."""
-        self._silent.acquire(timeout=min(timeout_s, threading.TIMEOUT_MAX))
 
 
 class Sender:
@@ -464,17 +439,20 @@ class Sender:
 
     def _save_rest(self, spool: Spool) -> int:
         """Write what is still in memory to disk; returns how many traces will not be lost."""
+        saved = sum(count for _, count in self._parked)
         for held in self._held:
-            if held.file is None:
-                self._keep(held)
-        saved = sum(len(batch) for batch in self._held if batch.file is not None)
-        saved += sum(count for _, count in self._parked)
+            saved += len(held) if held.file is not None else self._save_some(spool, held)
         while (batch := self._collect()) is not None:
-            self._keep(batch)
-            if batch.file is not None:
-                saved += len(batch)
+            saved += self._save_some(spool, batch)
         spool.close()
         return saved
+
+    def _save_some(self, spool: Spool, batch: Batch) -> int:
+        try:
+            return spool.save_some(batch.traces)
+        except Exception as error:  # noqa: BLE001 - the boundary; what is not saved is counted
+            GUARD.caught("spool", error)
+            return 0
 
 
 def _before_fork() -> None:

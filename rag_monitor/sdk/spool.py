@@ -71,6 +71,21 @@ class Spool:
         self._bytes += len(data)
         return str(final)
 
+    def save_some(self, traces: list[list[bytes]]) -> int:
+        """Write as many of the traces as there is room for, oldest first; returns how many.
+
+        For the end of a process, when what is not on disk is lost: a whole batch often finds no
+        room where most of it would.
+        """
+        saved, size = 0, len(traces)
+        while size and saved < len(traces):
+            part = traces[saved : saved + size]
+            if self.save(part) is None:
+                size = len(part) // 2
+            else:
+                saved += len(part)
+        return saved
+
     def remove(self, file: str) -> None:
         """Forget a settled batch."""
         path = Path(file)

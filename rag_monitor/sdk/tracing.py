@@ -70,6 +70,18 @@ class Tracer:
     ) -> None:
         self._exit(error, sys._getframe(1))
 
+    def __del__(self) -> None:
+        # A frame that held this died without leaving the block: that of an async generator whose
+        # loop was closed first. Its identity may be another frame's soon.
+        try:
+            while self._blocks and (left := self._blocks.leave_last()) is not None:
+                scope, generator = left
+                leave(generator)
+                if scope is not None:
+                    scope.ended("abandoned")
+        except Exception as error:  # noqa: BLE001 - the boundary
+            GUARD.caught("abandoned", error)
+
     def _exit(self, error: BaseException | None, frame: Any) -> None:
         left = self._blocks.leave(frame) or self._blocks.leave_last()
         if left is None:

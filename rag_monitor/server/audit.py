@@ -10,6 +10,7 @@ from __future__ import annotations
 import hmac
 import logging
 from collections.abc import Callable
+from datetime import datetime
 from typing import Final, TypeVar
 
 from fastapi import Request
@@ -92,6 +93,11 @@ def record(
             "not written to the audit log: %s by %s on %r", action, event.actor, event.target
         )
         raise
+
+
+def until(expires_at: datetime | None) -> dict[str, Detail]:
+    """The details of something that ends by itself, or does not."""
+    return {} if expires_at is None else {"expires_at": expires_at.isoformat()}
 
 
 def pseudonym(secret: bytes, user_id: str) -> str:

@@ -13,7 +13,6 @@ import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
@@ -35,6 +34,13 @@ SCOPES: Final = "needed_scopes"
 """Attribute of a dependency: the scopes of which a caller needs one."""
 _MAX_KEY_LENGTH: Final = 512
 _ALL_SCOPES: Final = frozenset(KeyScope)
+_REFUSED: Final = {
+    "unknown": "The key is not valid: nobody has it here.",
+    "revoked": "The key is not valid: it was revoked.",
+    "expired": "The key is not valid: it has expired. Make another one "
+    "with `rag-monitor keys create`.",
+}
+"""What a caller is told of a key that opens nothing, by `Gate.ended`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,7 +135,7 @@ class Gate:
             401,
             "This server needs a key: send it as `X-API-Key: …` or `Authorization: Bearer …`."
             if key is None
-            else "The key is not valid: it is unknown, revoked or expired.",
+            else _REFUSED[self.ended(key)],
             kind="key-needed" if key is None else "key-invalid",
             headers={"WWW-Authenticate": 'Bearer realm="rag-monitor"'},
         )
@@ -148,7 +154,7 @@ class Gate:
 
     def check_key(self, key: str) -> Principal | None:
         """Who holds the key; None when nobody does."""
-        if not key or len(key) > _MAX_KEY_LENGTH or not key.isprintable():
+        if not _possible(key):
             return None
         if self._configured is not None and self.same(key, self._configured):
             return Principal(
@@ -158,6 +164,17 @@ class Gate:
         if found is None:
             return None
         return _holder(found)
+
+    def ended(self, key: str) -> str:
+        """Why a key that opens nothing does not: `revoked`, `expired`, or else `unknown`.
+
+        Asked after `try_key`, which bounds how often an address is told. Only who holds the whole
+        key learns of its end.
+        """
+        found = self._services.keys.find(key) if _possible(key) else None
+        if found is None:
+            return "unknown"
+        return "expired" if found.revoked_at is None else "revoked"
 
     def _by_session(self, session: Session) -> Principal | None:
         if session.key_id == CONFIGURED_KEY:
@@ -171,7 +188,7 @@ class Gate:
             return self._by_roles(session)
         now = self._services.clock.now()
         for key in self._services.keys.list(session.project):
-            if key.id == session.key_id and _alive(key.revoked_at, key.expires_at, now):
+            if key.id == session.key_id and key.alive(now):
                 return _holder(key)
         return None
 
@@ -282,8 +299,8 @@ def _holder(key: ApiKey) -> Principal:
     )
 
 
-def _alive(revoked_at: datetime | None, expires_at: datetime | None, now: datetime) -> bool:
-    return revoked_at is None and (expires_at is None or expires_at > now)
+def _possible(key: str) -> bool:
+    return bool(key) and len(key) <= _MAX_KEY_LENGTH and key.isprintable()
 
 
 def services_of(request: Request) -> Services:

@@ -282,7 +282,9 @@ class KeyStore(Protocol):
         """The text of a new key, which is stored nowhere, and what is known of it."""
         ...
 
-    def rotate(self, project: str, id: str, grace: timedelta, /) -> tuple[str, ApiKey]:
+    def rotate(
+        self, project: str, id: str, grace: timedelta, /, *, expires_at: datetime | None = None
+    ) -> tuple[str, ApiKey]:
         """A new key in place of a valid one, which works a grace longer; raises `NotFound`."""
         ...
 
@@ -300,6 +302,10 @@ class KeyStore(Protocol):
 
     def authenticate(self, key: str, /) -> ApiKey | None:
         """The valid key with this secret, or None."""
+        ...
+
+    def find(self, key: str, /) -> ApiKey | None:
+        """The key with this secret, valid or not."""
         ...
 
 

@@ -117,9 +117,9 @@ def problem_of(error: Exception) -> Problem:
         return Problem(
             status=503,
             detail=(
-                "The disk of the database is full. Nothing was stored; send it again later."
+                "The disk of the database is full. Nothing was changed; try again later."
                 if full
-                else "The database does not answer right now. Nothing was stored; send it again."
+                else "The database does not answer right now. Nothing was changed; try again."
             ),
             kind="store-full" if full else "store-unavailable",
             headers=_retry_headers(503),

@@ -21,6 +21,7 @@ from rag_monitor.server.context import ServerOptions, Services
 from rag_monitor.server.ports import HealthReport, JudgeInfo
 from rag_monitor.server.setup import Setup
 from rag_monitor.server.snapshots import Snapshots
+from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
 from rag_monitor.worker.jobs import derive_everything
 from rag_monitor.worker.wiring import Workshop
@@ -54,8 +55,11 @@ def wire_services(
         ),
     )
 
+    unread, unready = Outage(logger, "no values from the database"), Outage(logger, "not ready")
+
     def metrics_text(project: str | None, open_metrics: bool) -> tuple[bytes, str]:
-        return render(MonitorCollector(lambda: snapshots.latest().of(project)), open_metrics)
+        collector = MonitorCollector(lambda: snapshots.latest().of(project), unread)
+        return render(collector, open_metrics)
 
     return Services(
         receiver=Receiver(
@@ -84,7 +88,7 @@ def wire_services(
         try_rule=workshop.try_rule,
         replay_rule=workshop.replay_rule,
         metrics_text=metrics_text,
-        health=lambda: _health(store, clock),
+        health=lambda: _health(store, clock, unready, takes_only=settings.role == "ingest"),
         judges=_judges(workshop),
         before_erasure=lambda: derive_everything(store, clock.now()),
         spending=store.budgets.spent,
@@ -142,25 +146,32 @@ def _asked_judges(settings: Settings, workshop: Workshop) -> list[str]:
     return list(dict.fromkeys([kind_of(settings.judge, settings.judges), "embedded"]))
 
 
-def _health(store: Store, clock: Clock) -> HealthReport:
+def _health(
+    store: Store, clock: Clock, outage: Outage, *, takes_only: bool = False
+) -> HealthReport:
+    """How a process is; `takes_only`: it has nothing to do but to take traces in."""
     try:
         store.ping()
         backlog = store.tasks.backlog(clock.now())
     except StoreError as error:
         # Anybody may ask for readiness: the cause, which names the database, goes to the log only.
-        logger.warning("not ready: %s", error)
+        outage.hit(error)
         return HealthReport(ready=False, checks={"store": "does not answer; the log has the cause"})
     checks = {"store": "ok", "evaluation": "ok"}
-    if store.writer.refusing:
+    if store.writer.refusing or store.writer.untried:
         # Told unready, a process gets no traces that would show it that the outage is over.
         try:
             store.try_writing()
-        except StoreFull:
+        except StoreFull as error:
             checks["ingest"] = "the disk of the database is full; what is stored can be read"
+            if takes_only:
+                outage.hit(error)
+                return HealthReport(ready=False, checks=checks)
         except StoreError as error:
-            logger.warning("not ready: %s", error)
+            outage.hit(error)
             checks["store"] = "takes nothing in; the log has the cause"
             return HealthReport(ready=False, checks=checks)
+    outage.passed()
     if backlog.oldest_age_s > _BEHIND.total_seconds():
         checks["evaluation"] = (
             f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
+import logging
 import secrets as randomness
 from collections.abc import Collection
 from datetime import datetime, timedelta
@@ -13,10 +14,12 @@ from sqlalchemy import Connection, func, literal, or_, select, update
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import ApiKey, KeyScope
-from rag_monitor.errors import NotFound
+from rag_monitor.errors import NotFound, StoreUnavailable
 from rag_monitor.store.engine import Database
+from rag_monitor.store.outage import Outage
 from rag_monitor.store.tables import api_keys, secrets
 
+_LOG: Final = logging.getLogger(__name__)
 _PREFIX: Final = "rm_"
 _SHOWN: Final = 10
 """Characters of a key that are kept in clear."""
@@ -35,6 +38,7 @@ class Keys:
         self._database = database
         self._clock = clock
         self._pepper: bytes | None = None
+        self._unnoted = Outage(_LOG, "the last use of keys is not noted")
 
     def create(
         self,
@@ -56,7 +60,9 @@ class Keys:
         }
         return self._database.transact(lambda connection: (text, self._insert(connection, row)))
 
-    def rotate(self, project: str, id: str, grace: timedelta) -> tuple[str, ApiKey]:
+    def rotate(
+        self, project: str, id: str, grace: timedelta, *, expires_at: datetime | None = None
+    ) -> tuple[str, ApiKey]:
         """A new key in place of another, with its name, scopes and limits.
 
         Args:
@@ -64,6 +70,7 @@ class Keys:
             id: The key to replace; it must still be valid.
             grace: How much longer it works, so that applications can change over; zero: it is
                 revoked at once.
+            expires_at: When the new key expires; None: when the old one would have.
 
         Raises:
             NotFound: This project has no valid key of that id.
@@ -90,6 +97,7 @@ class Keys:
             if not replaced:
                 raise NotFound(f"project {project!r} has no valid key {id!r}")
             row.update({name: getattr(old, name) for name in _INHERITED})
+            row["expires_at"] = expires_at or old.expires_at
             return text, self._insert(connection, row)
 
         return self._database.transact(work)
@@ -109,6 +117,14 @@ class Keys:
 
     def authenticate(self, text: str) -> ApiKey | None:
         """The key that `text` is, if it is one, not revoked and not expired."""
+        found, now = self.find(text), self._clock.now()
+        if found is None or not found.alive(now):
+            return None
+        self._touch(found.id, now)
+        return found
+
+    def find(self, text: str) -> ApiKey | None:
+        """The key that `text` is, revoked and expired ones too; this is no use of it."""
         if not text or len(text) > _LONGEST:
             return None
         digest = self._digest(text)
@@ -116,12 +132,8 @@ class Keys:
             row = connection.execute(
                 select(api_keys).where(api_keys.c.digest == digest)
             ).one_or_none()
-        now = self._clock.now()
         if row is None or not hmac.compare_digest(bytes(row.digest), digest):
             return None
-        if row.revoked_at is not None or (row.expires_at is not None and row.expires_at <= now):
-            return None
-        self._touch(row.id, now)
         return _load(row)
 
     def list(self, project: str | None = None) -> list[ApiKey]:
@@ -177,7 +189,12 @@ class Keys:
             if connection.execute(select(1).where(*stale)).first() is None:
                 return
         statement = update(api_keys).where(*stale).values(last_used_at=now)
-        self._database.transact(lambda connection: connection.execute(statement))
+        try:
+            self._database.transact(lambda connection: connection.execute(statement))
+        except StoreUnavailable as error:  # a full disk can be read, and must be, to be emptied
+            self._unnoted.hit(error)
+        else:
+            self._unnoted.passed()
 
 
 def _load(row: Any) -> ApiKey:

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import tempfile
 from pathlib import Path
+from typing import Final
 
 from rag_monitor.errors import ConfigurationError
+
+_LOG: Final = logging.getLogger(__name__)
+_HOLDER: Final = 32
+"""Bytes of the lock file that name the process which holds it."""
 
 
 def require_writable(database: Path) -> None:
@@ -49,7 +55,9 @@ class FileLock:
         try:
             fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            holder = os.pread(self._handle, 32, 0).decode("ascii", "replace").strip() or "unknown"
+            holder = (
+                os.pread(self._handle, _HOLDER, 0).decode("ascii", "replace").strip() or "unknown"
+            )
             os.close(self._handle)
             raise ConfigurationError(
                 f"{database} is in use by another rag-monitor process (pid {holder}); SQLite takes "
@@ -62,8 +70,17 @@ class FileLock:
                 f"SQLite {database}: its file system knows no locks ({error.strerror}); without "
                 "them two processes would damage the file: take a local disk, or PostgreSQL"
             ) from None
-        os.ftruncate(self._handle, 0)
-        os.pwrite(self._handle, str(os.getpid()).encode("ascii"), 0)
+        self._sign()
+
+    def _sign(self) -> None:
+        """Say who holds it, for the message to the next one; on a full disk nobody needs to know.
+
+        Not cut first: what was there may be the only room there is.
+        """
+        try:
+            os.pwrite(self._handle, str(os.getpid()).ljust(_HOLDER).encode("ascii"), 0)
+        except OSError as error:
+            _LOG.warning("the lock of the database does not say who holds it: %s", error.strerror)
 
     def release(self) -> None:
         """Give the file up. The lock file stays: removing it would race with the next holder."""

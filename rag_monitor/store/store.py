@@ -23,6 +23,7 @@ from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
 from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.outage import Outage
 from rag_monitor.store.outbox import Outbox
 from rag_monitor.store.replies import Replies
 from rag_monitor.store.reported import ReportedScores
@@ -156,6 +157,7 @@ class Store:
             StoreError: It does not, for another reason.
         """
         self.fresh_scores.advance(_PROBE, self._clock.now())
+        self.writer.tried()
 
     def close(self, timeout_s: float = 10.0) -> None:
         """Write what waits, then close every connection. Calling it again does nothing."""
@@ -166,10 +168,11 @@ class Store:
             _LOG.error("the writer did not finish within %s s", timeout_s)
         if self._upkeep is not None:
             self._upkeep.join(timeout_s)
-        try:
-            self._database.checkpoint()
-        except StoreError as error:
-            _LOG.warning("no last checkpoint: %s", error)
+        if self._lock is not None:  # beside a process that owns the file, that one does it
+            try:
+                self._database.checkpoint()
+            except StoreError as error:
+                _LOG.warning("no last checkpoint: %s", error)
         self._database.close()
         if self._lock is not None:
             self._lock.release()
@@ -196,11 +199,14 @@ class Store:
         self._upkeep.start()
 
     def _repeat(self, every_s: float, work: Callable[[], None]) -> None:
+        outage = Outage(_LOG, "no upkeep of the store")
         while not self._closing.wait(every_s):
             try:
                 work()
             except StoreError as error:
-                _LOG.warning("upkeep of the store: %s", error)
+                outage.hit(error)
+            else:
+                outage.passed()
 
 
 def _set_clock(database: Database, clock: SharedClock) -> None:

@@ -53,6 +53,7 @@ class Writer:
         self._thread: threading.Thread | None = None
         self._stopping = False
         self._refusing_since: float | None = None
+        self._tried = False
 
     def start(self) -> None:
         """Start the thread. Calling it again does nothing."""
@@ -85,6 +86,15 @@ class Writer:
     def refusing(self) -> bool:
         """Whether the database took nothing of what was last given to it."""
         return self._refusing_since is not None
+
+    @property
+    def untried(self) -> bool:
+        """Whether it runs and nobody has seen yet whether the database takes anything in."""
+        return self._thread is not None and not self._tried
+
+    def tried(self) -> None:
+        """Somebody has seen it."""
+        self._tried = True
 
     async def write(self, batch: IngestBatch) -> WriteOutcome:
         """Store the batch and return once it is committed.
@@ -170,6 +180,7 @@ class Writer:
             return group
 
     def _write(self, group: Sequence[_Waiting]) -> None:
+        self._tried = True
         try:
             self._commit(group)
         except StoreUnavailable as error:

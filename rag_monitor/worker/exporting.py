@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Final
 
 from rag_monitor import telemetry
-from rag_monitor.domain.clock import TOO_FAR_AHEAD, Clock
+from rag_monitor.domain.clock import Clock
 from rag_monitor.exposition.export_options import ExportOptions
 from rag_monitor.exposition.score_sender import Taken, send
 from rag_monitor.store.fresh_scores import FreshScores
@@ -53,7 +53,8 @@ class ScoreExport:
         now = self._clock.now()
         after = self._scores.mark(MARK, now)
         until = now - timedelta(seconds=self._options.settle_s)
-        if after > now + TOO_FAR_AHEAD:
+        if after > now:
+            # However little: what is scored until then would lie before the mark and never be sent.
             _log.warning("the mark of the export lies ahead: the clock was set back; it follows")
             self._scores.rewind(MARK, until)
             after = until

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor.domain.stored import AuditEvent, KeyScope, RetentionPolicy
-from rag_monitor.errors import NotFound
+from rag_monitor.errors import NotFound, StoreFull, StoreUnavailable
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock
 
@@ -53,6 +53,41 @@ def test_grace_never_makes_a_key_live_longer(store: Store, clock: ManualClock) -
     clock.advance(301)
 
     assert store.keys.authenticate(old) is None
+
+
+def test_a_rotated_key_may_be_given_another_end(store: Store, clock: ManualClock) -> None:
+    _, key = store.keys.create("p", "short", {KeyScope.READ}, expires_at=EPOCH + timedelta(hours=1))
+    later = EPOCH + timedelta(days=90)
+
+    new, made = store.keys.rotate("p", key.id, timedelta(0), expires_at=later)
+    clock.advance(7200)
+
+    assert made.expires_at == later
+    assert store.keys.authenticate(new).id == made.id
+
+
+@pytest.mark.parametrize("error", [StoreFull, StoreUnavailable])
+def test_a_key_opens_where_its_use_cannot_be_noted(
+    store: Store,
+    clock: ManualClock,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    error: type[StoreUnavailable],
+) -> None:
+    text, key = store.keys.create("p", "reader", {KeyScope.READ})
+
+    def refuse(*_: object, **__: object) -> None:
+        raise error
+
+    with monkeypatch.context() as full:
+        full.setattr(store._database, "transact", refuse)
+        for _ in range(3):
+            assert store.keys.authenticate(text).id == key.id
+            clock.advance(61)
+    assert store.keys.authenticate(text).id == key.id
+
+    assert caplog.text.count("the last use of keys is not noted") == 1
+    assert store.keys.list("p")[0].last_used_at == clock.now()
 
 
 def test_only_a_valid_key_of_the_project_is_rotated(store: Store, clock: ManualClock) -> None:

@@ -236,12 +236,15 @@ def test_a_key_opens_until_it_is_revoked_or_expires(store: Store, clock: ManualC
     assert store.keys.authenticate(short).allows(KeyScope.READ)
     clock.advance(3600)
     assert store.keys.authenticate(short) is None
+    assert store.keys.find(short).expires_at == clock.now()
+    assert store.keys.find(short + "x") is None
     assert store.keys.list("p")[0].last_used_at == EPOCH
     assert store.keys.list("q") == []
     with pytest.raises(NotFound):
         store.keys.revoke("q", key.id)
     store.keys.revoke("p", key.id)
     assert store.keys.authenticate(text) is None
+    assert store.keys.find(text).revoked_at == clock.now()
 
 
 def test_secrets_stay_the_same(store: Store) -> None:

@@ -128,13 +128,14 @@ def test_a_receiver_that_was_away_gets_everything_when_it_is_back(
     assert _ids(sink) == ["a", "b"]
 
 
+@pytest.mark.parametrize("ahead", [timedelta(days=2), timedelta(minutes=20)])
 def test_a_mark_that_a_wrong_clock_moved_ahead_holds_nothing_back(
-    store: Store, clock: ManualClock, sink: LogSink
+    store: Store, clock: ManualClock, sink: LogSink, ahead: timedelta
 ) -> None:
     export = _export(store, clock, sink)
     _send(export)
     right = clock.now()
-    clock.set(right + timedelta(days=2))
+    clock.set(right + ahead)
     _score(store, clock, "a" * 32, "faithfulness")
     clock.advance(60)
     assert _send(export) == 1

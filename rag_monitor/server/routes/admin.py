@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Annotated
 
 from fastapi import APIRouter, Query, Request, Response
@@ -11,6 +11,7 @@ from rag_monitor.domain.stored import ApiKey
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Principal, ServicesOf, Writer
 from rag_monitor.server.bodies import OnceRoute
+from rag_monitor.server.context import Services
 from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.ports import BackfillRequest
 from rag_monitor.server.problems import ProblemError
@@ -82,6 +83,12 @@ def _project(caller: Principal, wanted: str | None) -> str:
     return wanted
 
 
+def _check_future(services: Services, expires_at: datetime | None) -> None:
+    """Refuse with 422 a key that would be useless from the start."""
+    if expires_at is not None and expires_at <= services.clock.now():
+        raise ProblemError(422, "`expires_at`: must be in the future.")
+
+
 @router.get("/keys")
 def list_keys(services: ServicesOf, caller: Admin, project: OfProject = None) -> KeysOut:
     """All keys of the project, without their secrets."""
@@ -92,8 +99,7 @@ def list_keys(services: ServicesOf, caller: Admin, project: OfProject = None) ->
 @router.post("/keys", status_code=201)
 def make_key(services: ServicesOf, request: Request, caller: Admin, given: KeyIn) -> KeyMade:
     """Make a key. Its secret is in this answer and nowhere else."""
-    if given.expires_at is not None and given.expires_at <= services.clock.now():
-        raise ProblemError(422, "`expires_at`: must be in the future.")
+    _check_future(services, given.expires_at)
     owner = _project(caller, given.project)
     scopes = " ".join(sorted(given.scopes))
 
@@ -106,7 +112,14 @@ def make_key(services: ServicesOf, request: Request, caller: Admin, given: KeyIn
             requests_per_minute=given.requests_per_minute,
         )
         audit.record(
-            services, request, caller.of(owner), "key.create", key.id, name=key.name, scopes=scopes
+            services,
+            request,
+            caller.of(owner),
+            "key.create",
+            key.id,
+            name=key.name,
+            scopes=scopes,
+            **audit.until(key.expires_at),
         )
         return secret, key
 
@@ -125,10 +138,12 @@ def rotate_key(
 ) -> KeyMade:
     """Replace a key by one of the same name, scopes and limits; the old one ends after a grace."""
     owner = _project(caller, project)
-    grace = timedelta(seconds=given.grace_s if given is not None else 0)
+    wanted = given or RotateIn()
+    _check_future(services, wanted.expires_at)
+    grace = timedelta(seconds=wanted.grace_s)
 
     def rotate() -> tuple[str, ApiKey]:
-        secret, key = services.keys.rotate(owner, key_id, grace)
+        secret, key = services.keys.rotate(owner, key_id, grace, expires_at=wanted.expires_at)
         audit.record(
             services,
             request,
@@ -137,6 +152,7 @@ def rotate_key(
             key_id,
             new=key.id,
             grace_s=grace.total_seconds(),
+            **audit.until(wanted.expires_at),
         )
         return secret, key
 

@@ -36,10 +36,14 @@ async def healthz() -> Health:
 
 @router.get("/readyz", responses={200: {"model": Health}})
 def readyz(services: ServicesOf) -> JSONResponse:
-    """Whether the process can do its work; 503 with the reasons when it cannot."""
+    """Whether the process can do its work; 503 with the reasons when it cannot.
+
+    `degraded`: it can, and one of the checks says what is wrong all the same.
+    """
     report = services.health()
+    well = all(check == "ok" for check in report.checks.values())
     body = Health(
-        status="ok" if report.ready else "unavailable",
+        status="unavailable" if not report.ready else "ok" if well else "degraded",
         version=__version__,
         checks=dict(report.checks),
     )

@@ -32,7 +32,9 @@ class KeyIn(Given):
     scopes: Annotated[list[KeyScope], Field(min_length=1, max_length=4)] = Field(
         examples=[["ingest"]]
     )
-    expires_at: Moment | None = None
+    expires_at: Moment | None = Field(
+        default=None, description="From then on it is refused. Default: never."
+    )
     requests_per_minute: Limit | None = Field(
         default=None, description="Default: the server's limit. 0: none."
     )
@@ -46,6 +48,9 @@ class RotateIn(Given):
 
     grace_s: Annotated[Number, Field(ge=0, le=2_592_000)] = Field(
         default=0.0, description="How many seconds longer the old key works, at most 30 days."
+    )
+    expires_at: Moment | None = Field(
+        default=None, description="Of the new key. Default: as the old one's."
     )
 
 
@@ -175,6 +180,8 @@ class BackfillOut(Wire):
 class Health(Wire):
     """Whether this process can do its work."""
 
-    status: str = Field(examples=["ok"])
+    status: str = Field(
+        examples=["ok"], description="`ok`, `degraded` (see `checks`) or `unavailable`."
+    )
     version: str
     checks: dict[str, str]

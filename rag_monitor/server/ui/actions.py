@@ -22,10 +22,9 @@ from rag_monitor.errors import NotFound, RuleError
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.schemas.admin import KeyIn
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
-from rag_monitor.server.ui import new_key
+from rag_monitor.server.ui import key_form, new_key
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
 from rag_monitor.server.ui.confirming import confirm_page
@@ -55,6 +54,9 @@ _PAGES: Final = {
     "/ui/feedback": "/traces",
 }
 """Where the forms stand, by the address they are sent to."""
+_NO_READER: Final = "This key is not valid here, or may not read."
+_NO_ENTRY: Final = {"revoked": "This key was revoked.", "expired": "This key has expired."}
+"""What the sign-in says of a key that opened something once."""
 
 
 async def read_form(request: Request) -> dict[str, str]:
@@ -342,40 +344,27 @@ def delete_rule(sent: Form) -> Response:
 def make_key(sent: Form) -> Response:
     """Make a key; the settings show it this once."""
     sent.need(KeyScope.ADMIN)
-    scopes = [scope for scope in sent.get("scopes").split(",") if scope]
     try:
-        given = KeyIn.model_validate({"name": sent.get("name"), "scopes": scopes})
-    except ValidationError as error:
-        problem = _key_problem(sent.me, error)
-        key_form = {"name": sent.get("name"), "scopes": scopes}
-        return settings_page(sent.me, problem=problem, key_form=key_form, status=422)
+        given = key_form.read(sent.me, sent.get)
+    except key_form.KeyRefused as error:
+        written = {name: sent.get(name) for name in key_form.FIELDS}
+        return settings_page(sent.me, problem=str(error), key_form=written, status=422)
 
     def create() -> str:
         secret, key = sent.me.services.keys.create(
-            sent.me.principal.project, given.name, frozenset(given.scopes)
+            sent.me.principal.project,
+            given.name,
+            frozenset(given.scopes),
+            expires_at=given.expires_at,
         )
         scopes = " ".join(sorted(given.scopes))
-        sent.record("key.create", key.id, name=key.name, scopes=scopes)
+        ends = audit.until(key.expires_at)
+        sent.record("key.create", key.id, name=key.name, scopes=scopes, **ends)
         return secret
 
     response = _back(new_key.PAGE)
     new_key.carry(sent.me, response, sent.me.services.together(create))
     return response
-
-
-def _key_problem(me: Visitor, error: ValidationError) -> str:
-    """What is wrong with the form of a key, of the name and of the scopes."""
-    wrong = {str(found["loc"][0]): found["type"] for found in error.errors()}
-    said = []
-    if wrong.get("name") == "string_too_short":
-        said.append(me.translate("A key needs a name."))
-    elif wrong.get("name") == "string_too_long":
-        said.append(me.translate("The name of a key may have at most 200 characters."))
-    elif "name" in wrong:
-        said.append(me.translate("The name of a key must not contain control characters."))
-    if "scopes" in wrong:
-        said.append(me.translate("A key needs at least one scope."))
-    return ("" if me.language == "zh" else " ").join(said)
 
 
 @router.post("/ui/keys/revoke")
@@ -434,11 +423,13 @@ async def login(request: Request, form: Annotated[dict[str, str], Depends(read_f
 def _sign_in(request: Request, form: Mapping[str, str]) -> Response:
     gate, services = gate_of(request), services_of(request)
     gate.check_form(gate.session(request), form.get("token", ""))
-    principal = gate.try_key(form.get("key", "").strip(), request)
+    key = form.get("key", "").strip()
+    principal = gate.try_key(key, request)
     if principal is None or not principal.allows(KeyScope.READ):
         who = replace(principal or NOBODY, key_id=(principal or NOBODY).key_id or audit.NOBODY)
         audit.record(services, request, who, "login.failed")
-        return login_form(request, "This key is not valid here, or may not read.", 401)
+        problem = _NO_ENTRY.get(gate.ended(key) if principal is None else "", _NO_READER)
+        return login_form(request, problem, 401)
     audit.record(services, request, principal, "login")
     response = _back(inside(request))
     response.set_cookie(

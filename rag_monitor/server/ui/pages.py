@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from typing import Final
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
@@ -102,7 +102,7 @@ def settings_page(
     problem: str | None = None,
     secret: str | None = None,
     form: Mapping[str, str] | None = None,
-    key_form: Mapping[str, Any] | None = None,
+    key_form: Mapping[str, str] | None = None,
     status: int = 200,
 ) -> HTMLResponse:
     """The settings, with a new key that is shown this once, or a form that was refused.
@@ -129,13 +129,14 @@ def settings_page(
             "rule": rule,
             "given": form if form is not None else rule_form(rule),
             "refused_rule": form is not None,
-            "given_key": key_form or {"name": "", "scopes": [KeyScope.INGEST.value]},
+            "given_key": key_form or {"name": "", "scopes": KeyScope.INGEST.value, "last_day": ""},
             "kinds": list(RuleKind),
             "rule_metrics": RULE_METRICS,
             "rule_params": {kind: parameters(kind) for kind in RuleKind},
             "apps": [known.app for known in me.services.traces.apps(me.principal.project)],
             "severities": list(Severity),
             "scopes": list(KeyScope),
+            "now": me.services.clock.now(),
             "keys": sorted(keys, key=lambda key: key.created_at, reverse=True),
             "problem": problem,
             "secret": secret,

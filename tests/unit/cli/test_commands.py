@@ -112,7 +112,7 @@ def test_keys_are_listed_with_their_last_use_and_end(
     assert capsys.readouterr().out.splitlines() == [
         "a  new  ingest, read  never used",
         "b  old  ingest, read  last used 2026-01-05 12:00 UTC  revoked 2026-01-06 00:30 UTC",
-        "c  brief  ingest, read  never used  expires 2026-01-06 00:30 UTC",
+        "c  brief  ingest, read  never used  expired 2026-01-06 00:30 UTC",
     ]
 
 

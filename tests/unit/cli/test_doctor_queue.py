@@ -12,6 +12,8 @@ from typer.testing import CliRunner
 
 from rag_monitor.cli.application import app
 from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.errors import StoreFull
+from rag_monitor.store.engine import Database
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, make_trace
@@ -166,3 +168,29 @@ def test_a_database_that_everybody_can_read_is_named(store: Store, tmp_path: Pat
     assert ok
     assert f"every user of this machine can read {tmp_path / 'm.db'}" in detail
     assert "chmod o-r" in detail
+
+
+def test_a_full_disk_is_not_in_order(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: Store) -> None:
+        raise StoreFull("the disk of the database is full (SQLite m.db: full); make room on it")
+
+    assert _said_of("database")[0]
+    monkeypatch.setattr(Store, "try_writing", full)
+
+    ok, detail = _said_of("database")
+    assert not ok
+    assert "the disk of the database is full" in detail
+
+
+def test_who_only_looks_leaves_the_log_of_the_database_alone(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that owns the file folds it; on a full disk whoever looks only complained."""
+    folded: list[object] = []
+    monkeypatch.setattr(Database, "checkpoint", lambda one: folded.append(one))
+
+    assert _queue()[0]
+
+    assert folded == []
+    store.close()
+    assert len(folded) == 1

@@ -124,3 +124,58 @@ def test_at_the_end_a_disk_with_room_takes_what_it_once_refused(
     rm.shutdown(5)
     assert rm.stats()["dropped"] == {}
     assert saved(tmp_path) == 2
+
+
+class SmallDisk:
+    """Takes files of so many bytes in all."""
+
+    def __init__(self, room: int) -> None:
+        self.room = room
+        self.tries = 0
+
+    def write(self, final: Path, data: bytes) -> None:
+        self.tries += 1
+        if len(data) > self.room:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        self.room -= len(data)
+        final.write_bytes(data)
+
+
+def test_at_the_end_a_nearly_full_disk_takes_as_many_traces_as_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = SmallDisk(60 * 112)  # a span of 100 bytes and its header of 12
+    monkeypatch.setattr(spool_module, "_write", small.write)
+    traces = [[str(number).encode().rjust(100)] for number in range(100)]
+
+    kept = Spool(str(tmp_path), 2**20, Counters()).save_some(traces)
+
+    reader = Spool(str(tmp_path), 2**20, Counters())
+    found = [trace for file in files(tmp_path, "*.spans") for trace in reader.read(str(file))]
+    assert kept == 60
+    assert found == traces[:60]
+    assert small.tries < 20
+
+
+def test_a_disk_without_any_room_is_not_asked_for_each_trace(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    small = SmallDisk(0)
+    monkeypatch.setattr(spool_module, "_write", small.write)
+
+    assert Spool(str(tmp_path), 2**20, Counters()).save_some([[b"span"]] * 512) == 0
+    assert small.tries == 10
+
+
+def test_a_process_that_ends_counts_what_the_disk_had_no_room_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rm.configure(endpoint=NOWHERE, spool_dir=str(tmp_path), interval_s=3600, max_spool_bytes=20_000)
+    for number in range(40):
+        ask(str(number))
+
+    rm.shutdown(5)
+
+    lost = rm.stats()["dropped"]["exit"]
+    assert 0 < lost < 40
+    assert saved(tmp_path) == 40 - lost

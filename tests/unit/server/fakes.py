@@ -309,8 +309,9 @@ class FakeSilences:
 
 
 class FakeKeys:
-    def __init__(self) -> None:
+    def __init__(self, clock: ManualClock) -> None:
         self.keys: dict[str, ApiKey] = {}
+        self.clock = clock
 
     def create(
         self,
@@ -335,13 +336,15 @@ class FakeKeys:
         self.keys[secret] = key
         return secret, key
 
-    def rotate(self, project: str, id: str, grace: timedelta) -> tuple[str, ApiKey]:
+    def rotate(
+        self, project: str, id: str, grace: timedelta, *, expires_at: datetime | None = None
+    ) -> tuple[str, ApiKey]:
         old = next((k for k in self.list(project) if k.id == id and not k.revoked_at), None)
         if old is None:
             raise NotFound("there is no such key")
         if not grace:
             self.revoke(project, id)
-        return self.create(project, old.name, old.scopes, expires_at=old.expires_at)
+        return self.create(project, old.name, old.scopes, expires_at=expires_at or old.expires_at)
 
     def secret(self, name: str) -> bytes:
         return name.encode()
@@ -358,7 +361,10 @@ class FakeKeys:
 
     def authenticate(self, key: str) -> ApiKey | None:
         found = self.keys.get(key)
-        return None if found is None or found.revoked_at else found
+        return found if found is not None and found.alive(self.clock.now()) else None
+
+    def find(self, key: str) -> ApiKey | None:
+        return self.keys.get(key)
 
 
 class FakeAudit:
@@ -449,7 +455,7 @@ def make_services(
         rules=rules,
         alerts=FakeAlerts([] if empty else story_alerts(clock.now(), worst)),
         silences=FakeSilences(),
-        keys=FakeKeys(),
+        keys=FakeKeys(clock),
         audit=FakeAudit(),
         estimates=FakeEstimates(clock),
         tasks=FakeTasks(),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from datetime import timedelta
 from urllib.parse import quote
 
@@ -11,6 +12,8 @@ import pytest
 
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.server.context import Services
+from rag_monitor.server.ports import HealthReport
+from tests.unit.server.conftest import open_client
 
 
 async def first_id(client: httpx.AsyncClient) -> str:
@@ -404,6 +407,18 @@ async def test_the_process_says_how_it_is(client: httpx.AsyncClient) -> None:
     assert (await client.get("/readyz")).json()["checks"] == {"store": "ok"}
     assert metrics.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
     assert metrics.content.startswith(b"# HELP")
+
+
+async def test_a_process_that_is_ready_though_something_is_wrong_says_so(
+    services: Services,
+) -> None:
+    checks = {"store": "ok", "ingest": "the disk of the database is full"}
+    report = HealthReport(ready=True, checks=checks)
+    async with open_client(replace(services, health=lambda: report)) as client:
+        answer = await client.get("/readyz")
+
+    assert (answer.status_code, answer.json()["status"]) == (200, "degraded")
+    assert answer.json()["checks"] == checks
 
 
 async def test_a_latency_is_no_series_of_scores(client: httpx.AsyncClient) -> None:

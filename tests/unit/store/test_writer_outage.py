@@ -12,9 +12,12 @@ import pytest
 from rag_monitor.errors import StoreFull, StoreUnavailable
 from rag_monitor.server.wiring import _health
 from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock
 from tests.contract.evidence import blob, write
+
+LOG = logging.getLogger("rag_monitor.test")
 
 
 @pytest.fixture
@@ -59,23 +62,52 @@ def test_readiness_names_a_full_disk_and_what_was_stored_is_still_served(
         _refuse(store, patch)
         with pytest.raises(StoreFull):
             write(store, blob())
-        report = _health(store, clock)
+        report = _health(store, clock, Outage(LOG, "not ready"))
 
     assert report.ready
     assert "disk of the database is full" in report.checks["ingest"]
-    assert "ingest" not in _health(store, clock).checks
+    assert "ingest" not in _health(store, clock, Outage(LOG, "not ready")).checks
+
+
+def test_a_process_that_only_takes_in_is_not_ready_while_the_disk_is_full(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        _refuse(store, patch)
+        with pytest.raises(StoreFull):
+            write(store, blob())
+        report = _health(store, clock, Outage(LOG, "not ready"), takes_only=True)
+
+    assert not report.ready
+    assert "disk of the database is full" in report.checks["ingest"]
+    assert _health(store, clock, Outage(LOG, "not ready"), takes_only=True).ready
+
+
+def test_a_process_that_starts_on_a_full_disk_does_not_wait_for_a_trace_to_say_so(
+    store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patch:
+        _refuse(store, patch)
+        report = _health(store, clock, Outage(LOG, "not ready"))
+        begun = _health(store, clock, Outage(LOG, "not ready"), takes_only=True)
+
+    assert "disk of the database is full" in report.checks["ingest"]
+    assert (report.ready, begun.ready) == (True, False)
+    assert "ingest" not in _health(store, clock, Outage(LOG, "not ready")).checks
+    assert not store.writer.untried
 
 
 def test_a_database_that_cannot_be_written_is_not_ready_until_it_can(
     store: Store, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with monkeypatch.context() as patch:
+        assert _health(store, clock, Outage(LOG, "not ready")).ready
         _refuse(store, patch, StoreUnavailable)
-        assert _health(store, clock).ready
+        assert _health(store, clock, Outage(LOG, "not ready")).ready
         with pytest.raises(StoreUnavailable):
             write(store, blob())
-        report = _health(store, clock)
+        report = _health(store, clock, Outage(LOG, "not ready"))
 
     assert not report.ready
     assert "takes nothing in" in report.checks["store"]
-    assert _health(store, clock).ready
+    assert _health(store, clock, Outage(LOG, "not ready")).ready

@@ -1,0 +1,78 @@
+"""The form that makes a key: what was written in it, and what is wrong with that."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import date, datetime, time, timedelta
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+from pydantic import ValidationError
+
+from rag_monitor.errors import RagMonitorError
+from rag_monitor.server.schemas.admin import KeyIn
+from rag_monitor.server.ui.view import Visitor
+
+FIELDS: Final = ("name", "scopes", "last_day")
+
+
+class KeyRefused(RagMonitorError):  # noqa: N818 - named after what happened
+    """The form makes no key; the text says why, in the reader's language."""
+
+
+def read(me: Visitor, get: Callable[[str], str]) -> KeyIn:
+    """The key that the form asks for.
+
+    Args:
+        me: Who sent it; a last day ends in their time zone.
+        get: A field of the form by its name, of `FIELDS`.
+
+    Raises:
+        KeyRefused: It asks for none that there can be.
+    """
+    asked: dict[str, Any] = {"name": get("name"), "scopes": scopes_in(get("scopes"))}
+    said = []
+    try:
+        asked["expires_at"] = _end_of(get("last_day"), me.zone)
+    except (ValueError, OverflowError):
+        said.append(me.translate("The last day of a key is written like 2027-01-31."))
+    else:
+        ends = asked["expires_at"]
+        if ends is not None and ends <= me.services.clock.now():
+            said.append(me.translate("The last day of a key must not be over."))
+    try:
+        given = KeyIn.model_validate(asked)
+    except ValidationError as error:
+        said = [*_wrong(me, error), *said]
+    if said:
+        raise KeyRefused(("" if me.language == "zh" else " ").join(said))
+    return given
+
+
+def scopes_in(text: str) -> list[str]:
+    """The scopes that were ticked."""
+    return [scope for scope in text.split(",") if scope]
+
+
+def _end_of(day: str, zone: ZoneInfo) -> datetime | None:
+    """The moment at which a day is over; None without one."""
+    if not day:
+        return None
+    return datetime.combine(date.fromisoformat(day) + timedelta(days=1), time(), zone)
+
+
+def _wrong(me: Visitor, error: ValidationError) -> list[str]:
+    """What is wrong with the name and with the scopes."""
+    wrong = {str(found["loc"][0]): found["type"] for found in error.errors()}
+    said = []
+    if wrong.get("name") == "string_too_short":
+        said.append(me.translate("A key needs a name."))
+    elif wrong.get("name") == "string_too_long":
+        said.append(me.translate("The name of a key may have at most 200 characters."))
+    elif "name" in wrong:
+        said.append(me.translate("The name of a key must not contain control characters."))
+    if "scopes" in wrong:
+        said.append(me.translate("A key needs at least one scope."))
+    if "expires_at" in wrong:
+        said.append(me.translate("The last day of a key is written like 2027-01-31."))
+    return said
