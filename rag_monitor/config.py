@@ -67,8 +67,14 @@ class WorkerOptions:
     evaluate_batch: int = 32
     """Traces claimed and judged together."""
     evaluate_lanes: int = 4
-    """Batches under way at once: while one waits for a remote judge or the database, others go
-    on. How many calls a judge gets at once is its own limit (`limits.concurrency`)."""
+    """Such batches under way at once: while one waits for the database, others go on."""
+    sampled_batch: int = 32
+    """Traces drawn for the sampled judge that are claimed and judged together."""
+    sampled_lanes: int = 2
+    """Such batches under way at once. How many calls the judge gets at once is its own limit
+    (`limits.concurrency`)."""
+    sampled_wait_s: float = 900.0
+    """How long a drawn trace may wait for the sampled judge before its scores there have failed."""
     rollup_batch: int = 60
     """Dirty minutes recomputed together."""
     fold_every_s: float = 10.0

@@ -132,6 +132,12 @@ class JudgeTimeout(JudgeError):  # noqa: N818
     reason = "judge_timeout"
 
 
+class JudgeBehind(JudgeError):  # noqa: N818
+    """The judge did not get to a trace that was drawn for it in the time it may wait."""
+
+    reason = "judge_behind"
+
+
 class JudgeOutputInvalid(JudgeError):  # noqa: N818
     """The judge answered in the wrong shape."""
 

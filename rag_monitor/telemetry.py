@@ -45,6 +45,12 @@ JUDGE_SECONDS: Final = Histogram(
     buckets=tuple(0.001 * 2**n for n in range(16)),
     registry=REGISTRY,
 )
+JUDGE_AWAY: Final = Gauge(
+    "rag_monitor_judge_away",
+    "1 while the sampled judge does not answer this worker.",
+    ("judge",),
+    registry=REGISTRY,
+)
 JOB_SECONDS: Final = Histogram(
     "rag_monitor_job_seconds",
     "Wall time of one run of a scheduled job.",

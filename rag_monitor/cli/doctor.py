@@ -213,10 +213,15 @@ def _queue(settings: Any) -> str:
                 named=named,
             )
         )
-    if not backlog.waiting:
-        return told("nothing waits to be judged")
-    text = "{count} traces wait to be judged, the oldest for {age:.0f} s"
-    return told(text, count=backlog.waiting, age=backlog.oldest_age_s)
+    found = []
+    if backlog.waiting:
+        text = "{count} traces wait to be judged, the oldest for {age:.0f} s"
+        found.append(told(text, count=backlog.waiting, age=backlog.oldest_age_s))
+    if backlog.drawn:
+        text = "{count} traces wait for the judge they were drawn for, the oldest for {age:.0f} s"
+        found.append(told(text, count=backlog.drawn, age=backlog.drawn_age_s))
+    mark = "；" if chosen() is Language.ZH else "; "
+    return mark.join(found) or told("nothing waits to be judged")
 
 
 def _not_looked_at(settings: Any) -> str | None:

@@ -220,6 +220,9 @@ _SENTENCES: Final = {
     "{count} traces wait to be judged, the oldest for {age:.0f} s": (
         "{count} 条请求等待评审，最早的已等待 {age:.0f} 秒"
     ),
+    "{count} traces wait for the judge they were drawn for, the oldest for {age:.0f} s": (
+        "{count} 条请求等待抽样评审，最早的已等待 {age:.0f} 秒"
+    ),
     "not looked at before there is a database": "还没有数据库，未检查",
     "not looked at before the schema is this release's": "数据库结构不是本版本的，未检查",
     "{rule} names {gone}, configured: {there}; correct the rule, or [notifiers]": (

@@ -59,6 +59,10 @@ class EvaluationTask:
     """A person asked for it: judge whatever the sampler says."""
     judge: str | None = None
     """The one judge that was asked for, by its name; None: every judge that is due."""
+    drawn: bool = False
+    """It waits for the sampled judge only; what the judge of every trace said is saved."""
+    draws: tuple[SamplingDecision, ...] = ()
+    """Of a drawn one: the decisions that were saved with those scores."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +89,7 @@ class Backlog:
     """What waits to be judged."""
 
     waiting: int
+    """Tasks that the judge of every trace has not answered; those drawn for another are apart."""
     oldest_age_s: float
     """Seconds since the oldest waiting task was made; 0 when none waits."""
     parked: int = 0
@@ -92,6 +97,10 @@ class Backlog:
     lag_s: float = 0.0
     """Seconds since the oldest of those was due that nobody has taken yet: how far judging is
     behind. What a worker holds, or left behind when it died, says nothing about that."""
+    drawn: int = 0
+    """Tasks that wait for the sampled judge, with the scores of the other saved."""
+    drawn_age_s: float = 0.0
+    """Seconds since the oldest of them was drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -18,7 +18,13 @@ from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Judgement, JudgeRequest
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
-from rag_monitor.errors import BudgetExhausted, JudgeError, JudgeTimeout, JudgeUnavailable
+from rag_monitor.errors import (
+    BudgetExhausted,
+    JudgeBehind,
+    JudgeError,
+    JudgeTimeout,
+    JudgeUnavailable,
+)
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
@@ -40,6 +46,10 @@ class WorkItem:
     """A person asked for it: the sampled judge sees it whatever the draw."""
     judge: str | None = None
     """A person asked for this judge, and no other sees it."""
+    drawn: bool = False
+    """It was handed to the sampled judge: no other sees it (again)."""
+    draws: tuple[SamplingDecision, ...] = ()
+    """Of a drawn one: what was decided when it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +60,11 @@ class Outcome:
     decisions: tuple[SamplingDecision, ...] = ()
     retry_reason: str | None = None
     """Set when a judge could not be reached and tries are left; nothing is to be saved."""
+    drawn: bool = False
+    """The sampled judge is still to see it: save what is here and hand it over. That judge may be
+    far away, slow or down; the scores of the other wait for nobody."""
+    reached: bool | None = None
+    """Whether the judge answered, of what it was asked last; None: that says nothing."""
 
 
 class Pipeline:
@@ -101,12 +116,24 @@ class Pipeline:
         A monitor's own work is never judged, whoever asks for it.
         """
         judged = [item for item in items if item.trace.convention != semconv.OWN_SCOPE]
-        open_to_all = [item for item in judged if item.judge is None]
-        outcomes = dict(zip(map(id, open_to_all), await self._by_all(open_to_all), strict=True))
-        for name in dict.fromkeys(item.judge for item in judged if item.judge is not None):
-            asked = [item for item in judged if item.judge == name]
+        handed = [item for item in judged if item.drawn]
+        outcomes = dict(zip(map(id, handed), await self._by_sampled(handed), strict=True))
+        fresh = [item for item in judged if not item.drawn]
+        open_to_all = [item for item in fresh if item.judge is None]
+        outcomes |= zip(map(id, open_to_all), await self._by_all(open_to_all), strict=True)
+        for name in dict.fromkeys(item.judge for item in fresh if item.judge is not None):
+            asked = [item for item in fresh if item.judge == name]
             outcomes |= zip(map(id, asked), await self._by_one(name, asked), strict=True)
         return [outcomes.get(id(item), Outcome()) for item in items]
+
+    def shed(self, items: Sequence[WorkItem], reason: str) -> list[Outcome]:
+        """Give up on drawn traces that the sampled judge did not get to, for `reason`."""
+        judge, error = self.plan.sampled, JudgeBehind()
+        if judge is None:
+            return [Outcome()] * len(items)
+        error.reason = reason
+        telemetry.dropped("evaluation", JudgeBehind.reason, len(items))
+        return [self._score(judge, item, error) for item in items]
 
     async def _by_one(self, name: str, items: Sequence[WorkItem]) -> list[Outcome]:
         """The judge a person asked for, and no other."""
@@ -117,6 +144,8 @@ class Pipeline:
             )
             telemetry.dropped("evaluation", "unknown_judge", len(items))
             return [Outcome()] * len(items)
+        if judge is self.plan.sampled:
+            return [Outcome(drawn=True)] * len(items)
         results = await self._judge(judge, items)
         outcomes = [
             self._score(judge, item, result) for item, result in zip(items, results, strict=True)
@@ -127,6 +156,44 @@ class Pipeline:
             else outcome
             for item, outcome, result in zip(items, outcomes, results, strict=True)
         ]
+
+    async def _by_sampled(self, items: Sequence[WorkItem]) -> list[Outcome]:
+        """The sampled judge, on what was drawn or asked for."""
+        draws = [self._draw_of(item) for item in items]
+        unknown = draws.count(None)
+        if unknown:
+            _log.warning("%d traces were drawn for a judge that is no longer configured", unknown)
+            telemetry.dropped("evaluation", "unknown_judge", unknown)
+        judge = self.plan.sampled
+        if judge is None:
+            return [Outcome()] * len(items)
+        asked = [item for item, draw in zip(items, draws, strict=True) if draw is not None]
+        results = iter(await self._judge(judge, asked))
+        return [
+            Outcome() if draw is None else self._sampled(judge, item, draw, next(results))
+            for item, draw in zip(items, draws, strict=True)
+        ]
+
+    def _sampled(
+        self, judge: Judge, item: WorkItem, draw: SamplingDecision, result: Judgement | Exception
+    ) -> Outcome:
+        outcome = self._score(judge, item, result)
+        if outcome.scores:
+            outcome = replace(outcome, decisions=(_with_usage(draw, result),))
+        if item.judge is not None:
+            return outcome
+        return self._with_people(item, outcome, judge.identity.name)
+
+    def _draw_of(self, item: WorkItem) -> SamplingDecision | None:
+        """Why the sampled judge sees a trace; None: it was another that should."""
+        judge = self.plan.sampled
+        if judge is None:
+            return None
+        if item.judge is not None:
+            asked = self.plan.named(item.judge) is judge
+            return self._asked_for(judge, item) if asked else None
+        name = judge.identity.name
+        return next((draw for draw in item.draws if draw.judge == name and draw.included), None)
 
     def _asked_for(self, judge: Judge, item: WorkItem) -> SamplingDecision:
         return self._sampler.decide(item.trace, judge.identity.name, forced=True)
@@ -140,7 +207,7 @@ class Pipeline:
             self._always(cheap, item, result) for item, result in zip(items, first, strict=True)
         ]
         if self.plan.sampled is not None:
-            await self._add_sampled(self.plan.sampled, items, outcomes)
+            self._draw(self.plan.sampled, items, outcomes)
         last = (self.plan.sampled or cheap).identity.name
         return [
             self._with_people(item, outcome, last)
@@ -170,16 +237,10 @@ class Pipeline:
             probability=1.0,
             reason=SamplingReason.ALWAYS,
         )
-        return Outcome(
-            scores=outcome.scores,
-            decisions=(_with_usage(decision, result),),
-            retry_reason=outcome.retry_reason,
-        )
+        return replace(outcome, decisions=(_with_usage(decision, result),))
 
-    async def _add_sampled(
-        self, judge: Judge, items: Sequence[WorkItem], outcomes: list[Outcome]
-    ) -> None:
-        drawn: list[int] = []
+    def _draw(self, judge: Judge, items: Sequence[WorkItem], outcomes: list[Outcome]) -> None:
+        """Decide which of them the sampled judge sees, in the light of the scores they have."""
         for place, (item, outcome) in enumerate(zip(items, outcomes, strict=True)):
             if outcome.retry_reason is not None:
                 continue
@@ -189,19 +250,8 @@ class Pipeline:
                 cheap=_values(outcome.scores),
                 forced=item.forced,
             )
-            outcomes[place] = Outcome(
-                scores=outcome.scores, decisions=(*outcome.decisions, decision)
-            )
-            if decision.included:
-                drawn.append(place)
-        results = await self._judge(judge, [items[place] for place in drawn])
-        for place, result in zip(drawn, results, strict=True):
-            before = outcomes[place]
-            more = self._score(judge, items[place], result)
-            outcomes[place] = Outcome(
-                scores=(*before.scores, *more.scores),
-                decisions=(*before.decisions[:-1], _with_usage(before.decisions[-1], result)),
-                retry_reason=more.retry_reason,
+            outcomes[place] = replace(
+                outcome, decisions=(*outcome.decisions, decision), drawn=decision.included
             )
 
     async def _judge(
@@ -240,6 +290,9 @@ class Pipeline:
         self._own.note(JUDGE, began, figures, every)
 
     def _score(self, judge: Judge, item: WorkItem, result: Judgement | Exception) -> Outcome:
+        return replace(self._scored(judge, item, result), reached=_reached(result))
+
+    def _scored(self, judge: Judge, item: WorkItem, result: Judgement | Exception) -> Outcome:
         now = self._clock.now()
         metrics = self.plan.options.metrics
         name = judge.identity.name
@@ -276,6 +329,13 @@ def _with_usage(decision: SamplingDecision, result: Judgement | Exception) -> Sa
     if isinstance(result, Judgement) and result.usage.spent:
         return replace(decision, usage=result.usage)
     return decision
+
+
+def _reached(result: Judgement | Exception) -> bool | None:
+    if isinstance(result, JudgeUnavailable | JudgeTimeout):
+        return False
+    nothing_sent = isinstance(result, BudgetExhausted | JudgeBehind)
+    return True if isinstance(result, Judgement | JudgeError) and not nothing_sent else None
 
 
 def _values(scores: Sequence[Score]) -> Mapping[str, float]:

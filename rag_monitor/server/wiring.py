@@ -176,4 +176,8 @@ def _health(
         checks["evaluation"] = (
             f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"
         )
+    if backlog.drawn_age_s > _BEHIND.total_seconds():
+        checks["sampled_judge"] = (
+            f"{backlog.drawn} drawn traces wait, the oldest {backlog.drawn_age_s:.0f} s"
+        )
     return HealthReport(ready=True, checks=checks)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import Connection, delete, select
+from sqlalchemy import Connection, delete, select, update
 
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.score import Score
@@ -25,10 +25,19 @@ Completion = tuple[EvaluationTask, Sequence[Score], Sequence[SamplingDecision]]
 
 
 def finish(
-    database: Database, connection: Connection, done: Sequence[Completion], now: datetime
+    database: Database,
+    connection: Connection,
+    done: Sequence[Completion],
+    now: datetime,
+    handed: Collection[int] = (),
 ) -> list[EvaluationTask]:
-    """Save what came of tasks that are still ours; returns those that are not."""
+    """Save what came of tasks that are still ours; returns those that are not.
+
+    Those named by `handed` do not end: they wait for the sampled judge from now on.
+    """
     rows = _fence(connection, [task for task, _, _ in done])
+    _end(connection, [number for number in rows if number not in handed])
+    _hand_over(connection, [number for number in rows if number in handed], now)
     lost = []
     new_scores: list[dict[str, Any]] = []
     new_decisions: list[dict[str, Any]] = []
@@ -59,7 +68,7 @@ def finish(
 
 
 def _fence(connection: Connection, tasks: Sequence[EvaluationTask]) -> dict[int, Any]:
-    """Delete the tasks that are still ours; returns their rows by id.
+    """Lock the tasks that are still ours; returns their rows by id.
 
     The keys are locked before the tasks, as derivation does: a newer revision waits until these
     scores are in and then supersedes them, or came first and took the task away.
@@ -78,6 +87,29 @@ def _fence(connection: Connection, tasks: Sequence[EvaluationTask]) -> dict[int,
         .order_by(evaluation_tasks.c.id)
         .with_for_update()
     ).all()
-    ours = {row.id: row for row in found if row.token == tokens[row.id]}
-    connection.execute(delete(evaluation_tasks).where(evaluation_tasks.c.id.in_(ours)))
-    return ours
+    return {row.id: row for row in found if row.token == tokens[row.id]}
+
+
+def _end(connection: Connection, ids: Sequence[int]) -> None:
+    if ids:
+        connection.execute(delete(evaluation_tasks).where(evaluation_tasks.c.id.in_(ids)))
+
+
+def _hand_over(connection: Connection, ids: Sequence[int], now: datetime) -> None:
+    """Make them wait for the sampled judge, with all its tries before them."""
+    if not ids:
+        return
+    connection.execute(
+        update(evaluation_tasks)
+        .where(evaluation_tasks.c.id.in_(ids))
+        .values(
+            state="waiting",
+            drawn=True,
+            created_at=now,
+            not_before=now,
+            lease_until=None,
+            token=0,
+            attempts=0,
+            reason=None,
+        )
+    )

@@ -22,6 +22,7 @@ from sqlalchemy import (
     PrimaryKeyConstraint,
     Table,
     UniqueConstraint,
+    false,
     text,
 )
 from sqlalchemy.dialects.postgresql import ARRAY
@@ -236,11 +237,13 @@ evaluation_tasks: Final = Table(
     Column("owner", Name),
     _column("token", BigInteger, server_default=text("0")),
     _column("attempts", Integer, server_default=text("0")),
+    # handed to the sampled judge: what the judge of every trace said is saved
+    _column("drawn", Boolean, server_default=false()),
     Column("judge", Name),  # the only one asked; NULL: every judge that is due
     Column("reason", SafeText),
     UniqueConstraint("project", "trace_id", "revision"),
-    Index("ix_evaluation_tasks_ready", "state", "not_before"),
-    Index("ix_evaluation_tasks_lease", "state", "lease_until"),
+    Index("ix_evaluation_tasks_ready", "drawn", "state", "not_before"),
+    Index("ix_evaluation_tasks_lease", "drawn", "state", "lease_until"),
     sqlite_autoincrement=True,
 )
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ from sqlalchemy import (
     func,
     or_,
     select,
+    true,
     tuple_,
     update,
 )
@@ -31,7 +32,7 @@ from rag_monitor.store.completion import Completion, finish
 from rag_monitor.store.engine import Database
 from rag_monitor.store.evidence import chunks
 from rag_monitor.store.tables import evaluation_tasks, traces
-from rag_monitor.store.trace_reads import load_traces
+from rag_monitor.store.trace_reads import load_draws, load_traces
 
 _TOKEN_BITS: Final = 62
 _WAITING, _LEASED, _PARKED = "waiting", "leased", "parked"
@@ -50,23 +51,28 @@ class Tasks:
         self._database = database
         self._clock = clock
 
-    def claim(self, owner: str, limit: int, lease_s: float, now: datetime) -> list[EvaluationTask]:
+    def claim(
+        self, owner: str, limit: int, lease_s: float, now: datetime, *, drawn: bool = False
+    ) -> list[EvaluationTask]:
         """Take up to `limit` tasks that wait, or whose worker let its lease run out; oldest first.
+
+        With `drawn` those that wait for the sampled judge, what people asked for last; without, all
+        others.
 
         Tasks that lost their worker come first and in ever smaller company, so that one that kills
         workers is found alone; after the third time it is parked. A task whose trace is gone is
         dropped.
         """
         with self._database.read() as connection:
-            if connection.execute(select(1).where(_ready(now)).limit(1)).first() is None:
+            if connection.execute(select(1).where(_ready(now, drawn)).limit(1)).first() is None:
                 return []
 
         def work(connection: Connection) -> tuple[list[EvaluationTask], int]:
-            rows, parked = _abandoned(connection, limit, now)
-            if not rows:
-                rows = connection.execute(
-                    _oldest(_waiting(now), evaluation_tasks.c.not_before, limit)
-                ).all()
+            rows, parked = _abandoned(connection, limit, now, drawn)
+            for which in _waiting_in_turn(now, drawn):
+                if not rows:
+                    due = _oldest(which, evaluation_tasks.c.not_before, limit)
+                    rows = connection.execute(due).all()
             until = now + timedelta(seconds=lease_s)
             return self._lease(connection, rows, owner, until), parked
 
@@ -74,6 +80,25 @@ class Tasks:
         if parked:
             telemetry.dropped("evaluation", "poison", parked)
         return claimed
+
+    def claim_stale(
+        self, owner: str, limit: int, lease_s: float, now: datetime, made_before: datetime
+    ) -> list[EvaluationTask]:
+        """Take tasks that the sampled judge did not get to since `made_before`, oldest first.
+
+        Those that people asked for may wait as long as they have to.
+        """
+        table = evaluation_tasks.c
+        stale = and_(_waiting_drawn(forced=False), table.created_at < made_before)
+        with self._database.read() as connection:
+            if connection.execute(select(1).where(stale).limit(1)).first() is None:
+                return []
+
+        def work(connection: Connection) -> list[EvaluationTask]:
+            rows = connection.execute(_oldest(stale, table.created_at, limit)).all()
+            return self._lease(connection, rows, owner, now + timedelta(seconds=lease_s))
+
+        return self._database.transact(work)
 
     def complete(
         self,
@@ -89,15 +114,21 @@ class Tasks:
         if self.complete_many([(task, scores, decisions)]):
             raise LeaseLost
 
-    def complete_many(self, done: Sequence[Completion]) -> list[EvaluationTask]:
+    def complete_many(
+        self, done: Sequence[Completion], handed: Collection[int] = ()
+    ) -> list[EvaluationTask]:
         """`complete` for several tasks in one transaction; returns those whose lease was lost.
 
         One commit for many tasks is what makes completion fast: prefer it.
+
+        Args:
+            done: Tasks and what came of them.
+            handed: Ids of those that do not end with it: they wait for the sampled judge.
         """
         now = self._clock.now()
 
         def work(connection: Connection) -> list[EvaluationTask]:
-            lost = finish(self._database, connection, done, now)
+            lost = finish(self._database, connection, done, now, handed)
             if lost:
                 _acquit(connection, [task.id for task in lost])
             return lost
@@ -199,6 +230,7 @@ class Tasks:
                 "token": 0,
                 "lease_until": None,
                 "reason": None,
+                "drawn": False,
             }
             statement = statement.on_conflict_do_update(
                 index_elements=["project", "trace_id", "revision"],
@@ -213,27 +245,33 @@ class Tasks:
         """How much waits, and for how long."""
         table = evaluation_tasks.c
         untouched = and_(table.state == _WAITING, table.attempts == 0)
+        parked = table.state == _PARKED
         with self._database.read() as connection:
             rows = connection.execute(
                 select(
-                    evaluation_tasks.c.state,
-                    func.count(),
-                    func.min(evaluation_tasks.c.created_at),
-                    func.min(case((untouched, table.not_before))),
-                ).group_by(evaluation_tasks.c.state)
+                    parked.label("parked"),
+                    table.drawn,
+                    func.count().label("number"),
+                    func.min(table.created_at).label("made"),
+                    func.min(case((untouched, table.not_before))).label("due"),
+                ).group_by(parked, table.drawn)
             ).all()
-        counts = {state: count for state, count, _, _ in rows}
+        first = [row for row in rows if not row.parked and not row.drawn]
+        drawn = [row for row in rows if not row.parked and row.drawn]
         return Backlog(
-            waiting=counts.get(_WAITING, 0) + counts.get(_LEASED, 0),
-            oldest_age_s=_age(now, [made for state, _, made, _ in rows if state != _PARKED]),
-            parked=counts.get(_PARKED, 0),
-            lag_s=_age(now, [due for _, _, _, due in rows]),
+            waiting=sum(row.number for row in first),
+            oldest_age_s=_age(now, [row.made for row in first]),
+            parked=sum(row.number for row in rows if row.parked),
+            lag_s=_age(now, [row.due for row in first]),
+            drawn=sum(row.number for row in drawn),
+            drawn_age_s=_age(now, [row.made for row in drawn]),
         )
 
     def _lease(
         self, connection: Connection, rows: Sequence[Any], owner: str, until: datetime
     ) -> list[EvaluationTask]:
         loaded = load_traces(connection, [(row.project, row.trace_id) for row in rows])
+        draws = load_draws(connection, [(row.project, row.trace_id) for row in rows if row.drawn])
         claimed, orphans = [], []
         reasons = {row.id: _reason_now(row) for row in rows}
         for row in rows:
@@ -250,6 +288,8 @@ class Tasks:
                     attempts=row.attempts + 1,
                     forced=row.forced,
                     judge=row.judge,
+                    drawn=row.drawn,
+                    draws=draws.get((row.project, row.trace_id), ()),
                 )
             )
         if orphans:
@@ -293,10 +333,14 @@ def _age(now: datetime, moments: Sequence[datetime | None]) -> float:
     return max(0.0, (now - min(known)).total_seconds()) if known else 0.0
 
 
-def _abandoned(connection: Connection, limit: int, now: datetime) -> tuple[Sequence[Any], int]:
+def _abandoned(
+    connection: Connection, limit: int, now: datetime, drawn: bool
+) -> tuple[Sequence[Any], int]:
     """Tasks whose lease ran out that may be tried together next, and how many were parked."""
     few = max(1, limit // _SUSPECTS)
-    rows = connection.execute(_oldest(_expired(now), evaluation_tasks.c.lease_until, few)).all()
+    rows = connection.execute(
+        _oldest(_expired(now, drawn), evaluation_tasks.c.lease_until, few)
+    ).all()
     poisonous = [row.id for row in rows if row.reason == _LOST[1]]
     if poisonous:
         connection.execute(
@@ -344,13 +388,28 @@ def _oldest(which: Any, order: Any, limit: int) -> Any:
     )
 
 
-def _waiting(now: datetime) -> Any:
-    return and_(evaluation_tasks.c.state == _WAITING, evaluation_tasks.c.not_before <= now)
+def _waiting(now: datetime, drawn: bool) -> Any:
+    table = evaluation_tasks.c
+    return and_(table.drawn == drawn, table.state == _WAITING, table.not_before <= now)
 
 
-def _expired(now: datetime) -> Any:
-    return and_(evaluation_tasks.c.state == _LEASED, evaluation_tasks.c.lease_until <= now)
+def _waiting_drawn(*, forced: bool) -> Any:
+    table = evaluation_tasks.c
+    return and_(table.drawn == true(), table.state == _WAITING, table.forced == forced)
 
 
-def _ready(now: datetime) -> Any:
-    return or_(_waiting(now), _expired(now))
+def _waiting_in_turn(now: datetime, drawn: bool) -> Sequence[Any]:
+    """What is looked for one after the other: a backfill must not keep a judge from live traces."""
+    due = _waiting(now, drawn)
+    if not drawn:
+        return [due]
+    return [and_(_waiting_drawn(forced=asked), due) for asked in (False, True)]
+
+
+def _expired(now: datetime, drawn: bool) -> Any:
+    table = evaluation_tasks.c
+    return and_(table.drawn == drawn, table.state == _LEASED, table.lease_until <= now)
+
+
+def _ready(now: datetime, drawn: bool) -> Any:
+    return or_(_waiting(now, drawn), _expired(now, drawn))

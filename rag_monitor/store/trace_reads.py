@@ -8,9 +8,11 @@ from typing import Any
 
 from sqlalchemy import Connection, Table, select
 
+from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.trace import Trace
 from rag_monitor.store.evidence import LOOKUP, Key, chunks
-from rag_monitor.store.tables import hits, passages, retrievals, trace_keys, traces
+from rag_monitor.store.score_rows import load_decision
+from rag_monitor.store.tables import decisions, hits, passages, retrievals, trace_keys, traces
 from rag_monitor.store.trace_rows import from_rows
 
 
@@ -29,6 +31,18 @@ def load_traces(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[
             trace = from_rows(row, calls[trace_id], called[trace_id], texts)
             found[project, trace_id] = (row, trace)
     return found
+
+
+def load_draws(
+    connection: Connection, keys: Iterable[Key]
+) -> dict[Key, tuple[SamplingDecision, ...]]:
+    """The sampling decisions of traces, by key."""
+    found: dict[Key, list[SamplingDecision]] = defaultdict(list)
+    for project, trace_ids in chunks(keys):
+        days = days_of(connection, project, trace_ids)
+        for row in _rows(connection, decisions, project, trace_ids, days):
+            found[project, row.trace_id].append(load_decision(row))
+    return {key: tuple(draws) for key, draws in found.items()}
 
 
 def days_of(connection: Connection, project: str, trace_ids: Iterable[str]) -> set[Any]:

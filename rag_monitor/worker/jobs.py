@@ -23,14 +23,15 @@ from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.clock import Clock
-from rag_monitor.domain.stored import EvaluationTask, PendingTrace, RetentionPolicy
+from rag_monitor.domain.stored import PendingTrace, RetentionPolicy
 from rag_monitor.domain.trace import DEFAULT_PROJECT, Trace
-from rag_monitor.errors import IngestError, LeaseLost, StoreUnavailable
-from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
+from rag_monitor.errors import IngestError, LeaseLost
+from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.ingest.derive import derive
 from rag_monitor.own_traces import RULES, OwnTraces
-from rag_monitor.store.completion import Completion
 from rag_monitor.store.store import Store
+from rag_monitor.worker.drawn import Drawn
+from rag_monitor.worker.evaluating import Evaluation
 from rag_monitor.worker.sampling_windows import SamplingWindows
 
 _log = logging.getLogger(__name__)
@@ -41,8 +42,6 @@ _OUTBOX: Final = "outbox"
 _GIVEN_UP: Final = "undelivered"
 _REST: Final = 3.0
 """Seconds of rest for each second of recomputing rollups."""
-_SAVE_AGAIN_S: Final = 1.0
-"""Pause between tries to save while the database is away."""
 _DOUBTED_S: Final = 86_400.0
 """Seconds by which a clock that was set ahead is not believed at once by what deletes."""
 _PATIENCE: Final = 0.9
@@ -80,6 +79,8 @@ class Jobs:
         self._clock = clock
         self._owner = owner
         self._options = options
+        self._evaluation = Evaluation(store.tasks, pipeline, clock, options)
+        self._drawn = Drawn(store.tasks, pipeline, clock, self._evaluation, owner, options)
         self._retention = retention
         self._shipped: set[str] = set()
         self._memory = memory
@@ -102,7 +103,10 @@ class Jobs:
         return len(pending)
 
     async def evaluate_due(self) -> int:
-        """Judge traces that wait for it, and save their scores."""
+        """Have the judge of every trace see those that wait for it, and save its scores.
+
+        What is drawn for another judge waits for that one apart: see `judge_drawn`.
+        """
         await self._look_at_backlog()
         tasks = await asyncio.to_thread(
             self._store.tasks.claim,
@@ -113,21 +117,16 @@ class Jobs:
         )
         if not tasks:
             return 0
-        items = [
-            WorkItem(trace=task.trace, attempt=task.attempts, forced=task.forced, judge=task.judge)
-            for task in tasks
-        ]
-        keeper = asyncio.create_task(self._keep(tasks))
-        try:
-            outcomes = await self._pipeline.evaluate(items)
-            await self._save_all(tasks, outcomes)
-        except asyncio.CancelledError:
-            # Stopped in the middle: others need not wait for the leases to run out.
-            await asyncio.to_thread(self._give_back, tasks)
-            raise
-        finally:
-            keeper.cancel()
+        await self._evaluation.run(tasks)
         return len(tasks)
+
+    async def judge_drawn(self) -> int:
+        """Have the sampled judge see traces that were drawn for it."""
+        return await self._drawn.judge_due()
+
+    async def shed_drawn(self) -> int:
+        """Give up on drawn traces that have waited too long for the sampled judge."""
+        return await self._drawn.shed_due()
 
     async def _look_at_backlog(self) -> None:
         """Note how far judging is behind, now and then: counting a long queue is dear."""
@@ -138,86 +137,8 @@ class Jobs:
         self._counted_at = elapsed
         telemetry.QUEUE_DEPTH.labels(queue="evaluation").set(backlog.waiting)
         telemetry.QUEUE_DEPTH.labels(queue="parked").set(backlog.parked)
+        telemetry.QUEUE_DEPTH.labels(queue="drawn").set(backlog.drawn)
         self._pipeline.note_lag(backlog.lag_s)
-
-    async def _keep(self, tasks: Sequence[EvaluationTask]) -> None:
-        """Hold the leases while a slow judge thinks, so that nobody pays for it twice."""
-        while True:
-            await asyncio.sleep(self._options.lease_s / 3)
-            await asyncio.to_thread(self._renew, tasks)
-
-    def _renew(self, tasks: Sequence[EvaluationTask]) -> None:
-        try:
-            self._store.tasks.renew_many(tasks, self._options.lease_s, self._clock.now())
-        except StoreUnavailable as error:
-            _log.debug("the leases on %d tasks are not renewed: %s", len(tasks), error)
-
-    def _give_back(self, tasks: Sequence[EvaluationTask]) -> None:
-        try:
-            self._store.tasks.give_back(tasks, self._clock.now())
-        except StoreUnavailable as error:
-            _log.warning("%d tasks wait for their leases to run out: %s", len(tasks), error)
-
-    async def _save_all(self, tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]) -> None:
-        """Save what came of it, through an outage of the database as long as a lease lasts.
-
-        What was judged has been paid for; without this every outage would have it judged again.
-        """
-        done: list[Completion] = []
-        waiting: list[tuple[EvaluationTask, str]] = []
-        for task, outcome in zip(tasks, outcomes, strict=True):
-            if outcome.retry_reason is None:
-                done.append((task, outcome.scores, outcome.decisions))
-            else:
-                waiting.append((task, outcome.retry_reason))
-        deadline = self._clock.monotonic() + self._options.lease_s
-        while True:
-            try:
-                await asyncio.to_thread(self._save, done, waiting)
-            except StoreUnavailable:
-                if self._clock.monotonic() >= deadline:
-                    raise
-                await asyncio.sleep(_SAVE_AGAIN_S)
-            else:
-                return
-
-    def _save(self, done: list[Completion], waiting: list[tuple[EvaluationTask, str]]) -> None:
-        """Save, taking from the lists what is saved, so that it may be called again."""
-        try:
-            lost = self._store.tasks.complete_many(done)
-        except StoreUnavailable:
-            raise
-        except Exception:  # noqa: BLE001 - one of them cannot be saved: found by saving each alone
-            _log.exception("a batch of %d evaluations could not be saved together", len(done))
-            lost = [task for one in done for task in self._save_alone(one)]
-        done.clear()
-        if lost:
-            telemetry.dropped("evaluation", "lease_lost", len(lost))
-        while waiting:
-            self._wait(*waiting[-1])
-            waiting.pop()
-
-    def _save_alone(self, done: Completion) -> list[EvaluationTask]:
-        try:
-            return self._store.tasks.complete_many([done])
-        except StoreUnavailable:
-            raise
-        except Exception:  # noqa: BLE001 - whatever it is, its neighbours are saved
-            task = done[0]
-            _log.exception("trace %s: its evaluation cannot be saved", task.trace.trace_id)
-            telemetry.dropped("evaluation", "unsavable")
-            try:
-                self._store.tasks.park(task, "unsavable")
-            except LeaseLost:
-                return [task]
-            return []
-
-    def _wait(self, task: EvaluationTask, reason: str) -> None:
-        wait = timedelta(seconds=self._pipeline.plan.options.wait_s(task.attempts))
-        try:
-            self._store.tasks.retry(task, reason, self._clock.now() + wait)
-        except LeaseLost:
-            telemetry.dropped("evaluation", "lease_lost")
 
     async def begin_sampling_window(self) -> int:
         """At each full hour, tell the sampler what the hour before was like."""

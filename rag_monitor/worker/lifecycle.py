@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from typing import Final
 
 from rag_monitor.config import WorkerOptions
 from rag_monitor.worker.exporting import ScoreExport
@@ -12,6 +13,9 @@ from rag_monitor.worker.leadership import Leadership
 from rag_monitor.worker.scheduler import Job, Scheduler
 
 _log = logging.getLogger(__name__)
+
+_SHED_EVERY_S: Final = 5.0
+"""How often it is looked for drawn traces that have waited too long."""
 
 
 class Worker:
@@ -44,6 +48,9 @@ class Worker:
         lanes = options.evaluate_lanes
         schedule.every(options.rules_every_s, "sampling", jobs.begin_sampling_window)
         schedule.every(options.poll_s, "evaluate", jobs.evaluate_due, drain=True, lanes=lanes)
+        drawn = options.sampled_lanes
+        schedule.every(options.poll_s, "judge_drawn", jobs.judge_drawn, drain=True, lanes=drawn)
+        schedule.every(_SHED_EVERY_S, "shed_drawn", jobs.shed_drawn, drain=True)
         schedule.every(options.poll_s, "derive", jobs.derive_due, drain=True)
         schedule.every(options.poll_s, "roll_up", self._led(jobs.roll_up), drain=True)
         schedule.every(options.fold_every_s, "fold", self._led(jobs.fold), drain=True)

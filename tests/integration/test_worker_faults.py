@@ -27,7 +27,7 @@ from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, ScriptedJudge, make_trace
-from rag_monitor.worker import jobs as jobs_module
+from rag_monitor.worker import evaluating
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.scheduler import Scheduler
 from tests.chaos.clock import WallClock
@@ -122,16 +122,16 @@ async def test_what_was_judged_is_saved_once_the_database_is_back(
     workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The judge was paid: an outage must not have it asked again."""
-    monkeypatch.setattr(jobs_module, "_SAVE_AGAIN_S", 0.01)
+    monkeypatch.setattr(evaluating, "_SAVE_AGAIN_S", 0.01)
     await asyncio.to_thread(ingest, workplace.store, make_trace())
     judge, working = await _asked(workplace)
     complete, failures = workplace.store.tasks.complete_many, []
 
-    def away(done: Any) -> Any:
+    def away(done: Any, drawn: Any) -> Any:
         if len(failures) < 3:
             failures.append(len(done))
             raise StoreUnavailable("the database restarts")
-        return complete(done)
+        return complete(done, drawn)
 
     monkeypatch.setattr(workplace.store.tasks, "complete_many", away)
     judge.go.set()
@@ -145,11 +145,11 @@ async def test_what_was_judged_is_saved_once_the_database_is_back(
 async def test_an_outage_longer_than_the_lease_leaves_the_task_to_others(
     workplace: Workplace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(jobs_module, "_SAVE_AGAIN_S", 0.01)
+    monkeypatch.setattr(evaluating, "_SAVE_AGAIN_S", 0.01)
     await asyncio.to_thread(ingest, workplace.store, make_trace())
     judge, working = await _asked(workplace)
 
-    def away(_: Any) -> Any:
+    def away(*_: Any) -> Any:
         workplace.clock.advance(30)
         raise StoreUnavailable("the database is away")
 

@@ -268,6 +268,7 @@ _REASONS: Final[Mapping[str, tuple[str, str]]] = {
     "no_tokens_in_the_reference": ("no tokens in the reference", "参考答案没有词元"),
     "no_entities": ("no entities in the reference", "参考答案没有实体"),
     "no_embedder": ("no embedder", "没有向量模型"),
+    "judge_behind": ("judge did not get to it in time", "评审模型未能及时处理"),
     "judge_timeout": ("judge timed out", "评审模型超时"),
     "judge_unavailable": ("judge not available", "评审模型不可用"),
     "judge_refused": ("judge's server refuses us", "评审模型的服务器拒绝访问"),

@@ -63,6 +63,7 @@ REASONS: Final = {
     "inferred": "inferred by the judge",
     "injection_plea": "it tries to influence the judge",
     "input_too_long": "longer than the judge can read",
+    "judge_behind": "the judge did not get to it in time",
     "judge_error": "the judge failed",
     "judge_output_invalid": "the judge's reply cannot be read",
     "judge_refused": "the judge's server refuses us: key, model name, address or credit",
@@ -172,6 +173,8 @@ SINGULAR: Final = {
     "{n} quiet apps are left out.": "{n} quiet app is left out.",
     "{n} rules watch": "{n} rule watches",
     "{n} traces wait to be judged, the oldest for {age}": "{n} trace waits to be judged, for {age}",
+    "{n} traces wait for the judge they were drawn for, the oldest for {age}": "{n} trace waits "
+    "for the judge it was drawn for, for {age}",
 }
 """How English says a sentence when `n` is 1; Chinese has no such forms."""
 

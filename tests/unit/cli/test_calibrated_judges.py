@@ -83,13 +83,18 @@ async def scored(config: Path, store: Store, judge: str) -> Score:
         ["The warranty of item 1 lasts 24 months."],
     )
     try:
-        (outcome,) = await pipeline.evaluate([WorkItem(trace=trace, forced=True)])
+        item = WorkItem(trace=trace, forced=True)
+        (outcome,) = await pipeline.evaluate([item])
+        scores = [*outcome.scores]
+        if outcome.drawn:
+            (more,) = await pipeline.evaluate([replace(item, drawn=True, draws=outcome.decisions)])
+            scores += more.scores
     finally:
         for each in plan.judges:
             await each.close()
     (score,) = [
         score
-        for score in outcome.scores
+        for score in scores
         if score.metric == METRIC and score.judge is not None and score.judge.name.startswith(judge)
     ]
     return score

@@ -4,14 +4,21 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 import pytest
 
+from rag_monitor import telemetry
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.trace import Trace
-from rag_monitor.errors import BudgetExhausted, JudgeOutputInvalid, JudgeUnavailable
+from rag_monitor.errors import (
+    BudgetExhausted,
+    JudgeError,
+    JudgeOutputInvalid,
+    JudgeUnavailable,
+)
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
 from rag_monitor.evaluation.plan import EvaluationOptions, EvaluationPlan
 from rag_monitor.testing import ManualClock, ScriptedJudge, make_trace
@@ -65,6 +72,22 @@ def _pipeline(
         options=EvaluationOptions(metrics=METRICS),
     )
     return Pipeline(plan, sampler or Draws(), ManualClock())  # type: ignore[arg-type]
+
+
+async def _through(pipeline: Pipeline, items: Sequence[WorkItem]) -> list[Outcome]:
+    """Both stages as one: the judge of every trace, then the one that some are drawn for."""
+    first = await pipeline.evaluate(items)
+    handed = [n for n, outcome in enumerate(first) if outcome.drawn]
+    second = await pipeline.evaluate(
+        [replace(items[n], drawn=True, draws=first[n].decisions) for n in handed]
+    )
+    whole = list(first)
+    for n, more in zip(handed, second, strict=True):
+        drawn = {decision.judge: decision for decision in (*first[n].decisions, *more.decisions)}
+        whole[n] = replace(
+            more, scores=(*first[n].scores, *more.scores), decisions=tuple(drawn.values())
+        )
+    return whole
 
 
 async def test_every_metric_gets_a_score_from_one_judgement() -> None:
@@ -123,7 +146,7 @@ async def test_the_sampled_judge_sees_what_is_drawn_and_knows_the_cheap_scores()
     draws = Draws(lambda trace: trace.question == "yes")
     items = [WorkItem(trace=make_trace(q, id=q)) for q in ("yes", "no")]
 
-    drawn, skipped = await _pipeline(cheap, sampled=dear, sampler=draws).evaluate(items)
+    drawn, skipped = await _through(_pipeline(cheap, sampled=dear, sampler=draws), items)
 
     assert [r.question for r in dear.requests] == ["yes"]
     assert {s.judge.name for s in drawn.scores if s.judge} == {"cheap", "dear"}
@@ -143,11 +166,11 @@ async def test_what_a_judge_used_goes_with_the_draw_it_was_for() -> None:
     )
     item = WorkItem(trace=make_trace())
 
-    (both,) = await _pipeline(cheap, sampled=dear).evaluate([item])
+    (both,) = await _through(_pipeline(cheap, sampled=dear), [item])
     (alone,) = await _pipeline(free).evaluate([item])
-    (failed,) = await _pipeline(
-        free, sampled=ScriptedJudge(lambda _: JudgeOutputInvalid())
-    ).evaluate([item])
+    (failed,) = await _through(
+        _pipeline(free, sampled=ScriptedJudge(lambda _: JudgeOutputInvalid())), [item]
+    )
 
     assert {d.judge: d.usage and d.usage.input_tokens for d in both.decisions} == {
         "cheap": 100,
@@ -161,7 +184,7 @@ async def test_people_are_asked_only_about_what_the_last_judge_has_scored() -> N
     items = [WorkItem(trace=make_trace(q, id=q)) for q in ("yes", "no")]
     cheap, dear = ScriptedJudge(name="cheap"), ScriptedJudge(name="dear")
 
-    both = await _pipeline(cheap, sampled=dear, sampler=draws).evaluate(items)
+    both = await _through(_pipeline(cheap, sampled=dear, sampler=draws), items)
     alone = await _pipeline(cheap, sampler=draws).evaluate(items)
 
     assert [[d.judge for d in outcome.decisions] for outcome in both] == [
@@ -175,7 +198,7 @@ async def test_a_backfill_is_judged_whatever_the_draw() -> None:
     dear = ScriptedJudge(name="dear")
     pipeline = _pipeline(ScriptedJudge(), sampled=dear, sampler=Draws(lambda _: False))
 
-    await pipeline.evaluate([WorkItem(trace=make_trace(), forced=True)])
+    await _through(pipeline, [WorkItem(trace=make_trace(), forced=True)])
 
     assert len(dear.requests) == 1
 
@@ -185,8 +208,12 @@ async def test_only_the_judge_a_person_asked_for_sees_the_trace(asked: str) -> N
     judges = {"dear": ScriptedJudge(name="dear"), "scripted": ScriptedJudge(name="scripted")}
     pipeline = _pipeline(judges["scripted"], sampled=judges["dear"], sampler=Draws(lambda _: False))
 
-    asked_item, open_item = await pipeline.evaluate(
-        [WorkItem(trace=make_trace(), forced=True, judge=asked), WorkItem(trace=make_trace(id="b"))]
+    asked_item, open_item = await _through(
+        pipeline,
+        [
+            WorkItem(trace=make_trace(), forced=True, judge=asked),
+            WorkItem(trace=make_trace(id="b")),
+        ],
     )
 
     assert {score.judge.name for score in asked_item.scores if score.judge} == {asked}
@@ -208,14 +235,15 @@ async def test_a_spent_budget_costs_no_scores_that_are_there() -> None:
     spent = ScriptedJudge(lambda _: BudgetExhausted(), name="dear")
     pipeline = _pipeline(ScriptedJudge(), sampled=spent)
 
-    again, first = await pipeline.evaluate(
+    again, first = await _through(
+        pipeline,
         [
             WorkItem(trace=make_trace(), forced=True, judge="dear"),
             WorkItem(trace=make_trace(id="b")),
-        ]
+        ],
     )
 
-    assert again == Outcome()
+    assert (again.scores, again.retry_reason, again.drawn) == ((), None, False)
     assert {score.reason for score in first.scores if score.status is ScoreStatus.FAILED} == {
         "budget_exhausted"
     }
@@ -282,8 +310,78 @@ async def test_batches_take_turns_on_processors_and_wait_for_a_remote_judge_toge
     pipeline = _pipeline(every, sampled=sampled)
     items = [WorkItem(trace=make_trace(id=str(n))) for n in range(3)]
 
-    outcomes = await asyncio.gather(*(pipeline.evaluate([item]) for item in items))
+    outcomes = await asyncio.gather(*(_through(pipeline, [item]) for item in items))
 
     assert every.most == 1
     assert sampled.most > 1
     assert all(len({score.judge for score in one.scores}) == 2 for (one,) in outcomes)
+
+
+@pytest.mark.parametrize("asked", [None, "dear"])
+async def test_the_sampled_judge_keeps_nobody_waiting(asked: str | None) -> None:
+    """Its server may be down: what the other judge says is there without it."""
+    dear = ScriptedJudge(name="dear")
+    pipeline = _pipeline(ScriptedJudge(name="cheap"), sampled=dear)
+
+    (outcome,) = await pipeline.evaluate([WorkItem(trace=make_trace(), forced=True, judge=asked)])
+
+    assert outcome.drawn
+    assert not dear.requests
+    assert bool(outcome.scores) == (asked is None)
+
+
+async def test_a_drawn_trace_keeps_the_probability_it_was_drawn_with() -> None:
+    drawn = SamplingDecision(
+        judge="dear", included=True, probability=0.0625, reason=SamplingReason.STRATUM, stratum="s"
+    )
+    cheap, dear = ScriptedJudge(name="cheap"), ScriptedJudge(name="dear")
+    item = WorkItem(trace=make_trace(), drawn=True, draws=(drawn,))
+
+    (outcome,) = await _pipeline(cheap, sampled=dear).evaluate([item])
+
+    (decision,) = [each for each in outcome.decisions if each.judge == "dear"]
+    assert (decision.probability, decision.stratum) == (0.0625, "s")
+    assert decision.usage is not None
+    assert not cheap.requests
+    assert {score.judge.name for score in outcome.scores if score.judge} == {"dear"}
+
+
+@pytest.mark.parametrize("configured", [None, "another"])
+async def test_what_was_drawn_for_a_judge_that_is_gone_ends_and_is_counted(
+    configured: str | None,
+) -> None:
+    counted = telemetry.DROPPED.labels(stage="evaluation", reason="unknown_judge")._value.get
+    before = counted()
+    dear = None if configured is None else ScriptedJudge(name=configured)
+    (first,) = await _pipeline(ScriptedJudge(), sampled=ScriptedJudge(name="dear")).evaluate(
+        [WorkItem(trace=make_trace())]
+    )
+    handed = WorkItem(trace=make_trace(), drawn=True, draws=first.decisions)
+
+    (outcome,) = await _pipeline(ScriptedJudge(), sampled=dear).evaluate([handed])
+
+    assert outcome == Outcome()
+    assert counted() - before == 1
+
+
+async def test_given_up_is_a_failed_score_with_a_reason_and_takes_none_that_is_there() -> None:
+    pipeline = _pipeline(ScriptedJudge(), sampled=ScriptedJudge(name="dear"))
+
+    (outcome,) = pipeline.shed([WorkItem(trace=make_trace(), drawn=True)], "judge_refused")
+
+    assert {(s.status, s.reason) for s in outcome.scores} == {(ScoreStatus.FAILED, "judge_refused")}
+    assert outcome.retry_reason is None
+
+
+@pytest.mark.parametrize(
+    ("error", "reached"),
+    [(JudgeUnavailable(), False), (JudgeOutputInvalid(), True), (BudgetExhausted(), None)],
+)
+async def test_an_outcome_tells_whether_the_judge_answered(
+    error: JudgeError, reached: bool | None
+) -> None:
+    judge = ScriptedJudge(lambda _: error)
+
+    (outcome,) = await _pipeline(judge).evaluate([WorkItem(trace=make_trace())])
+
+    assert outcome.reached is reached
