@@ -166,3 +166,17 @@ def test_a_database_that_everybody_can_read_is_named(store: Store, tmp_path: Pat
     assert ok
     assert f"every user of this machine can read {tmp_path / 'm.db'}" in detail
     assert "chmod o-r" in detail
+
+
+def test_what_waits_for_the_judge_it_was_drawn_for_is_told_apart(store: Store) -> None:
+    ingest(store, make_trace(), make_trace(id="b"))
+    drawn, _ = claim(store)
+    store.tasks.complete_many([(drawn, [], [])], {drawn.id})
+    store.close()
+
+    ok, detail = _queue()
+
+    assert ok
+    first, second = detail.split("; ")
+    assert first.startswith("1 traces wait to be judged, the oldest for ")
+    assert second.startswith("1 traces wait for the judge they were drawn for, the oldest for ")
