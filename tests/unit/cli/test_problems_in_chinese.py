@@ -48,12 +48,12 @@ def test_commands_that_fail_say_why_in_chinese(tmp_path: Path) -> None:
     zh = ("--language", "zh")
     with socket.create_server(("127.0.0.1", 0)) as taken:
         busy = _run("serve", "--port", taken.getsockname()[1], "--config", config, *zh)
-    unknown = _run("migrate", "--to", "0009", "--config", config, *zh)
+    unknown = _run("migrate", "--to", "9999", "--config", config, *zh)
     channel = _run("doctor", "--notify", "lgo", "--config", config, *zh)
     file = _run("export", "-o", tmp_path / "gone" / "x.jsonl", "--url", "http://127.0.0.1:9", *zh)
 
     assert "无法监听 127.0.0.1:" in busy.stderr
-    assert "没有版本 '0009'；本版本认识的有" in unknown.stderr
+    assert "没有版本 '9999'；本版本认识的有" in unknown.stderr
     assert "--notify lgo：没有这个渠道" in channel.stderr
     assert "无法写入" in file.stderr
 
