@@ -194,3 +194,17 @@ def test_who_only_looks_leaves_the_log_of_the_database_alone(
     assert folded == []
     store.close()
     assert len(folded) == 1
+
+
+def test_what_waits_for_the_judge_it_was_drawn_for_is_told_apart(store: Store) -> None:
+    ingest(store, make_trace(), make_trace(id="b"))
+    drawn, _ = claim(store)
+    store.tasks.complete_many([(drawn, [], [])], {drawn.id})
+    store.close()
+
+    ok, detail = _queue()
+
+    assert ok
+    first, second = detail.split("; ")
+    assert first.startswith("1 traces wait to be judged, the oldest for ")
+    assert second.startswith("1 traces wait for the judge they were drawn for, the oldest for ")
