@@ -138,6 +138,14 @@ def _own() -> list[dict[str, Any]]:
             "Messages were given up; rag-monitor doctor names their channel and the reason.",
         ),
         _rule(
+            # Its traces wait before their scores fail, and the rule on failures is late by that.
+            "RagMonitorJudgeAway",
+            "max by (judge) (rag_monitor_judge_away) == 1",
+            {"severity": "ticket"},
+            "Judge {{ $labels.judge }} does not answer: the traces that were drawn for it wait.",
+            hold="5m",
+        ),
+        _rule(
             "RagMonitorRulesFail",
             'sum(increase(rag_monitor_job_failures_total{job="rule"}[15m])) > 0',
             {"severity": "ticket"},

@@ -87,6 +87,19 @@ def test_a_message_for_a_channel_that_was_removed_is_missed(tmp_path: Path) -> N
     play(tmp_path, series, [(60, name, []), (75, name, [alert]), (150, name, [])])
 
 
+def test_a_judge_that_does_not_answer_is_told_before_its_scores_fail(tmp_path: Path) -> None:
+    summary = "Judge dear does not answer: the traces that were drawn for it wait."
+    labels = {"severity": "ticket", "judge": "dear"}
+    alert = {"exp_labels": labels, "exp_annotations": {"summary": summary}}
+    series = {
+        'rag_monitor_judge_away{judge="dear",instance="worker-1"}': f"0x20 1x40 0x{PLAYED}",
+        'rag_monitor_judge_away{judge="dear",instance="worker-2"}': f"0x{PLAYED}",
+    }
+    name = "RagMonitorJudgeAway"
+
+    play(tmp_path, series, [(24, name, []), (30, name, [alert]), (70, name, [])])
+
+
 def test_an_app_that_has_just_begun_to_send_has_not_stopped(tmp_path: Path) -> None:
     """Its counter appears with its first traces: by its increase it never sent any."""
     counted = {'rag_monitor_traces_total{app="new",status="ok"}': f"5x{PLAYED}"}
