@@ -399,7 +399,7 @@ def _told(claim: Piece, best: Piece) -> bool:
     """Whether a difference in negation says anything.
 
     Between English sentences that share few words it does not: "only from six on" denies what "a
-    five-year-old may not" denies. Of 430 written for this that share less, as many were right.
+    five-year-old may not" denies. Of those written for this 299 were right and 318 were not.
     """
     return not claim.folded.isascii() or repeats(claim, best, _DENIED_TELLS)
 
