@@ -136,7 +136,8 @@ def question_of(assembly: Assembly, found: list[Search], calls: list[tuple[Span,
     The request's input, what runs inside it, the retriever's query, the last user message of the
     last model call.
     """
-    for span in assembly.below:
+    last = _last_agent(assembly)
+    for span in (last, *assembly.below) if last is not None else assembly.below:
         if assembly.role(span) in REQUEST_ROLES:
             text = ask(span, lambda convention, span=span: convention.question(span))  # type: ignore[misc]
             if text is not None:
@@ -156,7 +157,7 @@ def answer_of(assembly: Assembly, calls: list[tuple[Span, Call]]) -> Found:
     A chain inside would also have an output, but on a failed request that is what was passed
     through, not what the user saw.
     """
-    request = request_span(assembly)
+    request = _last_agent(assembly) or request_span(assembly)
     if request is not None:
         text = ask(request, lambda convention: convention.answer(request))
         if text is not None:
@@ -178,6 +179,24 @@ def request_span(assembly: Assembly) -> Span | None:
         if ask(span, lambda convention: convention.name):
             return span if assembly.role(span) in REQUEST_ROLES else None
     return None
+
+
+def _last_agent(assembly: Assembly) -> Span | None:
+    """Of several agents one after another below a request that says nothing, who was done last.
+
+    An application that rewrites the question first, or names the conversation beside, calls the
+    Vercel AI SDK several times below the span of its web framework; the answer takes longest.
+    """
+    request = request_span(assembly)
+    if request is None or request is assembly.root or assembly.role(request) is not Role.AGENT:
+        return None
+    row = [
+        span
+        for span in assembly.below
+        if span.parent_span_id == request.parent_span_id and assembly.role(span) is Role.AGENT
+    ]
+    answered = [s for s in row if ask(s, lambda convention, s=s: convention.answer(s)) is not None]  # type: ignore[misc]
+    return max(answered, key=lambda span: span.end_ns) if len(row) > 1 and answered else None
 
 
 def tools_of(assembly: Assembly) -> list[tuple[Span, Tool]]:

@@ -8,14 +8,22 @@ from typing import Final, TypeVar
 
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.conventions.base import Call, Convention, Identity
+from rag_monitor.ingest.conventions.coze_loop import CozeLoop
 from rag_monitor.ingest.conventions.genai import GenAI
 from rag_monitor.ingest.conventions.langfuse import Langfuse
+from rag_monitor.ingest.conventions.mlflow import MLflow
 from rag_monitor.ingest.conventions.openinference import OpenInference
 from rag_monitor.ingest.conventions.openllmetry import OpenLLMetry
+from rag_monitor.ingest.conventions.spring_ai import SpringAI
+from rag_monitor.ingest.conventions.vercel_ai import VercelAI
 
 CONVENTIONS: Final[Sequence[Convention]] = (
     OpenInference(),
     Langfuse(),
+    VercelAI(),
+    MLflow(),
+    CozeLoop(),
+    SpringAI(),
     OpenLLMetry(),
     GenAI(),
 )
