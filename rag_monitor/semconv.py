@@ -185,7 +185,6 @@ AI_DOCUMENTS: Final = "ai.documents"
 AI_RANKING: Final = "ai.ranking"
 
 # --- MLflow -----------------------------------------------------------------------------------
-MLFLOW_PREFIX: Final = "mlflow."
 MLFLOW_TYPE: Final = "mlflow.spanType"
 MLFLOW_INPUTS: Final = "mlflow.spanInputs"
 MLFLOW_OUTPUTS: Final = "mlflow.spanOutputs"
@@ -195,7 +194,6 @@ MLFLOW_CHUNK_PREFIX: Final = "mlflow.chunk.item."
 MLFLOW_FIRST_CHUNK_EVENT: Final = "mlflow.chunk.item.0"
 
 # --- coze-loop --------------------------------------------------------------------------------
-COZE_PREFIX: Final = "cozeloop."
 COZE_TYPE: Final = "cozeloop.span_type"
 COZE_INPUT: Final = "cozeloop.input"
 COZE_OUTPUT: Final = "cozeloop.output"
@@ -206,7 +204,6 @@ COZE_STATUS: Final = "cozeloop.status_code"
 COZE_STORES: Final = ("vikingdb_name", "es_index", "es_name")
 
 # --- Spring AI --------------------------------------------------------------------------------
-SPRING_PREFIX: Final = "spring.ai."
 SPRING_KIND: Final = "spring.ai.kind"
 SPRING_CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
 SPRING_TOOL_NAME: Final = "spring.ai.tool.definition.name"

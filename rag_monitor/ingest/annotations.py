@@ -16,7 +16,8 @@ from rag_monitor.ingest.documents import indexed
 from rag_monitor.ingest.evaluations import EvaluationRecord, of_annotation, of_event
 from rag_monitor.ingest.spans import read_attributes
 
-_MARKS: Final = (b".annotation.", b".evaluation.")
+PLURAL: Final = "tions."
+"""In the name of every such attribute, and of hardly any other."""
 _FORMS: Final = (("annotations.", "annotation."), ("evaluations.", "evaluation."))
 _WHOLE_TRACE: Final = "trace."
 _SESSION: Final = "session."
@@ -37,11 +38,6 @@ class Annotations:
     def leave(self, reason: str) -> None:
         """Count one score that cannot be kept."""
         self.unread[reason] = self.unread.get(reason, 0) + 1
-
-
-def may_have(raw: bytes) -> bool:
-    """Whether an encoded span may hold scores; nearly all spans are passed by here."""
-    return any(mark in raw for mark in _MARKS)
 
 
 def read_annotations(span: Any, source: str, into: Annotations) -> None:

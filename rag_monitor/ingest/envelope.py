@@ -20,7 +20,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from rag_monitor import semconv
 from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
-from rag_monitor.ingest.annotations import Annotations, may_have, read_annotations
+from rag_monitor.ingest.annotations import PLURAL, Annotations, read_annotations
 from rag_monitor.ingest.evaluations import source_of
 from rag_monitor.ingest.spans import read_attributes
 from rag_monitor.ingest.values import members, whole
@@ -191,8 +191,7 @@ def _of_scope(
             continue
         group = groups.setdefault(span.trace_id, _Group())
         group.spans += 1
-        _note_root(span, group)
-        if may_have(raw):
+        if _note(span, group):
             sender = _sender(resource, scope) if sender is None else sender
             read_annotations(span, sender, decoded.scores)
         spans.setdefault(span.trace_id, []).append(raw)
@@ -236,15 +235,21 @@ def _read(raw: bytes, decoded: Decoded) -> SpanMessage | None:
     return span
 
 
-def _note_root(span: SpanMessage, group: _Group) -> None:
+def _note(span: SpanMessage, group: _Group) -> bool:
+    """Note what a span says of its trace; whether it may hold scores."""
     root = not any(span.parent_span_id) or bool(span.flags & _REMOTE_PARENT)
+    scored = any(event.name == semconv.GEN_AI_EVALUATION_EVENT for event in span.events)
     for attribute in span.attributes:
-        if attribute.key == semconv.COMPLETE and attribute.value.bool_value:
+        key = attribute.key
+        if key == semconv.COMPLETE and attribute.value.bool_value:
             group.complete = True
             root = True
-        elif attribute.key == semconv.APP_ROOT and attribute.value.bool_value:
+        elif key == semconv.APP_ROOT and attribute.value.bool_value:
             root = True
+        elif PLURAL in key:
+            scored = True
     group.has_root = group.has_root or root
+    return scored
 
 
 def length_delimited(number: int, content: bytes) -> bytes:

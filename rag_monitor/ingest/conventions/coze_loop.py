@@ -20,6 +20,7 @@ from rag_monitor.ingest.values import (
 )
 
 _PROMPT: Final = "prompt"
+_SPOKEN: Final = frozenset({semconv.COZE_TYPE, semconv.COZE_INPUT, semconv.COZE_OUTPUT})
 _DAY_NS: Final = 86_400 * 10**9
 
 
@@ -29,8 +30,8 @@ class CozeLoop(Convention):
     name: ClassVar[str] = "coze_loop"
 
     def speaks(self, span: Span) -> bool:
-        """Any `cozeloop.*` attribute."""
-        return any(key.startswith(semconv.COZE_PREFIX) for key in span.attributes)
+        """A type, an input or an output of coze-loop."""
+        return not _SPOKEN.isdisjoint(span.attributes)
 
     def question(self, span: Span) -> str | None:
         """The input; that of a prompt is a template."""

@@ -32,8 +32,8 @@ class MLflow(Convention):
     name: ClassVar[str] = "mlflow"
 
     def speaks(self, span: Span) -> bool:
-        """Any `mlflow.*` attribute."""
-        return any(key.startswith(semconv.MLFLOW_PREFIX) for key in span.attributes)
+        """MLflow gives every span a type."""
+        return semconv.MLFLOW_TYPE in span.attributes
 
     def question(self, span: Span) -> str | None:
         """Among the arguments of the traced function."""

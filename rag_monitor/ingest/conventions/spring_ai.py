@@ -28,8 +28,8 @@ class SpringAI(Convention):
     name: ClassVar[str] = "spring_ai"
 
     def speaks(self, span: Span) -> bool:
-        """Any `spring.ai.*` attribute."""
-        return any(key.startswith(semconv.SPRING_PREFIX) for key in span.attributes)
+        """All but the model calls say what kind they are."""
+        return semconv.SPRING_KIND in span.attributes
 
     def query(self, span: Span) -> str | None:
         """What the vector store was asked for."""

@@ -170,3 +170,21 @@ def test_pieces_that_a_generator_yielded_are_one_answer(
     trace = trace_of(span(1, "answer", attributes, events=events))
 
     assert (trace.question, trace.answer) == ("q?", answer)
+
+
+@pytest.mark.parametrize(("operation", "streamed"), [("doStream", True), ("doGenerate", False)])
+def test_what_langfuse_adds_to_spans_of_the_ai_sdk_does_not_hide_how_it_answered(
+    operation: str, streamed: bool
+) -> None:
+    """Langfuse's processor for JavaScript puts its own attributes on every span."""
+    extra = {"langfuse.environment": "production"}
+    name = f"ai.streamText.{operation}" if streamed else f"ai.generateText.{operation}"
+    outer = {"ai.operationId": name.rpartition(".")[0], "ai.prompt": '{"prompt":"q?"}'}
+    inner = {"ai.operationId": name, "ai.response.text": "a.", "gen_ai.system": "openai"}
+    trace = trace_of(
+        span(1, "outer", outer | extra | {"ai.response.text": "a."}),
+        span(2, "inner", inner | extra, parent=1, ms=(10, 90)),
+    )
+
+    assert (trace.question, trace.answer, trace.environment) == ("q?", "a.", "production")
+    assert trace.streamed is streamed
