@@ -11,7 +11,7 @@ from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument
 from rag_monitor.ingest.assembly import Assembly
 from rag_monitor.ingest.conventions.base import Call, Failure, Tool, text_of
-from rag_monitor.ingest.conventions.reading import ask, call_of
+from rag_monitor.ingest.conventions.reading import ask, call_of, speakers
 from rag_monitor.ingest.conventions.roles import REQUEST_ROLES, Role
 from rag_monitor.ingest.documents import base_in, with_text_from, without_repeats
 from rag_monitor.ingest.values import first, present
@@ -182,21 +182,22 @@ def request_span(assembly: Assembly) -> Span | None:
 
 
 def _last_agent(assembly: Assembly) -> Span | None:
-    """Of several agents one after another below a request that says nothing, who was done last.
+    """Of the agents right below a request that says nothing, the one that was done last.
 
     An application that rewrites the question first, or names the conversation beside, calls the
     Vercel AI SDK several times below the span of its web framework; the answer takes longest.
     """
     request = request_span(assembly)
-    if request is None or request is assembly.root or assembly.role(request) is not Role.AGENT:
+    if speakers(assembly.root) or (request and assembly.role(request) is not Role.AGENT):
         return None
-    row = [
+    agents = [span for span in assembly.below if assembly.role(span) is Role.AGENT]
+    answered = [
         span
-        for span in assembly.below
-        if span.parent_span_id == request.parent_span_id and assembly.role(span) is Role.AGENT
+        for span in agents
+        if span.parent_span_id == agents[0].parent_span_id
+        and ask(span, lambda convention, span=span: convention.answer(span)) is not None  # type: ignore[misc]
     ]
-    answered = [s for s in row if ask(s, lambda convention, s=s: convention.answer(s)) is not None]  # type: ignore[misc]
-    return max(answered, key=lambda span: span.end_ns) if len(row) > 1 and answered else None
+    return max(answered, key=lambda span: span.end_ns, default=None)
 
 
 def tools_of(assembly: Assembly) -> list[tuple[Span, Tool]]:

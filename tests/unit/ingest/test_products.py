@@ -188,3 +188,27 @@ def test_what_langfuse_adds_to_spans_of_the_ai_sdk_does_not_hide_how_it_answered
 
     assert (trace.question, trace.answer, trace.environment) == ("q?", "a.", "production")
     assert trace.streamed is streamed
+
+
+def test_a_span_of_ones_own_around_the_search_gives_the_ai_sdk_its_passages() -> None:
+    """As docs/integrations.md advises, for the SDK has no span for a search."""
+    search = {
+        "gen_ai.operation.name": "retrieval",
+        "gen_ai.retrieval.documents": json.dumps([{"id": "d-1", "content": "one", "score": 0.9}]),
+    }
+    embed = {"ai.operationId": "ai.embed", "ai.value": '"q?"'}
+    answer = {
+        "ai.operationId": "ai.generateText",
+        "ai.prompt": '{"prompt":"q?"}',
+        "ai.response.text": "a.",
+    }
+    trace = trace_of(
+        span(1, "POST /api/chat"),
+        span(2, "search", search, parent=1, ms=(5, 25)),
+        span(3, "ai.embed", embed, parent=2, ms=(6, 20)),
+        span(4, "ai.generateText", answer, parent=1, ms=(30, 95)),
+    )
+
+    assert (trace.question, trace.answer) == ("q?", "a.")
+    assert [(d.id, d.content, d.score) for d in trace.contexts or ()] == [("d-1", "one", 0.9)]
+    assert trace.timings.retrieval_ms == 20
