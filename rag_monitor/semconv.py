@@ -192,6 +192,8 @@ MLFLOW_MODEL: Final = "mlflow.llm.model"
 MLFLOW_USAGE: Final = "mlflow.chat.tokenUsage"
 MLFLOW_CHUNK_PREFIX: Final = "mlflow.chunk.item."
 MLFLOW_FIRST_CHUNK_EVENT: Final = "mlflow.chunk.item.0"
+MLFLOW_TOKEN_EVENT: Final = "new_token"  # noqa: S105 - an event name
+"""Of its LangChain autologging, once a token."""
 
 # --- coze-loop --------------------------------------------------------------------------------
 COZE_TYPE: Final = "cozeloop.span_type"

@@ -66,6 +66,7 @@ class MLflow(Convention):
         attributes = span.attributes
         sent = attributes.get(semconv.MLFLOW_INPUTS)
         usage = members(attributes.get(semconv.MLFLOW_USAGE))
+        tokens = any(event.name == semconv.MLFLOW_TOKEN_EVENT for event in span.events)
         return Call(
             model=first(
                 known(structured(attributes.get(semconv.MLFLOW_MODEL))),
@@ -76,7 +77,7 @@ class MLflow(Convention):
             question=user_text(sent) or question_in(sent),
             output=self.answer(span),
             system=system_text(sent),
-            streamed=True if _streamed(span) else None,
+            streamed=True if tokens or _streamed(span) else None,
             first_token_ns=_first_chunk_ns(span),
         )
 
@@ -108,9 +109,14 @@ def _streamed(span: Span) -> bool:
 
 
 def _first_chunk_ns(span: Span) -> int | None:
-    """When the first chunk came; unknown where its event was evicted by later ones."""
-    times = [e.time_ns for e in span.events if e.name == semconv.MLFLOW_FIRST_CHUNK_EVENT]
-    return min(times, default=None)
+    """When the first chunk came; unknown where its event was evicted by later ones.
+
+    Chunks are numbered; tokens are not, so they count only when the span lost nothing.
+    """
+    names = {semconv.MLFLOW_FIRST_CHUNK_EVENT}
+    if not span.dropped:
+        names.add(semconv.MLFLOW_TOKEN_EVENT)
+    return min((e.time_ns for e in span.events if e.name in names), default=None)
 
 
 def _joined(pieces: list[Any]) -> str | None:

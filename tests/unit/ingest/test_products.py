@@ -212,3 +212,25 @@ def test_a_span_of_ones_own_around_the_search_gives_the_ai_sdk_its_passages() ->
     assert (trace.question, trace.answer) == ("q?", "a.")
     assert [(d.id, d.content, d.score) for d in trace.contexts or ()] == [("d-1", "one", 0.9)]
     assert trace.timings.retrieval_ms == 20
+
+
+@pytest.mark.parametrize(("lost", "first_byte_ms"), [({}, 40), ({"droppedEventsCount": 3}, None)])
+def test_tokens_of_mlflows_langchain_autologging_tell_when_the_first_came(
+    lost: dict[str, int], first_byte_ms: float | None
+) -> None:
+    """Past 128 events the first are evicted: then the earliest left is not the first."""
+    chain = {
+        "mlflow.spanType": '"CHAIN"',
+        "mlflow.spanInputs": '"q?"',
+        "mlflow.spanOutputs": '"a."',
+    }
+    message = {"choices": [{"message": {"role": "assistant", "content": "a."}}]}
+    model = {"mlflow.spanType": '"CHAT_MODEL"', "mlflow.spanOutputs": json.dumps(message)}
+    events = [("new_token", 40.0, {"token": "a"}), ("new_token", 60.0, {"token": "."})]
+    trace = trace_of(
+        span(1, "RunnableSequence", chain),
+        span(2, "ChatOpenAI", model, parent=1, ms=(10, 90), events=events, **lost),
+    )
+
+    assert (trace.question, trace.answer, trace.streamed) == ("q?", "a.", True)
+    assert trace.timings.first_byte_ms == first_byte_ms
