@@ -1,6 +1,7 @@
 """Attribute, span and event names on the wire. Constants only.
 
-Names come from OpenTelemetry GenAI (generations A to C), OpenInference, OpenLLMetry and Langfuse;
+Names come from OpenTelemetry GenAI (generations A to C), OpenInference, OpenLLMetry, Langfuse, the
+Vercel AI SDK, MLflow, coze-loop and Spring AI;
 `rag_monitor.*` holds only what none of them has a word for.
 """
 
@@ -58,6 +59,8 @@ GEN_AI_REQUEST_STREAM: Final = "gen_ai.request.stream"
 GEN_AI_RESPONSE_MODEL: Final = "gen_ai.response.model"
 GEN_AI_RESPONSE_ID: Final = "gen_ai.response.id"
 GEN_AI_TIME_TO_FIRST_CHUNK: Final = "gen_ai.response.time_to_first_chunk"
+GEN_AI_CLIENT_WAIT: Final = "gen_ai.client.operation.time_to_first_chunk"
+"""Seconds; a metric's name, which the Vercel AI SDK 7 also writes on spans of streamed calls."""
 GEN_AI_SERVER_WAIT: Final = "gen_ai.server.time_to_first_token"
 """Seconds; a metric's name, which Dify also writes on spans."""
 GEN_AI_RESPONSE_WAIT: Final = "gen_ai.response.time_to_first_token"
@@ -160,3 +163,55 @@ LF_RELEASE: Final = "langfuse.release"
 LF_USER: Final = "langfuse.user.id"
 LF_SESSION: Final = "langfuse.session.id"
 LF_APP_ROOT: Final = "langfuse.internal.is_app_root"
+
+# --- Vercel AI SDK ----------------------------------------------------------------------------
+AI_OPERATION: Final = "ai.operationId"
+AI_FUNCTION: Final = "ai.telemetry.functionId"
+AI_METADATA_PREFIX: Final = "ai.telemetry.metadata."
+AI_CONTEXT_PREFIX: Final = "ai.settings.context."
+"""What version 7 has in the place of the metadata."""
+AI_PROMPT: Final = "ai.prompt"
+AI_MESSAGES: Final = "ai.prompt.messages"
+AI_TEXTS: Final = ("ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
+AI_MODELS: Final = ("ai.response.model", "ai.model.id")
+AI_INPUT_TOKENS: Final = ("ai.usage.inputTokens", "ai.usage.promptTokens")
+AI_OUTPUT_TOKENS: Final = ("ai.usage.outputTokens", "ai.usage.completionTokens")
+AI_FIRST_CHUNK_MS: Final = ("ai.response.msToFirstChunk", "ai.stream.msToFirstChunk")
+AI_RESPONSE_ID: Final = "ai.response.id"
+AI_TOOL_NAME: Final = "ai.toolCall.name"
+AI_TOOL_ARGUMENTS: Final = "ai.toolCall.args"
+AI_TOOL_RESULT: Final = "ai.toolCall.result"
+AI_DOCUMENTS: Final = "ai.documents"
+AI_RANKING: Final = "ai.ranking"
+
+# --- MLflow -----------------------------------------------------------------------------------
+MLFLOW_TYPE: Final = "mlflow.spanType"
+MLFLOW_INPUTS: Final = "mlflow.spanInputs"
+MLFLOW_OUTPUTS: Final = "mlflow.spanOutputs"
+MLFLOW_MODEL: Final = "mlflow.llm.model"
+MLFLOW_USAGE: Final = "mlflow.chat.tokenUsage"
+MLFLOW_CHUNK_PREFIX: Final = "mlflow.chunk.item."
+MLFLOW_FIRST_CHUNK_EVENT: Final = "mlflow.chunk.item.0"
+MLFLOW_TOKEN_EVENT: Final = "new_token"  # noqa: S105 - an event name
+"""Of its LangChain autologging, once a token."""
+
+# --- coze-loop --------------------------------------------------------------------------------
+COZE_TYPE: Final = "cozeloop.span_type"
+COZE_INPUT: Final = "cozeloop.input"
+COZE_OUTPUT: Final = "cozeloop.output"
+COZE_STREAM: Final = "cozeloop.stream"
+COZE_FIRST_TOKEN: Final = "cozeloop.time_to_first_token"  # noqa: S105 - an attribute name
+"""Unix microseconds, whatever the name says."""
+COZE_STATUS: Final = "cozeloop.status_code"
+COZE_STORES: Final = ("vikingdb_name", "es_index", "es_name")
+
+# --- Spring AI --------------------------------------------------------------------------------
+SPRING_KIND: Final = "spring.ai.kind"
+SPRING_CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
+SPRING_TOOL_NAME: Final = "spring.ai.tool.definition.name"
+SPRING_TOOL_ARGUMENTS: Final = "spring.ai.tool.call.arguments"
+SPRING_TOOL_RESULT: Final = "spring.ai.tool.call.result"
+DB_OPERATION_NAME: Final = "db.operation.name"
+DB_QUERY_TEXT: Final = "db.vector.query.content"
+DB_QUERY_DOCUMENTS: Final = "db.vector.query.response.documents"
+DB_COLLECTION: Final = "db.collection.name"

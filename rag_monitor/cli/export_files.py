@@ -9,8 +9,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from rag_monitor.cli.foreign_exports import READERS, BadExport, rows_of
+from rag_monitor.cli.foreign_exports import READERS, rows_of
 from rag_monitor.cli.lines import numbered_lines
+from rag_monitor.cli.otlp_rows import BadExport
 from rag_monitor.cli.replay import BadRow, Row
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.rows import looks_like_lines

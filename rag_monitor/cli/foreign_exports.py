@@ -7,40 +7,45 @@ untrusted: a row that is not shaped as expected is one error with its line, not 
 
 from __future__ import annotations
 
-import hashlib
-import json
-import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
 from rag_monitor import semconv
+from rag_monitor.cli import langfuse_scores
+from rag_monitor.cli.otlp_rows import (
+    BadExport,
+    Json,
+    camel,
+    identifier,
+    key_values,
+    missing,
+    nanoseconds,
+    written,
+)
 
-Json = dict[str, Any]
-_HEX: Final = frozenset("0123456789abcdef")
 _MAX_DEPTH: Final = 12
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LANGFUSE_SCOPE: Final = "langfuse-sdk"
 _PHOENIX_SCOPE: Final = "openinference"
 _JSON_ATTRIBUTES: Final = ("metadata",)
 """Last parts of OpenInference names whose objects are JSON strings on the wire."""
 
 
-class BadExport(ValueError):  # noqa: N818 - named as the command reports it
-    """A row is not what the format says; the message tells what is missing."""
-
-
 def langfuse_request(row: Mapping[str, Any], app: str | None) -> Json:
-    """A trace with its observations, or a lone observation, as an OTLP/JSON request.
+    """A trace with its observations, a lone observation or a lone score, as OTLP/JSON requests.
 
     Args:
         row: As the public API and the exports give it; names in camelCase or snake_case.
         app: Name of the application; None: the name of the trace.
 
+    Returns:
+        `resourceSpans`, and `resourceLogs` with the scores.
+
     Raises:
         BadExport: It is neither.
     """
-    content = {_camel(str(key)): value for key, value in row.items()}
+    content = {camel(str(key)): value for key, value in row.items()}
+    if langfuse_scores.is_score(content):
+        return {"resourceSpans": [], "resourceLogs": langfuse_scores.of_row(content)}
     observations = content.get("observations")
     if isinstance(observations, list) and any(isinstance(o, Mapping) for o in observations):
         spans = _langfuse_trace(content, [o for o in observations if isinstance(o, Mapping)])
@@ -51,9 +56,13 @@ def langfuse_request(row: Mapping[str, Any], app: str | None) -> Json:
     elif content.get("id") and ("input" in content or "output" in content):
         spans = _langfuse_trace(content, [])
     else:
-        raise BadExport("neither a Langfuse trace (`id`, `observations`) nor an observation")
+        raise BadExport(
+            "neither a Langfuse trace (`id`, `observations`), an observation nor a score"
+        )
     name = app or content.get("traceName") or content.get("name") or "langfuse"
-    return _request(spans, {semconv.SERVICE_NAME: str(name)}, _LANGFUSE_SCOPE)
+    request = _request(spans, {semconv.SERVICE_NAME: str(name)}, _LANGFUSE_SCOPE)
+    trace_id = str(content.get("traceId") or content.get("id"))
+    return {**request, "resourceLogs": langfuse_scores.of_trace(trace_id, content.get("scores"))}
 
 
 def phoenix_request(row: Mapping[str, Any], app: str | None) -> Json:
@@ -84,8 +93,8 @@ def phoenix_request(row: Mapping[str, Any], app: str | None) -> Json:
         attributes.setdefault(semconv.OI_SPAN_KIND, str(row["span_kind"]))
     failed = str(row.get("status_code") or "").upper() == "ERROR"
     span = _span(
-        trace_id=_id(trace_id, 32),
-        span_id=_id(span_id, 16),
+        trace_id=identifier(trace_id, 32),
+        span_id=identifier(span_id, 16),
         parent=row.get("parent_id"),
         name=row.get("name"),
         start=row.get("start_time"),
@@ -108,7 +117,7 @@ def _langfuse_trace(trace: Json, observations: list[Mapping[str, Any]]) -> list[
     trace_id = str(trace.get("id") or "")
     if not trace_id:
         raise BadExport("a Langfuse trace without `id`")
-    converted = [{_camel(str(k)): v for k, v in one.items()} for one in observations]
+    converted = [{camel(str(k)): v for k, v in one.items()} for one in observations]
     known = {str(one.get("id")) for one in converted}
     roots = [one for one in converted if str(one.get("parentObservationId")) not in known]
     whole = _trace_attributes(trace)
@@ -141,8 +150,8 @@ def _langfuse_trace(trace: Json, observations: list[Mapping[str, Any]]) -> list[
 
 def _trace_attributes(trace: Json) -> Json:
     return {
-        semconv.LF_TRACE_INPUT: _written(trace.get("input")),
-        semconv.LF_TRACE_OUTPUT: _written(trace.get("output")),
+        semconv.LF_TRACE_INPUT: written(trace.get("input")),
+        semconv.LF_TRACE_OUTPUT: written(trace.get("output")),
         semconv.LF_TRACE_TAGS: [str(tag) for tag in _listed(trace.get("tags"))] or None,
         semconv.LF_ENVIRONMENT: trace.get("environment"),
         semconv.LF_RELEASE: trace.get("release") or trace.get("version"),
@@ -158,23 +167,23 @@ def _observation(one: Json, trace_id: str, whole: Json | None) -> Json:
     kind = str(one.get("type") or "span").lower()
     attributes: Json = {
         semconv.LF_TYPE: kind,
-        semconv.LF_INPUT: _written(one.get("input")),
-        semconv.LF_OUTPUT: _written(one.get("output")),
+        semconv.LF_INPUT: written(one.get("input")),
+        semconv.LF_OUTPUT: written(one.get("output")),
         semconv.LF_LEVEL: one.get("level"),
         semconv.LF_STATUS_MESSAGE: one.get("statusMessage"),
         semconv.LF_MODEL: one.get("model") or one.get("providedModelName"),
-        semconv.LF_USAGE: _written(_counts(usage)) if isinstance(usage, Mapping) else None,
-        semconv.LF_COMPLETION_START: _written(one.get("completionStartTime"), quoted=True),
+        semconv.LF_USAGE: written(_counts(usage)) if isinstance(usage, Mapping) else None,
+        semconv.LF_COMPLETION_START: written(one.get("completionStartTime"), quoted=True),
         **(whole or {}),
     }
     if isinstance(metadata, Mapping):
         for key, value in metadata.items():
-            attributes[semconv.LF_METADATA_PREFIX + str(key)] = _written(value)
+            attributes[semconv.LF_METADATA_PREFIX + str(key)] = written(value)
     failed = str(one.get("level") or "").upper() == "ERROR"
     parent = one.get("parentObservationId")
     return _span(
-        trace_id=_id(trace_id, 32),
-        span_id=_id(one.get("id") or "", 16),
+        trace_id=identifier(trace_id, 32),
+        span_id=identifier(one.get("id") or "", 16),
         parent=parent,
         name=one.get("name"),
         start=one.get("startTime"),
@@ -203,19 +212,19 @@ def _span(
     attributes: Mapping[str, Any],
     error: str | None,
 ) -> Json:
-    begun = _nanoseconds(start)
+    begun = nanoseconds(start)
     span: Json = {
         "traceId": trace_id,
         "spanId": span_id,
         "name": str(name or "span"),
         "kind": 1,
         "startTimeUnixNano": str(begun),
-        "endTimeUnixNano": str(max(begun, _nanoseconds(end))),
-        "attributes": _attributes(attributes),
+        "endTimeUnixNano": str(max(begun, nanoseconds(end))),
+        "attributes": key_values(attributes),
         "status": {} if error is None else {"code": 2, "message": error},
     }
-    if not _missing(parent):
-        span["parentSpanId"] = _id(parent, 16)
+    if not missing(parent):
+        span["parentSpanId"] = identifier(parent, 16)
     return span
 
 
@@ -227,8 +236,8 @@ def _event(item: object) -> Json:
         _flatten("", found, flat, 0)
     return {
         "name": str(event.get("name") or ""),
-        "timeUnixNano": str(_nanoseconds(event.get("timestamp"))),
-        "attributes": _attributes(flat),
+        "timeUnixNano": str(nanoseconds(event.get("timestamp"))),
+        "attributes": key_values(flat),
     }
 
 
@@ -236,7 +245,7 @@ def _request(spans: list[Json], resource: Mapping[str, Any], scope: str) -> Json
     return {
         "resourceSpans": [
             {
-                "resource": {"attributes": _attributes(resource)},
+                "resource": {"attributes": key_values(resource)},
                 "scopeSpans": [{"scope": {"name": scope}, "spans": spans}],
             }
         ]
@@ -252,11 +261,11 @@ def _flatten(prefix: str, value: Any, into: Json, depth: int) -> None:
         for key, item in value.items():
             _flatten(f"{prefix}.{key}" if prefix else str(key), item, into, depth + 1)
     elif isinstance(value, Mapping):
-        into[prefix] = _written(value)
+        into[prefix] = written(value)
     elif isinstance(value, Sequence) and any(isinstance(item, Mapping) for item in value):
         for index, item in enumerate(value):
             _flatten(f"{prefix}.{index}", item, into, depth + 1)
-    elif not _missing(value):
+    elif not missing(value):
         into[prefix] = value
 
 
@@ -270,86 +279,11 @@ def _regrouped(flat: Json) -> Json:
             groups.setdefault(head + "metadata", {})[tail] = value
         else:
             kept[key] = value
-    return kept | {name: kept.get(name) or _written(group) for name, group in groups.items()}
-
-
-def _attributes(values: Mapping[str, Any]) -> list[Json]:
-    return [
-        {"key": key, "value": _any_value(value)}
-        for key, value in values.items()
-        if not _missing(value)
-    ]
-
-
-def _any_value(value: Any) -> Json:
-    if isinstance(value, bool):
-        return {"boolValue": value}
-    if isinstance(value, int) and -(2**63) <= value < 2**63:
-        return {"intValue": str(value)}
-    if isinstance(value, float):
-        return {"doubleValue": value}
-    if isinstance(value, list | tuple):
-        return {"arrayValue": {"values": [_any_value(v) for v in value if not _missing(v)]}}
-    return {"stringValue": _written(value) or ""}
-
-
-def _missing(value: object) -> bool:
-    """None, or the NaN a data frame has for it."""
-    return value is None or value == "" or (isinstance(value, float) and math.isnan(value))
+    return kept | {name: kept.get(name) or written(group) for name, group in groups.items()}
 
 
 def _listed(value: object) -> list[Any]:
     return list(value) if isinstance(value, list | tuple) else []
-
-
-def _written(value: object, *, quoted: bool = False) -> str | None:
-    """Text as it is, anything else as JSON."""
-    if value is None:
-        return None
-    if isinstance(value, datetime | date):
-        value = value.isoformat()
-    if isinstance(value, str) and not quoted:
-        return value
-    return json.dumps(value, ensure_ascii=False, default=str)
-
-
-def _id(value: object, digits: int) -> str:
-    """Ids of OpenTelemetry stay what they are; others (UUIDs, names) are hashed into one."""
-    text = str(value).strip().lower()
-    if len(text) == digits and set(text) <= _HEX and set(text) != {"0"}:
-        return text
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
-
-
-def _nanoseconds(moment: object) -> int:
-    """Since 1970: ISO text, datetimes, or numbers (s, ms, µs or ns by their size); 0 if unknown."""
-    if isinstance(moment, str):
-        return _since_1970(_parsed(moment))
-    if isinstance(moment, datetime):
-        return _since_1970(moment)
-    if isinstance(moment, bool) or not isinstance(moment, int | float) or not math.isfinite(moment):
-        return 0
-    for limit, scale in ((10**11, 10**9), (10**14, 10**6), (10**17, 10**3)):
-        if abs(moment) < limit:
-            return max(0, int(moment * scale))
-    return max(0, min(int(moment), 2**63 - 1))
-
-
-def _parsed(moment: str) -> datetime:
-    try:
-        return datetime.fromisoformat(moment.strip())
-    except ValueError:
-        raise BadExport(f"{moment[:40]!r} is not an ISO 8601 time") from None
-
-
-def _since_1970(moment: datetime) -> int:
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return max(0, (aware - _EPOCH) // timedelta(microseconds=1)) * 1000
-
-
-def _camel(name: str) -> str:
-    head, *rest = name.split("_")
-    return head + "".join(part[:1].upper() + part[1:] for part in rest)
 
 
 def rows_of(content: object) -> Iterator[Mapping[str, Any] | None]:

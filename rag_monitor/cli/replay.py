@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from datetime import date
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -27,6 +28,10 @@ _FIRST_WAIT_S: Final = 0.2
 _LONGEST_WAIT_S: Final = 5.0
 _PROBLEMS_KEPT: Final = 100
 _PLACES_KEPT: Final = 10
+_SELDOM: Final = (
+    "reported_scores", "repeated_ids", "timezone", "times_without_zone", "times_replaced",
+)  # fmt: skip
+"""Not named to people where there were none."""
 _JSON_HEADERS: Final = {"content-type": "application/json"}
 
 Row = dict[str, Any]
@@ -54,8 +59,9 @@ def _all_rows(rows: list[Row]) -> Any:
     return rows
 
 
-def _merged(rows: list[Row]) -> Any:
-    return {"resourceSpans": [part for row in rows for part in row["resourceSpans"]]}
+def _merged(name: str, rows: list[Row]) -> Any:
+    parts = [part for row in rows for part in row.get(name, ())]
+    return {name: parts} if parts else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +70,18 @@ class Wire:
 
     path: str
     join: Callable[[list[Row]], Any]
+    """None: the rows have nothing that goes there."""
+    beside: Wire | None = None
+    """Where scores go that rows have besides."""
 
 
 TRACE_JSON: Final = Wire("/api/v1/traces", _all_rows)
-OTLP_JSON: Final = Wire("/v1/traces", _merged)
-"""Rows are OTLP/JSON requests."""
+OTLP_JSON: Final = Wire(
+    "/v1/traces",
+    partial(_merged, "resourceSpans"),
+    beside=Wire("/v1/logs", partial(_merged, "resourceLogs")),
+)
+"""Rows are OTLP/JSON requests: of spans, and of log events with scores."""
 
 
 @dataclass(slots=True)
@@ -96,6 +109,8 @@ class Outcome:
     rows: int = 0
     accepted: int = 0
     rejected: int = 0
+    scores: int = 0
+    """Scores that came with the rows and were taken."""
     retries: int = 0
     seconds: float = 0.0
     unknown_fields: set[str] = field(default_factory=set)
@@ -121,6 +136,7 @@ class Outcome:
             "rows": self.rows,
             "accepted": self.accepted,
             "rejected": self.rejected,
+            "reported_scores": self.scores,
             "retries": self.retries,
             "seconds": round(self.seconds, 2),
             "unknown_fields": sorted(self.unknown_fields),
@@ -137,7 +153,13 @@ class Outcome:
         """For people: what was not met with is not named, and rows are listed in remarks."""
         shown = self.as_dict()
         del shown["repeated_ids_first"], shown["times_replaced_first"]
-        for name in ("repeated_ids", "timezone", "times_without_zone", "times_replaced"):
+        for name in (
+            "reported_scores",
+            "repeated_ids",
+            "timezone",
+            "times_without_zone",
+            "times_replaced",
+        ):
             if not shown[name]:
                 del shown[name]
         return shown
@@ -256,7 +278,9 @@ class Replay:
         sent = 0
         for batch in self._batches(rows, outcome):
             self._wait_for_turn(started, sent)
-            self._send(batch, outcome)
+            self._send(self._wire, batch, outcome)
+            if self._wire.beside is not None:
+                self._send(self._wire.beside, batch, outcome)
             sent += len(batch)
             self._on_sent(sent)
         outcome.seconds = self._clock() - started
@@ -290,31 +314,42 @@ class Replay:
         if self._pace.per_second:
             self._sleep(max(0.0, started + sent / self._pace.per_second - self._clock()))
 
-    def _send(self, batch: list[tuple[int, Row]], outcome: Outcome) -> None:
+    def _send(self, wire: Wire, batch: list[tuple[int, Row]], outcome: Outcome) -> None:
         try:
-            body = _body(self._wire.join([row for _, row in batch]))
+            content = wire.join([row for _, row in batch])
+            body = _body(content)
         except RecursionError as error:  # a row at the edge of what can be nested, one level deeper
             if len(batch) == 1:
                 outcome.reject(f"{self._unit} {batch[0][0]}: cannot be sent as JSON: {error}")
             for one in batch if len(batch) > 1 else ():
-                self._send([one], outcome)
+                self._send(wire, [one], outcome)
             return
-        reply = self._post(body, outcome)
+        if content is None:
+            self._note(wire, batch, {}, outcome)
+            return
+        reply = self._post(wire.path, body, outcome)
         if reply.is_success:
-            self._note(batch, reply.json(), outcome)
+            self._note(wire, batch, reply.json(), outcome)
         elif reply.status_code in (400, 413, 422) and len(batch) > 1:
             half = len(batch) // 2
-            self._send(batch[:half], outcome)
-            self._send(batch[half:], outcome)
+            self._send(wire, batch[:half], outcome)
+            self._send(wire, batch[half:], outcome)
         elif reply.status_code in (400, 413, 422):
             outcome.reject(f"{self._unit} {batch[0][0]}: {explain(reply)}")
         else:
             raise refusal(reply)
 
-    def _note(self, batch: list[tuple[int, Row]], reply: Row, outcome: Outcome) -> None:
-        outcome.accepted += int(reply.get("accepted", len(batch)))
-        if partial := reply.get("partialSuccess"):
-            outcome.reject(f"{self._unit} {batch[0][0]} and after: {_message(partial)}")
+    def _note(self, wire: Wire, batch: list[tuple[int, Row]], reply: Row, outcome: Outcome) -> None:
+        partial_success = reply.get("partialSuccess") or {}
+        lone = sum(row.get("resourceSpans") == [] for _, row in batch)
+        if wire is self._wire:
+            outcome.accepted += int(reply.get("accepted", len(batch) - lone))
+        else:
+            lost = int(partial_success.get("rejectedLogRecords", 0))
+            outcome.scores += sum(_scores(row) for _, row in batch) - lost
+            outcome.accepted += max(0, lone - lost)
+        if partial_success:
+            outcome.reject(f"{self._unit} {batch[0][0]} and after: {_message(partial_success)}")
         outcome.unknown_fields.update(reply.get("unknown_fields", ()))
         lines = [line for line, _ in batch]
         for error in reply.get("errors", ()):
@@ -322,16 +357,14 @@ class Replay:
             line = lines[row] if isinstance(row, int) and 0 <= row < len(lines) else lines[0]
             outcome.reject(f"{self._unit} {line}: {_message(error)}")
 
-    def _post(self, body: bytes, outcome: Outcome) -> httpx.Response:
+    def _post(self, path: str, body: bytes, outcome: Outcome) -> httpx.Response:
         """Send until there is an answer that is not "later"."""
         began = self._clock()
         deadline = began + self._pace.patience_s
         wait, told = _FIRST_WAIT_S, False
         while True:
             try:
-                reply = self._monitor.send(
-                    "POST", self._wire.path, content=body, headers=_JSON_HEADERS
-                )
+                reply = self._monitor.send("POST", path, content=body, headers=_JSON_HEADERS)
             except httpx.TransportError as error:
                 trouble, asked, away = f"it does not answer ({error})", 0.0, True
             else:
@@ -353,6 +386,12 @@ class Replay:
             outcome.retries += 1
             self._sleep(pause)
             wait = min(2 * wait, _LONGEST_WAIT_S)
+
+
+def _scores(row: Row) -> int:
+    """How many events with a score a row holds."""
+    scopes = [scope for part in row.get("resourceLogs", ()) for scope in part["scopeLogs"]]
+    return sum(len(scope["logRecords"]) for scope in scopes)
 
 
 def _body(content: Any) -> bytes:

@@ -58,8 +58,13 @@ class Assembly:
         return [s for s in self._of(Role.TOOL) if Role.TOOL not in self._nodes[s.span_id].above]
 
     def calls(self) -> list[Span]:
-        """The innermost model calls: wrappers repeat their tokens."""
-        return [s for s in self._of(Role.LLM) if not self._nodes[s.span_id].calls_below]
+        """The innermost model calls: wrappers repeat their tokens, and a judge is no part of it."""
+        return [
+            s
+            for s in self._of(Role.LLM)
+            if not self._nodes[s.span_id].calls_below
+            and Role.EVALUATOR not in self._nodes[s.span_id].above
+        ]
 
     def workflows(self) -> list[Span]:
         """The outermost workflow at or below the root."""

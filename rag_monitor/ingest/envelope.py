@@ -20,6 +20,9 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span as SpanMessage
 from rag_monitor import semconv
 from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
+from rag_monitor.ingest.annotations import PLURAL, Annotations, read_annotations
+from rag_monitor.ingest.evaluations import source_of
+from rag_monitor.ingest.spans import read_attributes
 from rag_monitor.ingest.values import members, whole
 
 _REMOTE_PARENT: Final = 0x200
@@ -85,6 +88,8 @@ class Decoded:
     reasons: dict[str, int] = field(default_factory=dict)
     lost: dict[str, int] = field(default_factory=dict)
     """What our SDK says it dropped since its last export, by reason."""
+    scores: Annotations = field(default_factory=Annotations)
+    """What spans say of spans."""
 
     def reject(self, reason: str) -> None:
         """Count one span that cannot be kept."""
@@ -93,8 +98,9 @@ class Decoded:
 
     @property
     def message(self) -> str:
-        """Why spans were rejected; empty when none was."""
-        return "; ".join(f"{count} x {reason}" for reason, count in self.reasons.items())
+        """Why spans were rejected and scores on them left out; empty when none was."""
+        reasons = {**self.reasons, **self.scores.unread}
+        return "; ".join(f"{count} x {reason}" for reason, count in reasons.items())
 
 
 @dataclass(slots=True)
@@ -135,6 +141,11 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
                 decoded.own += len(scope.spans)
             for trace_id, part in _of_scope(resource, scope, groups, decoded):
                 groups[trace_id].parts.append(part)
+    if len(decoded.scores.found) > max_spans:
+        raise PayloadTooLarge(
+            f"{len(decoded.scores.found)} scores on the spans of one request;"
+            f" send at most {max_spans}"
+        )
     decoded.blobs = [
         SpanBlob(
             trace_id=trace_id.hex(),
@@ -173,13 +184,16 @@ def _of_scope(
 ) -> Iterator[tuple[bytes, bytes]]:
     """Per trace the `resource_spans` field that holds its spans of this scope."""
     spans: dict[bytes, list[bytes]] = {}
+    sender: str | None = None
     for raw in scope.spans:
         span = _read(raw, decoded)
         if span is None:
             continue
         group = groups.setdefault(span.trace_id, _Group())
         group.spans += 1
-        _note_root(span, group)
+        if _note(span, group):
+            sender = _sender(resource, scope) if sender is None else sender
+            read_annotations(span, sender, decoded.scores)
         spans.setdefault(span.trace_id, []).append(raw)
     head = length_delimited(1, scope.scope) if scope.scope else b""
     tail = length_delimited(3, scope.schema_url.encode()) if scope.schema_url else b""
@@ -193,6 +207,13 @@ def _of_scope(
         before = source + _prefix(2, inner)
         # One join: spans carry passages, and each level of nesting would copy them again.
         yield trace_id, b"".join((_prefix(1, len(before) + inner), before, *parts))
+
+
+def _sender(resource: Any, scope: Any) -> str:
+    named = ScopeMessage.FromString(scope.scope).name
+    return source_of(
+        named, read_attributes(ResourceMessage.FromString(resource.resource).attributes)
+    )
 
 
 def _read(raw: bytes, decoded: Decoded) -> SpanMessage | None:
@@ -214,15 +235,21 @@ def _read(raw: bytes, decoded: Decoded) -> SpanMessage | None:
     return span
 
 
-def _note_root(span: SpanMessage, group: _Group) -> None:
+def _note(span: SpanMessage, group: _Group) -> bool:
+    """Note what a span says of its trace; whether it may hold scores."""
     root = not any(span.parent_span_id) or bool(span.flags & _REMOTE_PARENT)
+    scored = any(event.name == semconv.GEN_AI_EVALUATION_EVENT for event in span.events)
     for attribute in span.attributes:
-        if attribute.key == semconv.COMPLETE and attribute.value.bool_value:
+        key = attribute.key
+        if key == semconv.COMPLETE and attribute.value.bool_value:
             group.complete = True
             root = True
-        elif attribute.key == semconv.APP_ROOT and attribute.value.bool_value:
+        elif key == semconv.APP_ROOT and attribute.value.bool_value:
             root = True
+        elif PLURAL in key:
+            scored = True
     group.has_root = group.has_root or root
+    return scored
 
 
 def length_delimited(number: int, content: bytes) -> bytes:

@@ -11,7 +11,7 @@ from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument
 from rag_monitor.ingest.assembly import Assembly
 from rag_monitor.ingest.conventions.base import Call, Failure, Tool, text_of
-from rag_monitor.ingest.conventions.reading import ask, call_of
+from rag_monitor.ingest.conventions.reading import ask, call_of, speakers
 from rag_monitor.ingest.conventions.roles import REQUEST_ROLES, Role
 from rag_monitor.ingest.documents import base_in, with_text_from, without_repeats
 from rag_monitor.ingest.values import first, present
@@ -136,7 +136,8 @@ def question_of(assembly: Assembly, found: list[Search], calls: list[tuple[Span,
     The request's input, what runs inside it, the retriever's query, the last user message of the
     last model call.
     """
-    for span in assembly.below:
+    last = _last_agent(assembly)
+    for span in (last, *assembly.below) if last is not None else assembly.below:
         if assembly.role(span) in REQUEST_ROLES:
             text = ask(span, lambda convention, span=span: convention.question(span))  # type: ignore[misc]
             if text is not None:
@@ -156,7 +157,7 @@ def answer_of(assembly: Assembly, calls: list[tuple[Span, Call]]) -> Found:
     A chain inside would also have an output, but on a failed request that is what was passed
     through, not what the user saw.
     """
-    request = request_span(assembly)
+    request = _last_agent(assembly) or request_span(assembly)
     if request is not None:
         text = ask(request, lambda convention: convention.answer(request))
         if text is not None:
@@ -178,6 +179,25 @@ def request_span(assembly: Assembly) -> Span | None:
         if ask(span, lambda convention: convention.name):
             return span if assembly.role(span) in REQUEST_ROLES else None
     return None
+
+
+def _last_agent(assembly: Assembly) -> Span | None:
+    """Of the agents right below a request that says nothing, the one that was done last.
+
+    An application that rewrites the question first, or names the conversation beside, calls the
+    Vercel AI SDK several times below the span of its web framework; the answer takes longest.
+    """
+    request = request_span(assembly)
+    if speakers(assembly.root) or (request and assembly.role(request) is not Role.AGENT):
+        return None
+    agents = [span for span in assembly.below if assembly.role(span) is Role.AGENT]
+    answered = [
+        span
+        for span in agents
+        if span.parent_span_id == agents[0].parent_span_id
+        and ask(span, lambda convention, span=span: convention.answer(span)) is not None  # type: ignore[misc]
+    ]
+    return max(answered, key=lambda span: span.end_ns, default=None)
 
 
 def tools_of(assembly: Assembly) -> list[tuple[Span, Tool]]:

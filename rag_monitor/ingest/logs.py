@@ -8,19 +8,19 @@ Content events of older GenAI conventions arrive here too; they are counted, not
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Final
 
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 
 from rag_monitor import semconv
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
+from rag_monitor.ingest.evaluations import EvaluationRecord, of_event, short_text, source_of
 from rag_monitor.ingest.otlp_json import (
     FieldError,
     attributes,
@@ -32,35 +32,15 @@ from rag_monitor.ingest.otlp_json import (
     text,
 )
 from rag_monitor.ingest.spans import read_attributes
-from rag_monitor.ingest.text import clean_name, clean_text
-from rag_monitor.ingest.values import present, real
 
 _NO_TRACE: Final = "an evaluation result names no trace: send it with the trace's id"
 
-_NOTHING_SAID: Final = "an evaluation result has neither a finite value, a label nor an error.type"
-_MAX_EXPLANATION: Final = 10_000
+_NOTHING_SAID: Final = (
+    "an evaluation result has neither a finite value, a label, an explanation nor an error.type"
+)
 
 _Sourced = tuple[str, LogRecord]
 """A record and who sent it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationRecord:
-    """One `gen_ai.evaluation.result` event."""
-
-    name: str
-    """The metric, as the sender calls it."""
-    trace_id: str
-    span_id: str | None = None
-    source: str = ""
-    """The instrumentation scope, else the `service.name` of the resource; empty: neither."""
-    value: float | None = None
-    label: str | None = None
-    explanation: str | None = None
-    """Cut to 10,000 characters."""
-    error: str | None = None
-    """The evaluation itself failed; there is no value then."""
-    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +69,7 @@ def logs_from_protobuf(body: bytes, max_records: int) -> DecodedLogs:
         raise MalformedPayload(f"the body is not an OTLP log request: {error}") from None
     return _decoded(
         [
-            (_source(scope.scope.name, resource.resource.attributes), record)
+            (source_of(scope.scope.name, read_attributes(resource.resource.attributes)), record)
             for resource in request.resource_logs
             for scope in resource.scope_logs
             for record in scope.log_records
@@ -114,7 +94,7 @@ def logs_from_json(value: object, max_records: int) -> DecodedLogs:
         for scope in objects(resource, "scopeLogs"):
             named = InstrumentationScope()
             fill(named, scope.get("scope"), "scope")
-            source = _source(named.name, kept.attributes)
+            source = source_of(named.name, read_attributes(kept.attributes))
             items = [] if scope.get("logRecords") is None else scope["logRecords"]
             if not isinstance(items, list):
                 raise MalformedPayload("`logRecords` must be a list of objects")
@@ -124,10 +104,6 @@ def logs_from_json(value: object, max_records: int) -> DecodedLogs:
                 except FieldError as error:
                     reasons.append(str(error))
     return _decoded(records, reasons, max_records)
-
-
-def _source(scope: str, resource: Iterable[KeyValue]) -> str:
-    return clean_name(scope or _text(read_attributes(resource), semconv.SERVICE_NAME) or "")
 
 
 def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> DecodedLogs:
@@ -146,7 +122,7 @@ def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> D
             own += 1
         elif trace_id is None:
             reasons.append(_NO_TRACE)
-        elif (read := _evaluation(record, fields, name, trace_id, source)) is None:
+        elif (read := _evaluation(record, fields, trace_id, source)) is None:
             reasons.append(_NOTHING_SAID)
         else:
             found.append(read)
@@ -182,32 +158,16 @@ def _evaluated(record: LogRecord, fields: Mapping[str, object]) -> str | None:
     event = record.event_name or fields.get("event.name")
     if event != semconv.GEN_AI_EVALUATION_EVENT:
         return None
-    return _text(fields, semconv.GEN_AI_EVALUATION_NAME)
+    return short_text(fields.get(semconv.GEN_AI_EVALUATION_NAME))
 
 
 def _evaluation(
-    record: LogRecord, fields: Mapping[str, object], name: str, trace_id: str, source: str
+    record: LogRecord, fields: Mapping[str, object], trace_id: str, source: str
 ) -> EvaluationRecord | None:
-    """The result; None where it holds neither a value, nor a label, nor a failure."""
+    """The result; None where it says nothing."""
     moment = record.time_unix_nano or record.observed_time_unix_nano
-    found = EvaluationRecord(
-        name=clean_name(name),
-        trace_id=trace_id,
-        span_id=_hex(record.span_id, 8),
-        source=source,
-        value=real(fields.get(semconv.GEN_AI_EVALUATION_VALUE)),
-        label=_text(fields, semconv.GEN_AI_EVALUATION_LABEL),
-        explanation=_text(fields, semconv.GEN_AI_EVALUATION_EXPLANATION, _MAX_EXPLANATION),
-        error=_text(fields, semconv.ERROR_TYPE),
-        at=utc_from_ns(moment) if moment else None,
-    )
-    said = found.value is not None or found.label is not None or found.error is not None
-    return found if said else None
-
-
-def _text(fields: Mapping[str, object], name: str, limit: int = 200) -> str | None:
-    found = present(fields.get(name))
-    return None if found is None else clean_text(found)[:limit]
+    at = utc_from_ns(moment) if moment else None
+    return of_event(fields, trace_id, _hex(record.span_id, 8), source, at)
 
 
 def _hex(raw: bytes, size: int) -> str | None:

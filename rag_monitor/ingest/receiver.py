@@ -25,14 +25,10 @@ from rag_monitor.errors import (
     StoreUnavailable,
     UnsupportedMediaType,
 )
+from rag_monitor.ingest.evaluations import EvaluationRecord
 from rag_monitor.ingest.inflate import inflate
 from rag_monitor.ingest.limits import IngestOptions
-from rag_monitor.ingest.logs import (
-    DecodedLogs,
-    EvaluationRecord,
-    logs_from_json,
-    logs_from_protobuf,
-)
+from rag_monitor.ingest.logs import DecodedLogs, logs_from_json, logs_from_protobuf
 from rag_monitor.ingest.otlp import Decoded, decode_traces
 from rag_monitor.ingest.replies import (
     JSON,
@@ -96,6 +92,7 @@ class Receiver:
                 )
                 if decoded.blobs:
                     await self._write(project, decoded.blobs)
+                await self._keep(project, decoded.scores.found)
         except Exception as error:  # noqa: BLE001 - counted and logged by _refuse; never a 500
             self._note(began, len(body), decoded, error)
             return self._refuse(error, encoding)
@@ -104,6 +101,8 @@ class Receiver:
         telemetry.INGESTED_SPANS.labels(encoding=word).inc(decoded.spans - decoded.rejected)
         if decoded.rejected:
             telemetry.dropped("ingest", "invalid_span", decoded.rejected)
+        if unread := sum(decoded.scores.unread.values()):
+            telemetry.dropped("ingest", "unread_score", unread)
         for reason, count in decoded.lost.items():
             telemetry.dropped("sdk", reason, count)
         return success(encoding or JSON, rejected=decoded.rejected, message=decoded.message)
@@ -118,10 +117,7 @@ class Receiver:
                 decoded = await self._off_loop(
                     body, content_encoding, self._logs, encoding, content_encoding, body
                 )
-                if self._reported is not None and decoded.evaluations:
-                    now = self._clock.now()
-                    scores = [_reported(project, record, now) for record in decoded.evaluations]
-                    await asyncio.to_thread(self._reported.add, scores)
+                await self._keep(project, decoded.evaluations)
         except Exception as error:  # noqa: BLE001 - counted and logged by _refuse; never a 500
             return self._refuse(error, encoding)
         kept = len(decoded.evaluations) if self._reported is not None else 0
@@ -199,6 +195,13 @@ class Receiver:
     async def _write(self, project: str, blobs: Sequence[SpanBlob]) -> None:
         batch = IngestBatch(project=project, received_at=self._clock.now(), blobs=tuple(blobs))
         await self._sink.write(batch)
+
+    async def _keep(self, project: str, records: Sequence[EvaluationRecord]) -> None:
+        """Store scores of other tools; a request that is sent again brings the same ones."""
+        if self._reported is not None and records:
+            now = self._clock.now()
+            scores = [_reported(project, record, now) for record in records]
+            await asyncio.to_thread(self._reported.add, scores)
 
     def _traces(self, encoding: str | None, content_encoding: str | None, body: bytes) -> Decoded:
         content = self._content(encoding, content_encoding, body)

@@ -10,11 +10,14 @@ import pytest
 from tests.acceptance.running import eventually, monitor
 from tests.log_sink import LogSink
 from tests.unit.cli.test_foreign_exports import ANSWER, LANGFUSE, PHOENIX, QUESTION, TRACE_ID
+from tests.unit.cli.test_langfuse_scores import SCORE
+
+SCORED = LANGFUSE | {"scores": [SCORE]}
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(300)]
 
 
-@pytest.mark.parametrize(("form", "rows"), [("langfuse", [LANGFUSE]), ("phoenix", PHOENIX)])
+@pytest.mark.parametrize(("form", "rows"), [("langfuse", [SCORED]), ("phoenix", PHOENIX)])
 def test_an_imported_trace_is_scored_and_its_scores_are_passed_on(
     tmp_path: Path, form: str, rows: list[dict[str, object]]
 ) -> None:
@@ -44,6 +47,8 @@ def test_an_imported_trace_is_scored_and_its_scores_are_passed_on(
         eventually(lambda: len(running.traces(app="shop")) == 1, 30)
         found = running.get(f"/api/v1/traces/{TRACE_ID}").json
         assert (found["question"], found["answer"]) == (QUESTION, ANSWER)
+        reported = [(score["source"], score["value"]) for score in found["reported_scores"]]
+        assert reported == ([("langfuse / EVAL", 0.5)] if form == "langfuse" else [])
         events = eventually(
             lambda: [event for event in sink.events if event.trace_id.hex() == TRACE_ID], 30
         )

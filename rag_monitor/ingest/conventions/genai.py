@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from typing import ClassVar, Final
 
 from rag_monitor import semconv
-from rag_monitor.domain.span import Span, SpanEvent
+from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.conventions.base import Call, Convention, Failure, Identity, Tool, text_of
-from rag_monitor.ingest.documents import documents_in, indexed
+from rag_monitor.ingest.conventions.old_content import legacy_answer, legacy_question
+from rag_monitor.ingest.documents import documents_in
 from rag_monitor.ingest.values import (
+    answer_in,
     assistant_text,
     first,
     known,
-    members,
     present,
     real,
-    structured,
     system_text,
     unwrapped,
     user_text,
@@ -29,6 +29,12 @@ _TRACELOOP_STREAMING: Final = "gen_ai.is_streaming"
 _DAY_S: Final = 86_400
 _LEAST_NS: Final = 100_000
 """No model answers within a tenth of a millisecond: a smaller number has another unit."""
+_WAITS: Final = (
+    semconv.GEN_AI_TIME_TO_FIRST_CHUNK,
+    semconv.GEN_AI_CLIENT_WAIT,
+    semconv.GEN_AI_SERVER_WAIT,
+)
+"""Seconds."""
 _SILENT_SCOPE: Final = "opentelemetry.util.genai.handler"
 
 
@@ -81,7 +87,8 @@ class GenAI(Convention):
             ),
             question=question,
             output=self.answer(span) or legacy_answer(span),
-            system=system_text(attributes.get(semconv.GEN_AI_INPUT_MESSAGES)),
+            system=system_text(attributes.get(semconv.GEN_AI_INPUT_MESSAGES))
+            or system_instructions(attributes),
             context=prompt_context(attributes, question),
             streamed=self.streamed(span),
             first_token_ns=first_token_ns(span),
@@ -95,8 +102,12 @@ class GenAI(Convention):
         streams without saying so. OpenLLMetry says it under a name of its own.
         """
         said = span.attributes.get(_TRACELOOP_STREAMING)
-        if span.attributes.get(semconv.GEN_AI_REQUEST_STREAM) is True or isinstance(said, bool):
+        # Spring AI writes every value as a string.
+        asked = span.attributes.get(semconv.GEN_AI_REQUEST_STREAM) in (True, "true")
+        if asked or isinstance(said, bool):
             return said is not False
+        if semconv.GEN_AI_CLIENT_WAIT in span.attributes:
+            return True
         if span.scope == _SILENT_SCOPE or semconv.GEN_AI_PROVIDER not in span.attributes:
             return None
         return False
@@ -130,6 +141,14 @@ class GenAI(Convention):
         return None
 
 
+def system_instructions(attributes: Mapping[str, object]) -> str | None:
+    """The text of `gen_ai.system_instructions`, a list of parts."""
+    parts = unwrapped(attributes.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS))
+    if not isinstance(parts, list):
+        return None
+    return answer_in([{"role": "assistant", "parts": parts}])
+
+
 def tokens(attributes: Mapping[str, object], *names: str) -> int | None:
     """The first token count that is there."""
     return next((n for name in names if (n := whole(attributes.get(name))) is not None), None)
@@ -151,7 +170,7 @@ def first_token_ns(span: Span) -> int | None:
 
 
 def _waited_ns(attributes: Mapping[str, object]) -> int | None:
-    for name in (semconv.GEN_AI_TIME_TO_FIRST_CHUNK, semconv.GEN_AI_SERVER_WAIT):
+    for name in _WAITS:
         seconds = real(attributes.get(name))
         if seconds is not None and 0 <= seconds < _DAY_S:
             return round(seconds * 1e9)
@@ -171,34 +190,3 @@ def prompt_context(attributes: Mapping[str, object], question: str | None) -> st
         and text != question
     ]
     return max(texts, key=len, default=None)
-
-
-def legacy_question(span: Span) -> str | None:
-    """Generation A: indexed attributes, message events, or a prompt event."""
-    for event in reversed(span.events):
-        if event.name == semconv.GEN_AI_USER_EVENT:
-            said = present(event.attributes.get("content"))
-            return said or user_text([{"role": "user", **_whole_message(event)}])
-        if event.name == semconv.GEN_AI_LEGACY_PROMPT_EVENT:
-            return user_text(event.attributes.get(semconv.GEN_AI_LEGACY_PROMPT))
-    prompts = indexed(span.attributes, semconv.GEN_AI_LEGACY_PROMPT_PREFIX)
-    return user_text([dict(prompt) for prompt in prompts])
-
-
-def _whole_message(event: SpanEvent) -> Mapping[str, object]:
-    return members(event.attributes.get(semconv.GEN_AI_EVENT_CONTENT))
-
-
-def legacy_answer(span: Span) -> str | None:
-    """Generation A: indexed attributes, a choice event, or a completion event."""
-    for event in reversed(span.events):
-        if event.name == semconv.GEN_AI_CHOICE_EVENT:
-            message = structured(event.attributes.get("message"))
-            found = message.get("content") if isinstance(message, Mapping) else message
-            said = present(found) or present(event.attributes.get("content"))
-            message = members(_whole_message(event).get("message"))
-            return said or assistant_text([{"role": "assistant", **message}])
-        if event.name == semconv.GEN_AI_LEGACY_COMPLETION_EVENT:
-            return assistant_text(event.attributes.get(semconv.GEN_AI_LEGACY_COMPLETION))
-    completions = indexed(span.attributes, semconv.GEN_AI_LEGACY_COMPLETION_PREFIX)
-    return assistant_text([{"role": "assistant", **c} for c in completions])

@@ -88,10 +88,9 @@ class OpenLLMetry(Convention):
         streamed: bool | None = streaming if isinstance(streaming, bool) else None
         if call.first_token_ns is not None:
             streamed = True
-        system = first(call.system, _system(span))
         model = call.model or known(associations(span).get("ls_model_name"))
         output = call.output or answer_in(unframed(span.attributes.get(semconv.TL_ENTITY_OUTPUT)))
-        return replace(call, model=model, streamed=streamed, system=system, output=output)
+        return replace(call, model=model, streamed=streamed, output=output)
 
     def tool(self, span: Span) -> Tool | None:
         """Arguments and result come wrapped in LangChain's run input and output."""
@@ -129,16 +128,6 @@ def unframed(value: object) -> object:
     """`outputs` of a LangChain run output; other values as they are."""
     found = members(value)
     return found.get("outputs", value)
-
-
-def _system(span: Span) -> str | None:
-    value = span.attributes.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS)
-    return None if value is None else answer_in([{"role": "assistant", "parts": _list(value)}])
-
-
-def _list(value: object) -> list[object]:
-    found = unwrapped(value)
-    return found if isinstance(found, list) else []
 
 
 def _hit(attributes: Mapping[str, object], prefix: str) -> RetrievedDocument:

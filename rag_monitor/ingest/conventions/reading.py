@@ -8,14 +8,22 @@ from typing import Final, TypeVar
 
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.conventions.base import Call, Convention, Identity
+from rag_monitor.ingest.conventions.coze_loop import CozeLoop
 from rag_monitor.ingest.conventions.genai import GenAI
 from rag_monitor.ingest.conventions.langfuse import Langfuse
+from rag_monitor.ingest.conventions.mlflow import MLflow
 from rag_monitor.ingest.conventions.openinference import OpenInference
 from rag_monitor.ingest.conventions.openllmetry import OpenLLMetry
+from rag_monitor.ingest.conventions.spring_ai import SpringAI
+from rag_monitor.ingest.conventions.vercel_ai import VercelAI
 
 CONVENTIONS: Final[Sequence[Convention]] = (
     OpenInference(),
     Langfuse(),
+    VercelAI(),
+    MLflow(),
+    CozeLoop(),
+    SpringAI(),
     OpenLLMetry(),
     GenAI(),
 )
@@ -40,14 +48,20 @@ def ask(span: Span, question: Callable[[Convention], T | None]) -> T | None:
 def call_of(span: Span) -> Call:
     """The model call, each fact from the first convention that states it.
 
-    Whether it streamed is not filled in from a second convention: GenAI's silence means "no" only
-    where GenAI alone describes the call.
+    Whether it streamed is not filled in from GenAI: its silence means "no" only where GenAI alone
+    describes the call.
     """
-    calls = [call for c in speakers(span) if (call := c.call(span)) is not None]
+    found = [(convention, convention.call(span)) for convention in speakers(span)]
+    calls = [call for _, call in found if call is not None]
     if not calls:
         return Call()
-    merged = _merged(calls)
-    return replace(merged, streamed=calls[0].streamed)
+    said = [
+        call.streamed
+        for convention, call in found
+        if call is not None and (len(calls) == 1 or convention.name != GenAI.name)
+    ]
+    streamed = next((answer for answer in said if answer is not None), None)
+    return replace(_merged(calls), streamed=streamed)
 
 
 def identity_of(span: Span) -> Identity:

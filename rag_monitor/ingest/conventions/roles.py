@@ -8,6 +8,7 @@ from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
+from rag_monitor.ingest.values import structured
 
 
 class Role(StrEnum):
@@ -48,6 +49,47 @@ _LANGFUSE: Final = {
     "retriever": Role.RETRIEVER,
     "evaluator": Role.EVALUATOR,
 }
+_VERCEL: Final = {
+    "ai.generateText": Role.AGENT,
+    "ai.streamText": Role.AGENT,
+    "ai.generateObject": Role.AGENT,
+    "ai.streamObject": Role.AGENT,
+    "ai.generateText.doGenerate": Role.LLM,
+    "ai.streamText.doStream": Role.LLM,
+    "ai.generateObject.doGenerate": Role.LLM,
+    "ai.streamObject.doStream": Role.LLM,
+    "ai.toolCall": Role.TOOL,
+    "ai.embed": Role.EMBEDDING,
+    "ai.embed.doEmbed": Role.EMBEDDING,
+    "ai.embedMany": Role.EMBEDDING,
+    "ai.embedMany.doEmbed": Role.EMBEDDING,
+    "ai.rerank.doRerank": Role.RERANKER,
+}
+"""`ai.rerank` has only what its inner span has, and less."""
+_MLFLOW: Final = {
+    "LLM": Role.LLM,
+    "CHAT_MODEL": Role.LLM,
+    "CHAIN": Role.CHAIN,
+    "AGENT": Role.AGENT,
+    "WORKFLOW": Role.WORKFLOW,
+    "TOOL": Role.TOOL,
+    "RETRIEVER": Role.RETRIEVER,
+    "RERANKER": Role.RERANKER,
+    "EMBEDDING": Role.EMBEDDING,
+    "EVALUATOR": Role.EVALUATOR,
+}
+_COZE_LOOP: Final = {
+    "model": Role.LLM,
+    "retriever": Role.RETRIEVER,
+    "vector_retriever": Role.RETRIEVER,
+    "tool": Role.TOOL,
+    "plugin": Role.TOOL,
+    "embedding": Role.EMBEDDING,
+    "agent": Role.AGENT,
+    "graph": Role.WORKFLOW,
+    "prompt": Role.OTHER,
+}
+"""Other types are the application's own, and say nothing."""
 _OPERATION: Final = {
     "chat": Role.LLM,
     "generate_content": Role.LLM,
@@ -55,6 +97,7 @@ _OPERATION: Final = {
     "completion": Role.LLM,
     "generate": Role.LLM,
     "embeddings": Role.EMBEDDING,
+    "embedding": Role.EMBEDDING,
     "retrieval": Role.RETRIEVER,
     "vector_db_retrieve": Role.RETRIEVER,
     "search_memory": Role.RETRIEVER,
@@ -89,7 +132,25 @@ def role_of(span: Span) -> Role:
     kind = attributes.get(semconv.LF_TYPE)
     if kind:
         return _LANGFUSE.get(str(kind).lower(), Role.OTHER)
-    return _by_operation(span) or _by_evidence(span)
+    return _by_product(span) or _by_operation(span) or _by_evidence(span)
+
+
+def _by_product(span: Span) -> Role | None:
+    """As products say it that have attributes of their own for it."""
+    attributes = span.attributes
+    operation = attributes.get(semconv.AI_OPERATION)
+    if operation:
+        return _VERCEL.get(str(operation), Role.OTHER)
+    kind = structured(attributes.get(semconv.MLFLOW_TYPE))
+    if kind:
+        return _MLFLOW.get(str(kind).upper(), Role.OTHER)
+    kind = attributes.get(semconv.COZE_TYPE)
+    if kind and str(kind).lower() in _COZE_LOOP:
+        return _COZE_LOOP[str(kind).lower()]
+    return {
+        "tool_call": Role.TOOL,
+        "vector_store": Role.RETRIEVER if _queries(span) else Role.OTHER,
+    }.get(str(attributes.get(semconv.SPRING_KIND)))
 
 
 def _by_operation(span: Span) -> Role | None:
@@ -121,14 +182,16 @@ def _by_evidence(span: Span) -> Role:
     return Role.OTHER
 
 
+def _queries(span: Span) -> bool:
+    """Whether a database is asked; the second name is the newer one."""
+    names = (semconv.DB_OPERATION, semconv.DB_OPERATION_NAME)
+    operations = [str(span.attributes.get(name) or "").lower() for name in names]
+    return any(o in ("query", "search") or o.endswith((".query", ".search")) for o in operations)
+
+
 def _is_vector_query(span: Span) -> bool:
-    operation = str(span.attributes.get(semconv.DB_OPERATION) or "").lower()
     vector = any(
         key.startswith(("db.vector.", "db.chroma.", "db.milvus.", "pinecone.", "qdrant."))
         for key in span.attributes
     )
-    return (
-        bool(span.attributes.get(semconv.DB_SYSTEM))
-        and vector
-        and (operation in ("query", "search") or operation.endswith((".query", ".search")))
-    )
+    return bool(span.attributes.get(semconv.DB_SYSTEM)) and vector and _queries(span)

@@ -1,4 +1,7 @@
-"""Payloads that today's instrumentations really sent, see fixtures/otlp/generate.py."""
+"""Payloads that today's instrumentations really sent, see fixtures/otlp/generate.py.
+
+Those of `generate_products.py` are read in test_products.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,10 @@ WITH_PASSAGES = (
 )  # fmt: skip
 MODEL_ONLY = ("openai_v2_stream", "openinference_openai_stream", "openllmetry_openai")
 DSPY = "openinference_dspy"
+PRODUCTS = (
+    "ai_sdk_4_whole", "ai_sdk_6_rerank", "ai_sdk_6_stream", "ai_sdk_6_tool", "ai_sdk_7_stream",
+    "mlflow", "mlflow_stream",
+)  # fmt: skip
 CONVENTIONS = {
     "langfuse_openai": "langfuse",
     "openinference_langchain": "openinference",
@@ -45,7 +52,8 @@ def read(name: str) -> Trace:
 
 
 def test_every_payload_is_expected_somewhere() -> None:
-    assert {path.stem for path in FOLDER.glob("*.json")} == {*WITH_PASSAGES, *MODEL_ONLY, DSPY}
+    found = {path.stem for path in FOLDER.glob("*.json")}
+    assert found == {*WITH_PASSAGES, *MODEL_ONLY, DSPY, *PRODUCTS}
 
 
 @pytest.mark.parametrize("name", [*WITH_PASSAGES, *MODEL_ONLY])

@@ -20,6 +20,9 @@ names = sorted(
 keys = st.sampled_from(
     [
         *names,
+        *semconv.AI_TEXTS,
+        *semconv.AI_FIRST_CHUNK_MS,
+        "ai.telemetry.metadata.tags",
         "retrieval.documents.0.document.content",
         "retrieval.documents.0.document.metadata",
         "reranker.output_documents.1.document.id",
@@ -36,7 +39,9 @@ keys = st.sampled_from(
 )
 kinds = st.sampled_from(
     ["LLM", "CHAIN", "RETRIEVER", "RERANKER", "TOOL", "AGENT", "generation", "retriever", "chain",
-     "workflow", "task", "chat", "retrieval", "execute_tool", "invoke_workflow", "rerank"]
+     "workflow", "task", "chat", "retrieval", "execute_tool", "invoke_workflow", "rerank",
+     "ai.streamText", "ai.streamText.doStream", "ai.rerank.doRerank", '"CHAT_MODEL"', "model",
+     "vector_store", "query"]
 )  # fmt: skip
 messages = st.sampled_from(
     [
@@ -51,6 +56,8 @@ messages = st.sampled_from(
         "[" * 500 + "]" * 500,
         '{"inputs":{"inputs":{"inputs":{"inputs":{}}}},"kwargs":1}',
         '{"node": {"metadata": []}, "score": "NaN"}',
+        '["Say "no"", "yes"]',
+        '[{"choices":[3,null,{"delta":[]}]},{"index":0}]',
         "<generator object>",
         "unknown",
     ]

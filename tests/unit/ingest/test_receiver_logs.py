@@ -154,8 +154,8 @@ async def test_a_label_or_a_failure_is_a_result_and_nothing_at_all_is_rejected(
     ]
     assert said == {
         "rejectedLogRecords": "2",
-        "errorMessage": "an evaluation result has neither a finite value, a label nor an "
-        "error.type; an evaluation result names no trace: send it with the trace's id",
+        "errorMessage": "an evaluation result has neither a finite value, a label, an explanation "
+        "nor an error.type; an evaluation result names no trace: send it with the trace's id",
     }
 
 

@@ -73,3 +73,18 @@ async def test_a_trace_that_nobody_else_scored_has_no_such_panel(services: Servi
         text = (await client.get(f"/traces/{trace_id_of(services)}")).text
 
     assert 'id="reported"' not in text
+
+
+async def test_words_alone_stand_without_a_number(services: Services) -> None:
+    trace_id = report(services)
+    stored = services.traces.stored["default", trace_id]  # type: ignore[attr-defined]
+    words = replace(stored.reported[1], value=None, label=None, explanation="too long")
+    services.traces.stored["default", trace_id] = replace(  # type: ignore[attr-defined]
+        stored, reported=(words,)
+    )
+    async with open_client(services, headers=HTML) as client:
+        text = (await client.get(f"/traces/{trace_id}")).text
+
+    panel = text.split('id="reported"')[1].split("</section>")[0]
+    assert "too long" in panel
+    assert "None" not in panel
