@@ -5,6 +5,7 @@ No method raises into the host (except in strict mode).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,9 +15,16 @@ from opentelemetry.context import attach, detach
 from rag_monitor.sdk.client import active
 from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.peek import type_name
+from rag_monitor.sdk.peek import text_of, type_name
 from rag_monitor.sdk.record import CURRENT, LiveTrace
-from rag_monitor.sdk.text import answer_of, chunk_text, question_in, question_of, response_body
+from rag_monitor.sdk.text import (
+    answer_of,
+    chunk_text,
+    event_frame,
+    question_in,
+    question_of,
+    response_body,
+)
 
 Extractor = Callable[..., Any]
 _STEPS: Final = ("__next__", "__anext__", "__aiter__")
@@ -113,9 +121,18 @@ class Scope:
             extract = self.spec.answer
             if extract is not None:
                 chunk = extract(chunk)
-            self.live.chunk(chunk if type(chunk) is str else chunk_text(chunk))
+            self.live.chunk(chunk if type(chunk) is str else self._text_of(chunk))
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("chunk", error)
+
+    def _text_of(self, chunk: object) -> str | None:
+        live = self.live
+        text = chunk_text(chunk, begun=live.answer_chars > 0)
+        if text is None:
+            return event_frame(chunk)
+        if live.piece_times is not None and text and text_of(chunk) is None:
+            return event_frame({"data": json.dumps(text)})  # an event among events
+        return text
 
     def _answer(self, result: object) -> None:
         live = self.live

@@ -62,7 +62,10 @@ class RagMonitorMiddleware:
         try:
             method = str(environ.get("REQUEST_METHOD", ""))
             path = str(environ.get("PATH_INFO", ""))
-            return open_request(path, self._options) if self._options.wants(method, path) else None
+            if not self._options.wants(method, path):
+                return None
+            query_string = str(environ.get("QUERY_STRING") or "").encode("latin-1", "replace")
+            return open_request(path, self._options, query_string)
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("wsgi", error)
             return None
