@@ -276,7 +276,7 @@ def _answer(live: LiveTrace) -> object:
         return "".join(live.answer_parts)
     if live.body is not None:
         body = plain_body(live.body, live.body_encoding)
-        return None if body is None else answer_in_body(body, live.http_status)
+        return None if body is None else answer_in_body(body, live.http_status, live.answer_keys)
     for step in reversed(live.steps):
         if isinstance(step, GenerationStep) and step.text is not None:
             return answer_of(step.text)
@@ -287,7 +287,11 @@ def _time_first_piece(live: LiveTrace) -> None:
     """Of an answer in events, when its first text went out."""
     if live.first_byte is None and live.piece_times and live.body is not None:
         live.first_byte = first_piece_with_text(
-            live.body, live.body_encoding, live.piece_times, in_bytes=live.times_in_bytes
+            live.body,
+            live.body_encoding,
+            live.piece_times,
+            in_bytes=live.times_in_bytes,
+            keys=live.answer_keys,
         )
 
 

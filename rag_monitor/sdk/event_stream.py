@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 from rag_monitor.sdk.text import EVENT_LINES, chunk_text, event_frame, is_beside
@@ -32,14 +32,14 @@ def is_events(text: str) -> bool:
     return all(line.startswith(EVENT_LINES) for line in lines if line.strip())
 
 
-def events_text(text: str) -> str | None:
+def events_text(text: str, keys: Sequence[str] = ()) -> str | None:
     """The text of a stream of server-sent events; None when no event has a shape we know."""
     said, known, unknown = "", False, False
     parts: list[str] = []
     for event, _, cut in _events(text):
         if not event:
             continue
-        piece = _event_text(event, begun=bool(said), cut=cut)
+        piece = _event_text(event, begun=bool(said), cut=cut, keys=keys)
         known, unknown = known or piece is not None, unknown or piece is None
         if piece:
             said = said or piece
@@ -47,7 +47,7 @@ def events_text(text: str) -> str | None:
     return None if unknown and not known else "".join(parts)
 
 
-def lines_text(text: str) -> str | None:
+def lines_text(text: str, keys: Sequence[str] = ()) -> str | None:
     """The text of JSON lines; None when it is no such thing, or no line has a shape we know."""
     lines = [line for line in text.split("\n") if line.strip()]
     parsed = [parse(line) for line in lines]
@@ -57,11 +57,11 @@ def lines_text(text: str) -> str | None:
         return None
     parts: list[str] = []
     for item in parsed:
-        parts.append(chunk_text(item, begun=any(parts)) or "")
+        parts.append(chunk_text(item, begun=any(parts), keys=keys) or "")
     return "".join(parts)
 
 
-def where_text_begins(text: str) -> int | None:
+def where_text_begins(text: str, keys: Sequence[str] = ()) -> int | None:
     """How many characters of a stream had come when the first of the answer could be read.
 
     Of a stream in which no event has a shape we know, that is its first event that holds data;
@@ -70,14 +70,14 @@ def where_text_begins(text: str) -> int | None:
     if not is_events(text):
         start = text.lstrip(BLANK)
         if start.startswith("{"):
-            return _line_with_text(text)
+            return _line_with_text(text, keys)
         return len(text) - len(start) + 1 if start else None
     first = None
     known = False
     for event, end, cut in _events(text):
         if not event:
             continue
-        piece = _event_text(event, begun=False, cut=cut)
+        piece = _event_text(event, begun=False, cut=cut, keys=keys)
         if piece:
             return end
         known = known or piece is not None
@@ -85,11 +85,11 @@ def where_text_begins(text: str) -> int | None:
     return None if known else first
 
 
-def _line_with_text(text: str) -> int | None:
+def _line_with_text(text: str, keys: Sequence[str]) -> int | None:
     end = 0
     for line in text.split("\n"):
         end = min(len(text), end + len(line) + 1)
-        if chunk_text(parse(line)):
+        if chunk_text(parse(line), keys=keys):
             return end
     return None
 
@@ -106,7 +106,7 @@ def _events(text: str) -> Iterator[tuple[str, int, bool]]:
         begin = after
 
 
-def _event_text(event: str, *, begun: bool, cut: bool) -> str | None:
+def _event_text(event: str, *, begun: bool, cut: bool, keys: Sequence[str]) -> str | None:
     """What one event adds to the answer; empty: nothing, None: that cannot be told.
 
     Of one that was cut, the beginning of JSON is nothing; of others it is text.
@@ -119,14 +119,14 @@ def _event_text(event: str, *, begun: bool, cut: bool) -> str | None:
         elif line.startswith("event:"):
             name = line[6:].strip()
     text = "\n".join(data)
-    if text.strip() == "[DONE]" or is_beside(name, begun=begun):
+    if text.strip() == "[DONE]" or (not keys and is_beside(name, begun=begun)):
         return ""
     parsed = parse(text) if text.startswith(("{", "[", '"')) else None
     if parsed is None:
         return "" if cut and begins_json(text) else text
-    found = chunk_text(parsed, begun=begun)
+    found = chunk_text(parsed, begun=begun, keys=keys)
     inner = event_frame(parsed) if found is None else None
-    return found if inner is None else _event_text(inner, begun=begun, cut=False)
+    return found if inner is None else _event_text(inner, begun=begun, cut=False, keys=keys)
 
 
 def begins_json(text: str) -> bool:

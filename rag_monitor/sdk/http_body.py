@@ -84,7 +84,7 @@ def plain_body(data: bytes, encoding: str) -> bytes | None:
 
 
 def first_piece_with_text(
-    data: bytes, encoding: str, times: Sequence[int], *, in_bytes: bool
+    data: bytes, encoding: str, times: Sequence[int], *, in_bytes: bool, keys: Sequence[str] = ()
 ) -> int | None:
     """When the first piece of an answer came that held text of it; None where none did.
 
@@ -93,12 +93,13 @@ def first_piece_with_text(
         encoding: Its content encoding; where that cannot be read the first piece counts.
         times: For each piece, how much of the answer came before it, and when it came.
         in_bytes: That is bytes of `data`; else characters.
+        keys: As for `answer_in_body`.
     """
     plain = plain_body(data, encoding)
     if plain is None:
         return times[1]
     text = plain.decode("utf-8", "replace")
-    place = where_text_begins(text)
+    place = where_text_begins(text, keys)
     if place is None:
         return None
     begins = times[::2]
@@ -135,7 +136,7 @@ def _inflated(data: bytes) -> bytes | None:
     return bytes(plain)
 
 
-def answer_in_body(data: bytes, status: int = 200) -> str | None:
+def answer_in_body(data: bytes, status: int = 200, keys: Sequence[str] = ()) -> str | None:
     """The answer of a response body: joined events, an answer field, or the text itself.
 
     JSON that cannot be read, because it was cut or nests too much, leaves the answer unknown.
@@ -143,15 +144,16 @@ def answer_in_body(data: bytes, status: int = 200) -> str | None:
     Args:
         data: The body.
         status: The response's HTTP status; the page of an error is nobody's answer.
+        keys: The fields that hold the answer, where the host named them; no other one then does.
     """
     text = data.decode("utf-8", "replace")
     if is_events(text):
-        return events_text(text)
+        return events_text(text, keys)
     if text.lstrip(BLANK).startswith(("{", "[", '"')):
         parsed = parse(data)
         if parsed is not None:
-            return answer_of(parsed)
-        lines = lines_text(text)
+            return answer_of(parsed, keys=keys)
+        lines = lines_text(text, keys)
         if lines is not None:
             return lines
         if begins_json(text):

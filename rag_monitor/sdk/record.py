@@ -93,6 +93,8 @@ class LiveTrace:
     """Of an answer in events, for each piece: how much came before it, in bytes of `body` or
     characters of the pieces, and the nanoseconds of `perf_counter` when it came."""
     times_in_bytes = False
+    answer_keys: tuple[str, ...] = ()
+    """The fields of `body` that hold the answer, where the host named them."""
     body_encoding = ""
     """The content encoding of `body`, such as gzip; empty: none."""
     request: Any = None

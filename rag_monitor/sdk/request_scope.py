@@ -21,7 +21,7 @@ _ASKS_NOTHING = ("OPTIONS", "HEAD")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOptions:
-    """Which requests are traced, and where their question is."""
+    """Which requests are traced, and where their question and their answer are."""
 
     paths: Sequence[str] | None = None
     """Path prefixes that are traced; None: every POST."""
@@ -29,6 +29,8 @@ class RequestOptions:
     """Keys of the JSON or form body, or of the address, that may hold it; first found wins."""
     question: Callable[[bytes], str | None] | None = None
     """Or a function from the request body to the question; runs in the background."""
+    answer_keys: Sequence[str] = ()
+    """Keys of the JSON response, or of its events, that hold the answer; none: the known ones."""
 
     def wants(self, method: str, path: str) -> bool:
         """Whether a request is traced."""
@@ -109,6 +111,7 @@ class RequestScope:
             if live.answer is None and live.answer_parts is None and self._response:
                 live.body = b"".join(self._response)
                 live.truncated |= self._response_bytes > _MAX_SEEN
+                live.answer_keys = live.answer_keys or tuple(self._options.answer_keys)
                 live.piece_times, live.times_in_bytes = self._times, True
                 live.chars += len(self._times) * self._times.itemsize
             elif live.first_byte is None and self._times:  # the answer was said, not when it came

@@ -43,6 +43,8 @@ class Spec:
     """The first argument is what the function is called on, which holds no question."""
     answer: Extractor | None = None
     """Called with the return value, or with each streamed chunk."""
+    answer_keys: tuple[str, ...] = ()
+    """The fields that hold the answer, where the host named them."""
     fields: Mapping[str, Any] | None = None
 
 
@@ -127,8 +129,9 @@ class Scope:
 
     def _text_of(self, chunk: object) -> str | None:
         live = self.live
-        text = chunk_text(chunk, begun=live.answer_chars > 0)
-        if text is None:
+        keys = self.spec.answer_keys
+        text = chunk_text(chunk, begun=live.answer_chars > 0, keys=keys)
+        if not text and (keys or text is None):
             return event_frame(chunk)
         if live.piece_times is not None and text and text_of(chunk) is None:
             return event_frame({"data": json.dumps(text)})  # an event among events
@@ -144,6 +147,7 @@ class Scope:
         extract = self.spec.answer
         if extract is not None:
             result = extract(result)
+        keys = self.spec.answer_keys
         if type(result) is str:
             text: str | None = result
         else:
@@ -152,7 +156,7 @@ class Scope:
                 live.body = body[: live.client.max_answer_chars]
                 live.truncated |= len(body) > live.client.max_answer_chars
                 return
-            text = answer_of(result)
+            text = answer_of(result, keys=keys)
         if text is not None:
             if len(text) > live.client.max_chars:
                 text = text[: live.client.max_chars]
@@ -189,6 +193,8 @@ def open_scope(
         live = client.new_trace(spec.name, outer)
         if spec.fields:
             live.set(**spec.fields)
+        if spec.answer_keys:
+            live.answer_keys = spec.answer_keys
         scope = Scope(live, spec, owner=True)
     except Exception as error:  # noqa: BLE001 - the boundary
         GUARD.caught("open", error)
@@ -207,6 +213,8 @@ def _join(
         return None
     outer.taken_over = True
     outer.name = spec.name
+    if spec.answer_keys:
+        outer.answer_keys = spec.answer_keys
     _take_question(outer, spec, args, kwargs)
     return Scope(outer, spec, owner=False)
 

@@ -124,7 +124,27 @@ def event_frame(chunk: object) -> str | None:
     return head + "".join(f"data: {line}\n" for line in _LINE_END.split(data)) + "\n"
 
 
-def chunk_text(chunk: object, *, begun: bool = False, depth: int = 0) -> str | None:
+def field_text(value: object, keys: Sequence[str]) -> str | None:
+    """The text of the first of `keys` that is there; `data.reply` is a field of a field.
+
+    Of a tuple such as `(body, 201)` its first item that has one counts.
+    """
+    for item in (value, *items_of(value)):
+        for key in keys:
+            found = first(item, (key,))
+            for name in key.split(".") if found is None else ():
+                found = first(item if found is None else found, (name,))
+                if found is None:
+                    break
+            text = answer_of(found)
+            if text is not None:
+                return text
+    return None
+
+
+def chunk_text(
+    chunk: object, *, begun: bool = False, keys: Sequence[str] = (), depth: int = 0
+) -> str | None:
     """The text of one piece of a streamed answer; empty or None when it carries none.
 
     Knows str, bytes, OpenAI chunks (`choices[0].delta.content`, `choices[0].text`), Anthropic
@@ -134,28 +154,36 @@ def chunk_text(chunk: object, *, begun: bool = False, depth: int = 0) -> str | N
     Args:
         chunk: The piece.
         begun: Text of the answer came before: a piece that closes it with the whole is left out.
+        keys: The fields that hold the text, where the host named them; no other one then does.
         depth: How far below the piece this is.
     """
     text = text_of(chunk)
     if text is not None or chunk is None or depth > _MAX_DEPTH:
         return text
+    if keys:
+        return field_text(chunk, keys) or ""
     if is_beside(first(chunk, ("type", "event")), begun=begun):
         return ""
     choices = first(chunk, ("choices",))
     if choices is not None:
         return _choice_text(_first_item(choices))
+    return _piece_field(chunk, begun=begun, depth=depth)
+
+
+def _piece_field(chunk: object, *, begun: bool, depth: int) -> str | None:
+    text: str | None = None
     for key in ("content", "delta", "text", "answer", "response", "data", "message", "token"):
         value = first(chunk, (key,))
         if value is None:
             continue
-        if key == "data":
-            if text_of(value) is not None:
-                return None  # an event, whose text may be JSON: see `event_frame`
-            text = None if type(value) is list else chunk_text(value, begun=begun, depth=depth + 1)
-        else:
+        if key != "data":
             text = content_text(value)
             if text is None:
                 text = text_of(first(value, ("content", "text")))
+        elif text_of(value) is not None:
+            return None  # an event, whose text may be JSON: see `event_frame`
+        elif type(value) is not list:
+            text = chunk_text(value, begun=begun, depth=depth + 1)
         if text is not None:
             return text
     return None
@@ -168,8 +196,16 @@ def _choice_text(choice: object) -> str:
     return text or text_of(first(choice, ("text",))) or ""
 
 
-def answer_of(result: object, depth: int = 0) -> str | None:
-    """The answer inside a handler's return value; None when there is none we know."""
+def answer_of(result: object, depth: int = 0, keys: Sequence[str] = ()) -> str | None:
+    """The answer inside a handler's return value; None when there is none we know.
+
+    Args:
+        result: The value.
+        depth: How far below the return value this is.
+        keys: The fields that hold it, where the host named them; no other one then does.
+    """
+    if keys:
+        return field_text(result, keys)
     text = text_of(result)
     if text is not None or result is None or depth > _MAX_DEPTH:
         return text

@@ -21,7 +21,8 @@ class RagMonitorMiddleware:
 
     Args:
         app: The application.
-        **options: Fields of `RequestOptions`: `paths`, `question_keys`, `question`.
+        **options: Fields of `RequestOptions`: `paths`, `question_keys`, `question`,
+            `answer_keys`.
     """
 
     def __init__(self, app: App, **options: Any) -> None:

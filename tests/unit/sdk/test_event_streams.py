@@ -284,3 +284,74 @@ def test_wsgi_addresses_are_read_too(captured: InMemoryExporter) -> None:
     body.close()  # type: ignore[attr-defined]
 
     assert captured.records[0]["question"] == "保修"
+
+
+NAMED = [
+    'event: thought\ndata: {"reply": "", "thought": "hm"}\n\n',
+    'data: {"reply": "24 ", "content": "no"}\n\n',
+    'data: {"reply": "months"}\n\ndata: {"content": "no"}\n\n',
+]
+
+
+def test_named_keys_hold_the_answer_of_a_response(captured: InMemoryExporter) -> None:
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        headers = [(b"content-type", b"text/event-stream")]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        for piece in NAMED:
+            await asyncio.sleep(PAUSE_S)
+            await send({"type": "http.response.body", "body": piece.encode(), "more_body": True})
+        await send({"type": "http.response.body", "body": b""})
+
+    async def receive() -> Any:
+        return {"type": "http.request", "body": b"{}"}
+
+    async def send(message: Any) -> None:
+        """Nobody reads it."""
+
+    scope = {"type": "http", "path": "/chat", "method": "POST"}
+    asyncio.run(asgi.RagMonitorMiddleware(app, answer_keys=["reply"])(scope, receive, send))
+
+    (record,) = captured.records
+    assert (record["answer"], _pauses_before_text(record)) == ("24 months", 2)
+
+
+def test_a_named_field_is_found_in_the_events_of_a_generator(captured: InMemoryExporter) -> None:
+    @rm.trace(answer="reply")
+    def answer(question: str) -> Iterator[str]:
+        yield from NAMED
+
+    list(answer("How long?"))
+
+    assert captured.records[0]["answer"] == "24 months"
+
+
+@pytest.mark.parametrize("place", ["reply", "data.reply"])
+def test_a_named_field_is_found_in_a_response_object(
+    captured: InMemoryExporter, place: str
+) -> None:
+    flask = pytest.importorskip("flask")
+    body = {"answer": "no", "reply": "好"}
+
+    @rm.trace(answer=place)
+    def answer(question: str) -> Any:
+        return flask.jsonify(body if place == "reply" else {"data": body}), 201
+
+    with flask.Flask("app").app_context():
+        answer("How long?")
+
+    assert captured.records[0]["answer"] == "好"
+
+
+@pytest.mark.parametrize(
+    ("body", "answer"),
+    [
+        (b'{"answer": "no", "data": {"reply": "24"}}', "24"),
+        (b'{"answer": "no"}', None),
+        (b'{"data.reply": "24"}', "24"),
+        (b'{"data": [1]}', None),
+        (b'{"data": {"reply": ""}}\n{"data": {"reply": "24"}}\n', "24"),
+        (b"plain text", "plain text"),
+    ],
+)
+def test_named_keys_are_found_in_bodies(body: bytes, answer: str | None) -> None:
+    assert answer_in_body(body, keys=("data.reply",)) == answer
