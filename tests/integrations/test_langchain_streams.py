@@ -33,7 +33,7 @@ def test_a_stream_that_is_left_is_abandoned_with_all_that_was_read(
     instrumented: Captured, read: int
 ) -> None:
     chain = FakeListChatModel(responses=["保修期为24个月。"]) | StrOutputParser()
-    stream = chain.stream("多久?")
+    stream: Any = chain.stream("多久?")
     seen = [next(stream) for _ in range(read)]
     stream.close()
 

@@ -10,6 +10,8 @@ from llama_index.core.schema import QueryBundle
 
 _QUESTIONS: Final = ("str_or_query_bundle", "query", "message", "user_msg", "query_str", "input")
 
+_ANSWERS: Final = ("response", "answer", "result", "output", "text")
+
 
 def question_in(arguments: Mapping[str, Any]) -> str | None:
     """The question among a method's arguments, or in a workflow's start event."""
@@ -39,9 +41,25 @@ def answer_in(result: Any) -> str | None:
         return text
     response = getattr(result, "response", None)
     if response is None:
-        return text_of(getattr(result, "result", None))
+        return _stopped_with(getattr(result, "result", None))
     dump = getattr(response, "model_dump_json", None)
     return text_of(response) or (dump() if callable(dump) else None)
+
+
+def _stopped_with(result: object) -> str | None:
+    """The answer in a stop event: text, a field, or an agent's output as the event holds it."""
+    if not isinstance(result, Mapping):
+        return text_of(result)
+    for name in _ANSWERS:
+        found = result.get(name)
+        text = text_of(found) or text_of(_get(found, "content"))
+        if text:
+            return text
+        blocks = _get(found, "blocks")
+        if isinstance(blocks, list):
+            texts = [_get(block, "text") for block in blocks]
+            return "".join(text for text in texts if isinstance(text, str))
+    return None
 
 
 def said(response: Any) -> str:
