@@ -5,12 +5,14 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from functools import partial
 from itertools import chain
 from time import perf_counter_ns
 from types import AsyncGeneratorType, CoroutineType, GeneratorType
 from typing import Any, Final, Protocol, TypeVar
 from weakref import finalize
 
+from rag_monitor.sdk.closing import when_closed
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import items_of, peek, type_name
 
@@ -247,6 +249,8 @@ def _watched_inside(observer: Observer, stream: Any) -> bool:
     try:
         watcher = watch(observer, generator) if generator else watch_async(observer, pieces)
         setattr(stream, place, _ending(observer, watcher))
+        if place == "_iterator" and "Response" not in kind:
+            when_closed(stream, partial(observer.ended, "abandoned"))
     except Exception as error:  # noqa: BLE001 - the boundary; a stream we may not touch
         GUARD.caught("stream", error)
         return False

@@ -78,23 +78,37 @@ def last_user_message(messages: Any) -> str | None:
     return None
 
 
-def content_text(content: Any) -> str | None:
-    """Message content: text, or the text parts of a list of parts joined."""
+def content_text(content: Any, depth: int = 0) -> str | None:
+    """Message content: text, or the text parts of a list of parts joined; None: no part has text.
+
+    A part may hold parts of its own, as the messages in the output of OpenAI's Responses API do.
+    """
     text = text_of(content)
     if text is not None or not issubclass(type(content), list):
         return text
     parts: list[str] = []
     left = _MOST_CHARS
+    known = not list.__len__(content)
     for part in list.__getitem__(content, slice(0, 200)):
-        piece = text_of(part)
-        if piece is None:
-            piece = text_of(first(part, ("text",)))
+        piece = _part_text(part, depth)
+        known = known or piece is not None
         if piece:
             parts.append(piece[:left])
             left -= len(piece)
             if left <= 0:
                 break
-    return "".join(parts)
+    return "".join(parts) if known else None
+
+
+def _part_text(part: Any, depth: int) -> str | None:
+    piece = text_of(part)
+    if piece is None and is_beside(first(part, ("type",)), begun=False):
+        return None
+    if piece is None:
+        piece = text_of(first(part, ("text",)))
+    if piece is None and depth < _MAX_DEPTH:
+        piece = content_text(first(part, ("content",)), depth + 1)
+    return piece
 
 
 def is_beside(name: object, *, begun: bool) -> bool:

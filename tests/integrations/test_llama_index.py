@@ -357,11 +357,11 @@ class Scripted(FakeModel):
         self, prompt: str, formatted: bool = False, **kwargs: Any
     ) -> Iterator[CompletionResponse]:
         reply = self.complete(prompt)
-        return iter([CompletionResponse(text=reply.text, delta=reply.text)])
+        yield CompletionResponse(text=reply.text, delta=reply.text)
 
 
 # the library looks at every attribute of its own agent
-@pytest.mark.filterwarnings("ignore::pydantic.warnings.PydanticDeprecationWarning")
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
 async def test_an_agents_answer_is_what_it_says_without_its_thoughts(
     instrumented: Captured,
 ) -> None:

@@ -7,6 +7,7 @@ from typing import Any, Final
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.schema import QueryBundle
+from llama_index.core.workflow import Event
 
 _QUESTIONS: Final = ("str_or_query_bundle", "query", "message", "user_msg", "query_str", "input")
 
@@ -47,18 +48,14 @@ def answer_in(result: Any) -> str | None:
 
 
 def _stopped_with(result: object) -> str | None:
-    """The answer in a stop event: text, a field, or an agent's output as the event holds it."""
-    if not isinstance(result, Mapping):
+    """The answer a workflow stopped with: text, a field of a dict or event, an agent's output."""
+    if not isinstance(result, Mapping | Event):
         return text_of(result)
     for name in _ANSWERS:
-        found = result.get(name)
-        text = text_of(found) or text_of(_get(found, "content"))
+        found = _get(result, name)
+        text = text_of(found)
         if text:
             return text
-        blocks = _get(found, "blocks")
-        if isinstance(blocks, list):
-            texts = [_get(block, "text") for block in blocks]
-            return "".join(text for text in texts if isinstance(text, str))
     return None
 
 
