@@ -8,8 +8,7 @@ from typing import Any
 from openai import AsyncStream, Stream
 
 import rag_monitor as rm
-from rag_monitor.sdk.closing import when_closed
-from rag_monitor.sdk.events import EventTrace, absorbing
+from rag_monitor.sdk.events import EventTrace, absorbing, when_closed
 
 _absorbing = absorbing("openai")
 

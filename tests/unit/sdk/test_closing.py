@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import rag_monitor as rm
-from rag_monitor.sdk.closing import when_closed
+from rag_monitor.sdk.streaming import when_closed
 from rag_monitor.testing import InMemoryExporter
 
 
