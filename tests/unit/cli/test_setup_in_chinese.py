@@ -45,9 +45,13 @@ def test_what_is_wrong_with_a_judges_table_is_told_in_chinese(
     table: dict[str, object], shown: str
 ) -> None:
     tables = {"openai_compatible": table}
-    with pytest.raises(ConfigurationError) as refused:
+
+    def read() -> None:
         check_tables(tables)
         make_judge("openai_compatible", tables)
+
+    with pytest.raises(ConfigurationError) as refused:
+        read()
 
     assert shown in _chinese(refused.value)
 
