@@ -176,11 +176,11 @@ def chunk_text(
         return text
     if keys:
         return field_text(chunk, keys) or ""
-    if is_beside(first(chunk, ("type", "event")), begun=begun):
-        return ""
     choices = first(chunk, ("choices",))
     if choices is not None:
         return _choice_text(_first_item(choices))
+    if is_beside(first(chunk, ("type", "event")), begun=begun):
+        return ""
     return _piece_field(chunk, begun=begun, depth=depth)
 
 
