@@ -51,6 +51,8 @@ class Check:
     ok: bool
     detail: str
     """What was found and, when it is not ok, how to mend it."""
+    looked_at: bool = True
+    """False: nothing can be said of it before something else is mended."""
 
 
 def doctor(
@@ -94,11 +96,11 @@ def doctor(
     else:
         checks.append(Check("configuration", ok=True, detail=told("read")))
         checks.append(_tried("database", lambda: _database(settings)))
-        checks.append(_tried("queue", lambda: _queue(settings)))
+        checks.append(_below(checks, "queue", lambda: _queue(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
         checks.append(_tried("channels", lambda: _channels(settings)))
-        checks.append(_tried("messages", lambda: _messages(settings)))
-        checks.append(_tried("rules", lambda: _rules(settings)))
+        checks.append(_below(checks, "messages", lambda: _messages(settings)))
+        checks.append(_below(checks, "rules", lambda: _rules(settings)))
     _end(checks, as_json)
 
 
@@ -122,7 +124,7 @@ def report(checks: list[Check], as_json: bool) -> None:
     print_line(f"rag-monitor {__version__}")
     for check in checks:
         comma = "：" if chosen() is Language.ZH else ": "
-        state = told("ok" if check.ok else "BAD")
+        state = told("ok" if check.ok else "BAD") if check.looked_at else "--"
         print_line(f"{state:<3}  {_named(check.name)}{comma}{check.detail}")
 
 
@@ -164,6 +166,20 @@ def _tried(name: str, look: Callable[[], str]) -> Check:
         return Check(name, ok=True, detail=look())
     except RagMonitorError as error:
         return Check(name, ok=False, detail=_mended(error))
+
+
+def _below(checks: list[Check], name: str, look: Callable[[], str]) -> Check:
+    """What can only be looked at in the database: where that fails, its cause is told once.
+
+    A database that takes nothing in can still be read, and is.
+    """
+    (database,) = (check for check in checks if check.name == "database")
+    if all(check.looked_at for check in checks):
+        found = _tried(name, look)
+        if database.ok or found.detail != database.detail:
+            return found
+    detail = told("not looked at before the database is in order")
+    return Check(name, ok=False, detail=detail, looked_at=False)
 
 
 def _database(settings: Any) -> str:

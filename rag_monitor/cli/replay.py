@@ -17,6 +17,7 @@ from rag_monitor.cli.lines import numbered_lines
 from rag_monitor.cli.remote import Remote, explain, refusal
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.evaluation import rows as tables
+from rag_monitor.evaluation.conversations import last_turn
 from rag_monitor.outbound import patience
 
 _BATCH: Final = 100
@@ -220,7 +221,7 @@ def _parsed(
 
 
 def _unlabelled(fields: Mapping[str, Any], app: str | None) -> Row:
-    row = {k: v for k, v in fields.items() if k != "meta" and not k.startswith("label_")}
+    row = {k: v for k, v in last_turn(fields).items() if k != "meta" and not k.startswith("label_")}
     if app is not None and row.get("app") is None:  # a column of a table may be null
         row["app"] = app
     return row

@@ -224,6 +224,7 @@ _SENTENCES: Final = {
         "{count} 条请求等待抽样评审，最早的已等待 {age:.0f} 秒"
     ),
     "not looked at before there is a database": "还没有数据库，未检查",
+    "not looked at before the database is in order": "数据库恢复正常之前无法检查",
     "not looked at before the schema is this release's": "数据库结构不是本版本的，未检查",
     "{rule} names {gone}, configured: {there}; correct the rule, or [notifiers]": (
         "{rule} 指定了 {gone}，已配置的有：{there}；请更正规则或 [notifiers]"

@@ -15,6 +15,7 @@ import httpx
 from rag_monitor.errors import ConfigurationError, MalformedPayload
 from rag_monitor.evaluation.labelled import check_kinds
 from rag_monitor.evaluation.rows import BadRow, read_rows
+from rag_monitor.sdk.text import is_beside
 
 TAG: Final = "golden"
 _ANSWERS: Final = ("answer", "response", "output", "text", "content", "data.answer", "result")
@@ -150,10 +151,10 @@ class Endpoint:
     def _read_events(self, reply: httpx.Response, answer: Answer, began: float) -> None:
         pieces: list[str] = []
         size = 0
-        for data in _events(reply):
+        for name, data in _events(reply):
             if data == _END:
                 break
-            piece, contexts = self._event(data)
+            piece, contexts = self._event(name, data, begun=size > 0)
             if contexts is not None:
                 answer.contexts = contexts
             if piece and answer.first_byte_ms is None:
@@ -164,18 +165,24 @@ class Endpoint:
                 raise ValueError(f"more than {_LARGEST:,} characters")
         answer.text = "".join(pieces)
 
-    def _event(self, data: str) -> tuple[str, list[Any] | None]:
+    def _event(self, name: str, data: str, *, begun: bool) -> tuple[str, list[Any] | None]:
+        """What an event adds to the answer, and the passages it tells; as the SDK reads streams."""
+        named = self._options.answer_field is not None
+        beside = not named and is_beside(name, begun=begun)
         try:
             content = json.loads(data)
         except ValueError:
-            return data, None
+            return "" if beside else data, None
         if isinstance(content, str):
-            return content, None
+            return "" if beside else content, None
         if not isinstance(content, Mapping):
-            return data, None  # a token of plain text that happens to be a number
+            return "" if beside else data, None  # plain text that happens to be a number
+        if not named:
+            kind = content.get("type") or content.get("event")
+            beside = beside or is_beside(kind, begun=begun)
         piece = _first(content, self._options.answer_field, _DELTAS)
         contexts = _passages(_first(content, self._options.contexts_field, _CONTEXTS))
-        return (piece if isinstance(piece, str) else ""), contexts
+        return (piece if isinstance(piece, str) and not beside else ""), contexts
 
 
 def golden_rows(
@@ -243,18 +250,21 @@ def _tags(value: object) -> Sequence[str]:
     return [str(tag) for tag in value if tag != TAG] if isinstance(value, list) else []
 
 
-def _events(reply: httpx.Response) -> Iterator[str]:
-    """The data of each server-sent event; its lines are joined as the standard says."""
+def _events(reply: httpx.Response) -> Iterator[tuple[str, str]]:
+    """Name and data of each server-sent event; its lines are joined as the standard says."""
     lines: list[str] = []
+    name = ""
     for line in reply.iter_lines():
         if not line:
             if lines:
-                yield "\n".join(lines)
-            lines = []
+                yield name, "\n".join(lines)
+            lines, name = [], ""
+        elif line.startswith("event:"):
+            name = line[6:].strip()
         elif line.startswith("data:"):
             lines.append(line[5:].removeprefix(" "))
     if lines:
-        yield "\n".join(lines)
+        yield name, "\n".join(lines)
 
 
 def _limited(reply: httpx.Response) -> str:

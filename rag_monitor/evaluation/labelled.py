@@ -13,6 +13,7 @@ from typing import Any, Final
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import IngestError, MalformedPayload
+from rag_monitor.evaluation.conversations import last_turn
 from rag_monitor.evaluation.dataset import DatasetRow
 from rag_monitor.evaluation.rows import BadRow, read_rows
 from rag_monitor.ingest.known_names import unknown_kinds
@@ -65,6 +66,7 @@ def _read(number: int, content: Mapping[str, Any]) -> LabelledRow:
     taken = None
     try:
         taken = _fingerprint(content)
+        content = last_turn(content)
         trace = decode_trace(_plain(content), received_at=datetime.now(UTC))
         check_kinds(content)
     except RecursionError:

@@ -159,6 +159,8 @@ def read_lines(path: Path) -> Iterator[Line]:
     Raises:
         ConfigurationError: The file is missing or not one that `evaluate --output` wrote.
     """
+    if not path.exists():
+        raise ConfigurationError(f"there is no file {path}")
     check_kind(path)
     csv.field_size_limit(sys.maxsize)
     yield from _raw_csv(path) if path.suffix == ".csv" else _raw(path)

@@ -12,6 +12,8 @@ from typing import Final
 
 from rag_monitor.evaluation import setup_problems
 
+_DID: Final = r" \(did you mean ('.*?')\?\)"
+
 _FORMS: Final = tuple(
     (re.compile(english, re.DOTALL), chinese)
     for english, chinese in (
@@ -406,6 +408,26 @@ _FORMS: Final = tuple(
         (r"(.+), line (\d+): (.+)", r"\1 第 \2 行：<\3>"),
         (r"target missed: (\S+) (\S+), wanted (.+)", r"未达标：\1 为 \2，目标 \3"),
         (r"targets not measured: (.+)", r"未能测量的目标：\1"),
+        (
+            rf"no target profile ('.*?'){_DID}; shipped: (.+)\. A path to your own must end in .+",
+            r"没有目标配置 \1（是否想用 \2？）；自带的有：\3。自己的文件须以 .toml 结尾",
+        ),
+        (
+            r"no target profile ('.*?'); shipped: (.+)\. A path to your own must end in \.toml",
+            r"没有目标配置 \1；自带的有：\2。自己的文件须以 .toml 结尾",
+        ),
+        (
+            r"--columns ('.*?'): write it as theirs=ours, e\.g\. (.+)",
+            r"--columns \1：请写成 文件中的列名=这里的列名，例如 \2",
+        ),
+        (
+            r"--judge names the teacher; the embedded judge is the student",
+            "--judge 指定的是教师；内置评审模型是学生",
+        ),
+        (
+            r"--lexical teaches a student without an encoder; leave out one of both",
+            "--lexical 训练的是不带编码器的学生；两个选项请去掉一个",
+        ),
     )
 )
 _INNER: Final = re.compile(r"<(.+)>", re.DOTALL)

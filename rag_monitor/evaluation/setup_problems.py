@@ -135,6 +135,11 @@ _SETTINGS: Final = (
     (r"\[judges\.(.+?)\]: no judge is called ('.*?'); correct the name, .+; known: (.+)",
      r'[judges.\1]：没有名为 \2 的评审模型；请更正名称，或用 kind = "…" 说明这张表属于哪个；'
      r'可用：\3'),
+    (rf"(\[judges\.\S+\]) has no setting ('.*?'){_DID}; known: (.+)",
+     r"\1 没有设置项 \2（是否想用 \3？）；可用：\4"),
+    (r"(\[judges\.\S+\]) has no setting ('.*?'); known: (.+)",
+     r"\1 没有设置项 \2；可用：\3"),
+    (r"(judges\.\S+) is missing", r"缺少 \1"),
     (r"(\[judges\..+\]): judges no traffic, which goes to `judge` = ('.*')",
      r"\1：不评审线上流量，线上流量由 `judge` = \2 评审"),
     (rf"(notifiers\.\S+): a (\w+) channel has no such option{_DID}; it takes (.+)",

@@ -9,9 +9,10 @@ the actors of a Ray cluster run.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, is_dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_type_hints
 
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.domain.ports import BudgetLedger, ReplyCache
@@ -26,6 +27,15 @@ Tables = Mapping[str, Mapping[str, Any]]
 
 _CALIBRATE_THEMSELVES: Final = frozenset({"embedded", "embedded-lexical"})
 """They come with a calibration, which a file replaces instead of following it."""
+
+_OF_EVERY_TABLE: Final = frozenset({"kind", "calibration"})
+
+
+@dataclass(frozen=True)
+class _EnsembleTable:
+    """What a table of kind `ensemble` may say."""
+
+    members: list[str]
 
 
 def make_judge(
@@ -61,15 +71,19 @@ def make_judge(
 
 
 def check_tables(tables: Tables) -> None:
-    """Refuse a table that is no judge's: its settings would never be read.
+    """Refuse a table that is no judge's, or holds a name that its judge does not know.
+
+    Of a judge that is not in use nobody would notice before it is asked.
 
     Raises:
-        ConfigurationError: No judge has the table's name or kind; the message names the nearest.
+        ConfigurationError: No judge has the table's name or kind, or it has no such setting; the
+            message names the nearest.
     """
     known = (*registry.names(), ensemble.NAME, ray.NAME)
     for name, table in tables.items():
         kind = str(table.get("kind", name))
         if kind in known:
+            _check_names(f"judges.{name}", table, _settings_of(kind))
             continue
         if "kind" in table:
             problem = f"there is no judge of the kind {kind!r}{did_you_mean(kind, known)}"
@@ -79,6 +93,27 @@ def check_tables(tables: Tables) -> None:
                 'with kind = "…" which judge the table is for'
             )
         raise ConfigurationError(f"[judges.{name}]: {problem}; known: {', '.join(known)}")
+
+
+def _settings_of(kind: str) -> type[Any] | None:
+    if kind == ensemble.NAME:
+        return _EnsembleTable
+    return ray.RayOptions if kind == ray.NAME else registry.options_of(kind)
+
+
+def _check_names(where: str, table: Mapping[str, Any], options: type[Any] | None) -> None:
+    if options is None:  # of another package, which knows its settings itself
+        return
+    own = get_type_hints(options)
+    for name, value in table.items():
+        kind = own.get(name, Any)
+        if name not in own and name not in _OF_EVERY_TABLE:
+            raise ConfigurationError(
+                f"[{where}] has no setting {name!r}{did_you_mean(name, own)}; known: "
+                f"{', '.join(own)}"
+            )
+        if is_dataclass(kind) and isinstance(kind, type) and isinstance(value, Mapping):
+            _check_names(f"{where}.{name}", value, kind)
 
 
 def unused_tables(tables: Tables, used: Iterable[str]) -> list[str]:

@@ -26,16 +26,29 @@ class _BuiltIn:
 
     module: str
     factory: str
+    options: str
+    """Module and class of its settings, which importing loads no library of the judge's."""
     services: frozenset[str] = frozenset()
 
 
+_EMBEDDED_OPTIONS: Final = "rag_monitor.judges.embedded.options:EmbeddedOptions"
 BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
-    "embedded": _BuiltIn("rag_monitor.judges.embedded", "create"),
-    "embedded-lexical": _BuiltIn("rag_monitor.judges.embedded", "create_lexical"),
-    "openai_compatible": _BuiltIn(
-        "rag_monitor.judges.openai_compatible", "create", frozenset({"ledger", "cache"})
+    "embedded": _BuiltIn("rag_monitor.judges.embedded", "create", _EMBEDDED_OPTIONS),
+    "embedded-lexical": _BuiltIn(
+        "rag_monitor.judges.embedded", "create_lexical", _EMBEDDED_OPTIONS
     ),
-    "packed": _BuiltIn("rag_monitor.judges.packed", "create", frozenset({"ledger"})),
+    "openai_compatible": _BuiltIn(
+        "rag_monitor.judges.openai_compatible",
+        "create",
+        "rag_monitor.judges.openai_compatible.options:OpenAICompatibleOptions",
+        frozenset({"ledger", "cache"}),
+    ),
+    "packed": _BuiltIn(
+        "rag_monitor.judges.packed",
+        "create",
+        "rag_monitor.judges.packed.options:PackedOptions",
+        frozenset({"ledger"}),
+    ),
 }
 """Imported only when asked for. `embedded` with weights that know no encoder is the lexical
 variant; its identity says which it is."""
@@ -51,6 +64,15 @@ def services_of(name: str) -> frozenset[str]:
     """Which services a built-in judge takes; judges of other packages take none."""
     built_in = BUILT_IN.get(name)
     return frozenset() if built_in is None else built_in.services
+
+
+def options_of(name: str) -> type[Any] | None:
+    """The dataclass of a built-in judge's settings; None for judges of other packages."""
+    built_in = BUILT_IN.get(name)
+    if built_in is None:
+        return None
+    module, _, kind = built_in.options.partition(":")
+    return cast("type[Any]", getattr(import_module(module), kind))
 
 
 def create(

@@ -23,7 +23,8 @@ class RagMonitorMiddleware:
 
     Args:
         app: The application.
-        **options: Fields of `RequestOptions`: `paths`, `question_keys`, `question`.
+        **options: Fields of `RequestOptions`: `paths`, `question_keys`, `question`,
+            `answer_keys`.
     """
 
     def __init__(self, app: App, **options: Any) -> None:
@@ -56,7 +57,9 @@ class RagMonitorMiddleware:
             if scope.get("type") != "http":
                 return None
             method, path = str(scope.get("method", "")), str(scope.get("path", ""))
-            return open_request(path, self._options) if self._options.wants(method, path) else None
+            if not self._options.wants(method, path):
+                return None
+            return open_request(path, self._options, bytes(scope.get("query_string") or b""))
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("asgi", error)
             return None

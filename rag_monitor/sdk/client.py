@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import unquote
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.sdk.counters import OUTSIDE
 from rag_monitor.sdk.endings import watch_children
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import DEFAULT_ENDPOINT, SWITCHES, Options
@@ -111,6 +112,7 @@ def install(recorder: Recorder | None) -> None:
     with _LOCK:
         old, _active = _active, recorder
         _disabled = recorder is None
+        OUTSIDE.listening = recorder is not None
         if recorder is not None:
             _recorders.add(recorder)
             watch_children(_at_child_end)
@@ -156,6 +158,8 @@ def _waited(wait: Callable[[Recorder], bool]) -> bool:
 def stats() -> dict[str, object]:
     """Counts of this process: `produced`, `delivered`, `dropped` by reason, `waiting`.
 
+    `late` counts what was said of a trace after its end, `outside` the steps that ran where no
+    trace was current; neither is recorded.
     `delivered` + everything in `dropped` + `waiting` = `produced`, exactly.
     """
     recorder = _active

@@ -1,9 +1,15 @@
-"""What became of every trace: delivered + dropped + waiting = produced, exactly."""
+"""What became of every trace: delivered + dropped + waiting = produced, exactly.
+
+And how many steps belonged to none.
+"""
 
 from __future__ import annotations
 
 import threading
 from collections import Counter
+from typing import Final
+
+from rag_monitor.sdk.guard import GUARD
 
 
 class Counters:
@@ -84,3 +90,35 @@ class Counters:
                 "waiting": self.produced - self.settled,
                 "late": self.late,
             }
+
+
+class Outside:
+    """Counts the steps of this process that were entered where no trace is current."""
+
+    def __init__(self) -> None:
+        self.steps = 0
+        self.listening = False
+        """Whether the SDK is on, as the client says."""
+        self._told = False
+
+    def entered(self, kind: str) -> None:
+        """One more; the first is told to the log. While the SDK is off nothing is counted."""
+        if not self.listening:
+            return
+        self.steps += 1
+        if not self._told:
+            self._told = True
+            GUARD.say(
+                "outside",
+                "a rag_monitor.%s(...) ran where no trace is current, and is not recorded; a "
+                "thread pool must be given contextvars.copy_context().run with the function "
+                "(told once, counted in rag_monitor.stats() as outside)",
+                kind,
+            )
+
+    def renew_after_fork(self) -> None:
+        """A child counts its own."""
+        self.steps = 0
+
+
+OUTSIDE: Final = Outside()

@@ -16,7 +16,12 @@ from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.redaction.redactor import TextRedactor
 from rag_monitor.sdk.documents import MAX_METADATA, Document
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.http_body import answer_in_body, plain_body, question_in_body
+from rag_monitor.sdk.http_body import (
+    answer_in_body,
+    first_piece_with_text,
+    plain_body,
+    question_in_body,
+)
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.peek import text_of
 from rag_monitor.sdk.record import MOST_LABELS, LiveTrace
@@ -102,6 +107,7 @@ class Encoder:
         record["question"] = clean.bulk("question", question)
         record["answer"] = clean.bulk("answer", answer)
         _identity(record, live, clean, options)
+        _time_first_piece(live)
         record["timings"] = timings(live)
         record["streamed"] = live.streamed
         record["status"] = live.status
@@ -270,11 +276,23 @@ def _answer(live: LiveTrace) -> object:
         return "".join(live.answer_parts)
     if live.body is not None:
         body = plain_body(live.body, live.body_encoding)
-        return None if body is None else answer_in_body(body, live.http_status)
+        return None if body is None else answer_in_body(body, live.http_status, live.answer_keys)
     for step in reversed(live.steps):
         if isinstance(step, GenerationStep) and step.text is not None:
             return answer_of(step.text)
     return "" if live.streamed else None
+
+
+def _time_first_piece(live: LiveTrace) -> None:
+    """Of an answer in events, when its first text went out."""
+    if live.first_byte is None and live.piece_times and live.body is not None:
+        live.first_byte = first_piece_with_text(
+            live.body,
+            live.body_encoding,
+            live.piece_times,
+            in_bytes=live.times_in_bytes,
+            keys=live.answer_keys,
+        )
 
 
 def _was_answered(live: LiveTrace, question: object, answer: object) -> bool:

@@ -20,6 +20,7 @@ from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.steps import HitStep, Step
+from rag_monitor.sdk.streaming import when_closed as when_closed  # integrations import it here
 from rag_monitor.sdk.text import answer_of, question_in
 
 P = ParamSpec("P")

@@ -5,24 +5,31 @@ Runs on the sender's thread, on bytes the middleware kept.
 
 from __future__ import annotations
 
-import json
 import zlib
+from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
+from urllib.parse import parse_qs
 
-from rag_monitor.sdk.text import EVENT_LINES, QUESTION_KEYS, answer_of, chunk_text, question_in
+from rag_monitor.sdk.event_stream import (
+    BLANK,
+    begins_json,
+    events_text,
+    is_events,
+    lines_text,
+    parse,
+    where_text_begins,
+)
+from rag_monitor.sdk.text import QUESTION_KEYS, answer_of, question_in
 
 _MAX_PLAIN_BYTES: Final = 1_048_576
 _ANY_HEADER: Final = zlib.MAX_WBITS | 32
 """For zlib: gzip or zlib, whichever it is."""
 _WINDOW: Final = 4096
 """How much is decompressed at once: what follows a member is copied, so it must be little."""
-_BLANK: Final = "\ufeff \r\n\t"
-_MAX_BRACKETS: Final = 10_000
-_LOOKED_AT: Final = 4096
-"""How much of a text tells whether it is the beginning of JSON."""
+_MAX_FIELDS: Final = 1_000
 _PHRASES: Final = {status.value: status.phrase for status in HTTPStatus}
 MAX_BODY_BYTES: Final = 262_144
 """How much of a request body is looked at."""
@@ -30,22 +37,38 @@ MAX_BODY_BYTES: Final = 262_144
 
 @dataclass(frozen=True, slots=True)
 class RequestBody:
-    """The start of a request body, with the keys that may hold the question."""
+    """The start of a request body, and the address's query string, that may hold the question."""
 
     data: bytes
+    query_string: bytes = b""
     keys: Sequence[str] = QUESTION_KEYS
     extract: Callable[[bytes], str | None] | None = None
     """The host's own way to find it; a failure means unknown."""
 
 
 def question_in_body(body: object) -> str | None:
-    """The question of a JSON request body; None for any other body."""
+    """The question of a request: of its JSON body, else of its form or of its query string."""
     if not isinstance(body, RequestBody):
         return None
-    if body.extract is not None:
+    if body.extract is not None and body.data:
         return question_in(body.extract(body.data))
-    parsed = _json(body.data)
-    return question_in(parsed, body.keys) if isinstance(parsed, dict | list) else None
+    parsed = parse(body.data)
+    if isinstance(parsed, dict | list):
+        found = question_in(parsed, body.keys)
+        if found is not None:
+            return found
+    return _form_field(body.data, body.keys) or _form_field(body.query_string, body.keys)
+
+
+def _form_field(data: bytes, keys: Sequence[str]) -> str | None:
+    """The first field of that name, as a form or an address holds it; None where it is no form."""
+    if b"=" not in data:
+        return None
+    try:
+        fields = parse_qs(data.decode("ascii"), errors="replace", max_num_fields=_MAX_FIELDS)
+    except ValueError:  # other characters, more fields
+        return None
+    return next((fields[key][0] for key in keys if key in fields), None)
 
 
 def plain_body(data: bytes, encoding: str) -> bytes | None:
@@ -58,6 +81,38 @@ def plain_body(data: bytes, encoding: str) -> bytes | None:
     if encoding not in ("gzip", "x-gzip", "deflate"):
         return None
     return _inflated(data)
+
+
+def first_piece_with_text(
+    data: bytes, encoding: str, times: Sequence[int], *, in_bytes: bool, keys: Sequence[str] = ()
+) -> int | None:
+    """When the first piece of an answer came that held text of it; None where none did.
+
+    Args:
+        data: The answer as it was sent, a stream of events or of JSON lines.
+        encoding: Its content encoding; where that cannot be read the first piece counts.
+        times: For each piece, how much of the answer came before it, and when it came.
+        in_bytes: That is bytes of `data`; else characters.
+        keys: As for `answer_in_body`.
+    """
+    plain = plain_body(data, encoding)
+    if plain is None:
+        return times[1]
+    text = plain.decode("utf-8", "replace")
+    place = where_text_begins(text, keys)
+    if place is None:
+        return None
+    begins = times[::2]
+    if in_bytes:
+        place = len(text[:place].encode())
+    if plain is not data:  # compressed: look for the shortest start that holds the text
+        ends = [*begins[1:], len(data)]
+
+        def readable(end: int) -> int:
+            return len(plain_body(data[:end], encoding) or b"")
+
+        return times[2 * min(bisect_left(ends, place, key=readable), len(ends) - 1) + 1]
+    return times[2 * max(0, bisect_left(begins, place) - 1) + 1]
 
 
 def _inflated(data: bytes) -> bytes | None:
@@ -81,7 +136,7 @@ def _inflated(data: bytes) -> bytes | None:
     return bytes(plain)
 
 
-def answer_in_body(data: bytes, status: int = 200) -> str | None:
+def answer_in_body(data: bytes, status: int = 200, keys: Sequence[str] = ()) -> str | None:
     """The answer of a response body: joined events, an answer field, or the text itself.
 
     JSON that cannot be read, because it was cut or nests too much, leaves the answer unknown.
@@ -89,19 +144,19 @@ def answer_in_body(data: bytes, status: int = 200) -> str | None:
     Args:
         data: The body.
         status: The response's HTTP status; the page of an error is nobody's answer.
+        keys: The fields that hold the answer, where the host named them; no other one then does.
     """
     text = data.decode("utf-8", "replace")
-    start = text.lstrip(_BLANK)[:6]
-    if start.startswith(EVENT_LINES) and _is_events(text):
-        return _events(text)
-    if start.startswith(("{", "[", '"')):
-        parsed = _json(data)
+    if is_events(text):
+        return events_text(text, keys)
+    if text.lstrip(BLANK).startswith(("{", "[", '"')):
+        parsed = parse(data)
         if parsed is not None:
-            return answer_of(parsed)
-        lines = _json_lines(text)
+            return answer_of(parsed, keys=keys)
+        lines = lines_text(text, keys)
         if lines is not None:
             return lines
-        if _begins_json(text):
+        if begins_json(text):
             return None
     return None if status >= 400 and _tells_the_error(text, status) else text
 
@@ -111,74 +166,7 @@ def _tells_the_error(text: str, status: int) -> bool:
 
     What fails on the server's side (5xx) answers nothing, whoever worded it.
     """
-    start = text.lstrip(_BLANK)[:14].lower()
+    start = text.lstrip(BLANK)[:14].lower()
     if status >= 500 or start.startswith(("<!doctype html", "<html")):
         return True
     return status in _PHRASES and text.strip() == _PHRASES[status]
-
-
-def _is_events(text: str) -> bool:
-    """Whether each line is one of server-sent events; the last may be cut in its name."""
-    *lines, last = text.lstrip(_BLANK).split("\n")
-    if not lines:  # one line, not even ended: rather a text than a comment or a name
-        return last.startswith("data:")
-    if not last.startswith(EVENT_LINES) and not any(name.startswith(last) for name in EVENT_LINES):
-        return False
-    return all(line.startswith(EVENT_LINES) for line in lines if line.strip())
-
-
-def _begins_json(text: str) -> bool:
-    """Whether a text is the beginning of a JSON object or array, and not one that a text quotes."""
-    start = text.lstrip(_BLANK)[:_LOOKED_AT].rstrip()
-    if not start.startswith(("{", "[")):
-        return False
-    try:
-        json.JSONDecoder().raw_decode(start)
-    except RecursionError:
-        return True
-    except json.JSONDecodeError as error:
-        # a literal or an escape that the cut divides is reported where it begins
-        near_the_end = len(start) - (6 if len(start) > _LOOKED_AT // 2 else 0)
-        return error.msg.startswith("Unterminated string") or error.pos >= near_the_end
-    return False
-
-
-def _events(text: str) -> str:
-    """The text of a stream of server-sent events."""
-    parts: list[str] = []
-    for event in text.replace("\r\n", "\n").split("\n\n"):
-        lines = [line[5:].removeprefix(" ") for line in event.split("\n") if line[:5] == "data:"]
-        if not lines:
-            continue
-        data = "\n".join(lines)
-        if data.strip() == "[DONE]":
-            continue
-        parts.append(_event_text(data))
-    return "".join(parts)
-
-
-def _event_text(data: str) -> str:
-    if data[:1] in ("{", "[", '"'):
-        parsed = _json(data.encode("utf-8", "replace"))
-        if parsed is not None:
-            return chunk_text(parsed) or ""
-    return data
-
-
-def _json_lines(text: str) -> str | None:
-    lines = [line for line in text.splitlines() if line.strip()]
-    parsed = [_json(line.encode("utf-8", "replace")) for line in lines]
-    if len(lines) > 2 and parsed[-1] is None and _begins_json(lines[-1]):
-        del parsed[-1]  # the text was cut in it
-    if len(lines) < 2 or any(item is None for item in parsed):
-        return None
-    return "".join(chunk_text(item) or "" for item in parsed)
-
-
-def _json(data: bytes) -> object:
-    if data.count(b"[") + data.count(b"{") > _MAX_BRACKETS:
-        return None
-    try:
-        return json.loads(data)
-    except (ValueError, RecursionError):
-        return None

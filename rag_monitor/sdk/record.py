@@ -5,6 +5,7 @@ Nothing here is encoded, copied deeply or sent. Methods that hosts call never ra
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
 from contextvars import ContextVar
 from itertools import islice
@@ -88,6 +89,12 @@ class LiveTrace:
     answer: Any = None
     answer_type: str | None = None
     body: bytes | None = None
+    piece_times: array[int] | None = None
+    """Of an answer in events, for each piece: how much came before it, in bytes of `body` or
+    characters of the pieces, and the nanoseconds of `perf_counter` when it came."""
+    times_in_bytes = False
+    answer_keys: tuple[str, ...] = ()
+    """The fields of `body` that hold the answer, where the host named them."""
     body_encoding = ""
     """The content encoding of `body`, such as gzip; empty: none."""
     request: Any = None
@@ -188,7 +195,7 @@ class LiveTrace:
             self.client.counters.late += 1
             return
         if self.first_byte is None:
-            self.first_byte = perf_counter_ns()
+            self._time_piece(text)
         if self.answer_chars >= self.client.max_answer_chars:
             self.truncated = True
             return
@@ -203,6 +210,18 @@ class LiveTrace:
         self.answer_chars += len(text)
         if len(parts) > _JOIN_EVERY:
             self.answer_parts = ["".join(parts)]
+
+    def _time_piece(self, text: str) -> None:
+        """The first piece stops the clock, but of events only one that holds text of the answer.
+
+        Which that is the sender finds out, by when each piece came.
+        """
+        if self.answer_parts is None and text.lstrip().startswith(EVENT_LINES):
+            self.piece_times = array("q")
+        if self.piece_times is None:
+            self.first_byte = perf_counter_ns()
+        elif self.answer_chars < self.client.max_answer_chars:
+            self.piece_times.extend((self.answer_chars, perf_counter_ns()))
 
     def _leave_events(self) -> None:
         """Leave what may be server-sent events to the sender, as the body of a response."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry.context import get_current
 
-from rag_monitor.sdk.counters import Counters
+from rag_monitor.sdk.counters import OUTSIDE, Counters
 from rag_monitor.sdk.feedback import FeedbackNote
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.ids import new_ids
@@ -153,12 +153,14 @@ class Recorder:
         return {
             **self.counters.snapshot(),
             "queued_chars": self._queue.chars,
+            "outside": OUTSIDE.steps,
             "sender_alive": self._sender.alive,
             "internal_errors": dict(GUARD.errors),
         }
 
     def renew_after_fork(self) -> None:
         """In a forked child: empty queue, fresh locks, own thread at the next trace."""
+        OUTSIDE.renew_after_fork()
         self._pid = os.getpid()
         self._started = False
         self._begun = self._finished = 0

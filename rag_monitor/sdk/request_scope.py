@@ -2,29 +2,35 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from time import perf_counter_ns
 
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.http_body import MAX_BODY_BYTES, RequestBody
+from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.scope import Scope, Spec, open_scope
 from rag_monitor.sdk.text import QUESTION_KEYS
 
 _MAX_SEEN = 1_048_576
+_IN_EVENTS = ("text/event-stream", "application/x-ndjson", "application/jsonl")
 _ASKS_NOTHING = ("OPTIONS", "HEAD")
 """A browser sends OPTIONS before every call to another origin; neither has an answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestOptions:
-    """Which requests are traced, and where their question is."""
+    """Which requests are traced, and where their question and their answer are."""
 
     paths: Sequence[str] | None = None
     """Path prefixes that are traced; None: every POST."""
     question_keys: Sequence[str] = QUESTION_KEYS
-    """Keys of the JSON request body that may hold the question, first found wins."""
+    """Keys of the JSON or form body, or of the address, that may hold it; first found wins."""
     question: Callable[[bytes], str | None] | None = None
     """Or a function from the request body to the question; runs in the background."""
+    answer_keys: Sequence[str] = ()
+    """Keys of the JSON response, or of its events, that hold the answer; none: the known ones."""
 
     def wants(self, method: str, path: str) -> bool:
         """Whether a request is traced."""
@@ -38,14 +44,17 @@ class RequestOptions:
 class RequestScope:
     """One HTTP request as a trace: bodies by reference, parsed on the sender's thread."""
 
-    def __init__(self, scope: Scope, options: RequestOptions) -> None:
+    def __init__(self, scope: Scope, options: RequestOptions, query_string: bytes) -> None:
         self.scope = scope
+        self._query_string = query_string[:MAX_BODY_BYTES]
         self._options = options
         self._request: list[bytes] = []
         self._response: list[bytes] = []
         self._request_bytes = 0
         self._response_bytes = 0
         self._textual = True
+        self._events = False
+        self._times = array("q")
         self.status_code = 0
 
     def took(self, body: bytes) -> None:
@@ -62,7 +71,8 @@ class RequestScope:
             self.scope.live.body_encoding = content_encoding.strip().lower()
         kind = content_type.partition(";")[0].strip().lower()
         self._textual = not kind or kind.startswith("text/") or "json" in kind
-        self.scope.live.streamed = kind in ("text/event-stream", "application/x-ndjson")
+        self._events = kind in _IN_EVENTS
+        self.scope.live.streamed = self._events
 
     def gave(self, body: bytes, *, more: bool) -> None:
         """A part of the response body; a second part means the answer is streamed."""
@@ -70,12 +80,19 @@ class RequestScope:
         if not body or live.closed:
             return
         if live.first_byte is None:
-            live.mark_first_byte()
+            self._time(live)
         if self._response_bytes and more:
             live.streamed = True
         if self._textual and self._response_bytes < _MAX_SEEN:
             self._response.append(bytes(body[: _MAX_SEEN - self._response_bytes]))
         self._response_bytes += len(body)
+
+    def _time(self, live: LiveTrace) -> None:
+        """The first piece stops the clock; of events the sender sees which holds text."""
+        if not self._events:
+            live.mark_first_byte()
+        elif live.answer_parts is None and self._response_bytes < _MAX_SEEN:
+            self._times.extend((self._response_bytes, perf_counter_ns()))
 
     def ends(self, error: BaseException | None = None, *, cancelled: bool = False) -> None:
         """The request is over. Never raises."""
@@ -83,9 +100,10 @@ class RequestScope:
         if live.closed:  # servers close a body that has failed; it stays a failure
             return
         try:
-            if live.question is None and self._request:
+            if live.question is None and (self._request or self._query_string):
                 live.request = RequestBody(
                     b"".join(self._request),
+                    self._query_string,
                     tuple(self._options.question_keys),
                     self._options.question,
                 )
@@ -93,6 +111,11 @@ class RequestScope:
             if live.answer is None and live.answer_parts is None and self._response:
                 live.body = b"".join(self._response)
                 live.truncated |= self._response_bytes > _MAX_SEEN
+                live.answer_keys = live.answer_keys or tuple(self._options.answer_keys)
+                live.piece_times, live.times_in_bytes = self._times, True
+                live.chars += len(self._times) * self._times.itemsize
+            elif live.first_byte is None and self._times:  # the answer was said, not when it came
+                live.first_byte = self._times[1]
             live.chars += min(self._request_bytes, MAX_BODY_BYTES)
             live.chars += min(self._response_bytes, _MAX_SEEN)
             if error is not None:
@@ -109,10 +132,12 @@ class RequestScope:
         self.scope.ended()
 
 
-def open_request(name: str, options: RequestOptions) -> RequestScope | None:
+def open_request(
+    name: str, options: RequestOptions, query_string: bytes = b""
+) -> RequestScope | None:
     """Begin a trace for a request; None when nothing is recorded."""
     scope = open_scope(Spec(name=name))
     if scope is None or not scope.owner:
         return None
     scope.live.origin = "http"
-    return RequestScope(scope, options)
+    return RequestScope(scope, options, query_string)

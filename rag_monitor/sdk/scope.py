@@ -5,6 +5,7 @@ No method raises into the host (except in strict mode).
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
@@ -14,9 +15,16 @@ from opentelemetry.context import attach, detach
 from rag_monitor.sdk.client import active
 from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.peek import type_name
+from rag_monitor.sdk.peek import text_of, type_name
 from rag_monitor.sdk.record import CURRENT, LiveTrace
-from rag_monitor.sdk.text import answer_of, chunk_text, question_in, question_of, response_body
+from rag_monitor.sdk.text import (
+    answer_of,
+    chunk_text,
+    event_frame,
+    question_in,
+    question_of,
+    response_body,
+)
 
 Extractor = Callable[..., Any]
 _STEPS: Final = ("__next__", "__anext__", "__aiter__")
@@ -35,6 +43,8 @@ class Spec:
     """The first argument is what the function is called on, which holds no question."""
     answer: Extractor | None = None
     """Called with the return value, or with each streamed chunk."""
+    answer_keys: tuple[str, ...] = ()
+    """The fields that hold the answer, where the host named them."""
     fields: Mapping[str, Any] | None = None
 
 
@@ -113,9 +123,19 @@ class Scope:
             extract = self.spec.answer
             if extract is not None:
                 chunk = extract(chunk)
-            self.live.chunk(chunk if type(chunk) is str else chunk_text(chunk))
+            self.live.chunk(chunk if type(chunk) is str else self._text_of(chunk))
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("chunk", error)
+
+    def _text_of(self, chunk: object) -> str | None:
+        live = self.live
+        keys = self.spec.answer_keys
+        text = chunk_text(chunk, begun=live.answer_chars > 0, keys=keys)
+        if not text and (keys or text is None):
+            return event_frame(chunk)
+        if live.piece_times is not None and text and text_of(chunk) is None:
+            return event_frame({"data": json.dumps(text)})  # an event among events
+        return text
 
     def _answer(self, result: object) -> None:
         live = self.live
@@ -127,6 +147,7 @@ class Scope:
         extract = self.spec.answer
         if extract is not None:
             result = extract(result)
+        keys = self.spec.answer_keys
         if type(result) is str:
             text: str | None = result
         else:
@@ -135,7 +156,7 @@ class Scope:
                 live.body = body[: live.client.max_answer_chars]
                 live.truncated |= len(body) > live.client.max_answer_chars
                 return
-            text = answer_of(result)
+            text = answer_of(result, keys=keys)
         if text is not None:
             if len(text) > live.client.max_chars:
                 text = text[: live.client.max_chars]
@@ -172,6 +193,8 @@ def open_scope(
         live = client.new_trace(spec.name, outer)
         if spec.fields:
             live.set(**spec.fields)
+        if spec.answer_keys:
+            live.answer_keys = spec.answer_keys
         scope = Scope(live, spec, owner=True)
     except Exception as error:  # noqa: BLE001 - the boundary
         GUARD.caught("open", error)
@@ -190,6 +213,8 @@ def _join(
         return None
     outer.taken_over = True
     outer.name = spec.name
+    if spec.answer_keys:
+        outer.answer_keys = spec.answer_keys
     _take_question(outer, spec, args, kwargs)
     return Scope(outer, spec, owner=False)
 

@@ -1,7 +1,7 @@
 """Steps inside a trace: retrieval, generation, plugin and workflow.
 
 Each is a context manager (`with` and `async with`) and a decorator. Outside a trace they cost a
-context lookup and record nothing.
+context lookup and record nothing, but are counted.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from rag_monitor.sdk.blocks import Blocks
+from rag_monitor.sdk.counters import OUTSIDE
 from rag_monitor.sdk.documents import MAX_DOCUMENTS, Document, take_documents
 from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
@@ -64,6 +65,8 @@ class Step:
             self.live = live
             if live.otel_span is not None and not live.closed:
                 self._guarded(live.client.open_shared, self)
+        elif live is None:
+            OUTSIDE.entered(self.kind)
         self.started = perf_counter_ns()
         return self
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine, Generator, Iterator
+from functools import partial
 from itertools import chain
 from time import perf_counter_ns
-from types import AsyncGeneratorType, CoroutineType, GeneratorType
+from types import AsyncGeneratorType, CoroutineType, GeneratorType, MethodType
 from typing import Any, Final, Protocol, TypeVar
-from weakref import finalize
+from weakref import WeakMethod, finalize
 
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import items_of, peek, type_name
@@ -233,6 +234,39 @@ def _ending(observer: Observer, watcher: W) -> W:
     return watcher
 
 
+def when_closed(stream: Any, closed: Callable[[], None]) -> None:
+    """Have `closed` called after `stream.close()`, whether that is awaited or not.
+
+    Clients close a stream that is left early, as at the end of a `with`, without closing what it
+    iterates, and nothing else tells so before the garbage collection.
+
+    Args:
+        stream: An object whose class has a `close`; of others nothing is changed.
+        closed: Must not raise.
+    """
+    close = getattr(stream, "close", None)
+    if not callable(close):
+        return
+    # the stream would be kept until the garbage collection by what it holds itself
+    method = WeakMethod(close) if isinstance(close, MethodType) else lambda: close
+
+    def closing(*args: Any, **kwargs: Any) -> Any:
+        original = method()
+        try:
+            return None if original is None else original(*args, **kwargs)
+        finally:
+            closed()
+
+    async def closing_async(*args: Any, **kwargs: Any) -> Any:
+        original = method()
+        try:
+            return None if original is None else await original(*args, **kwargs)
+        finally:
+            closed()
+
+    stream.close = closing_async if inspect.iscoroutinefunction(close) else closing
+
+
 def _watched_inside(observer: Observer, stream: Any) -> bool:
     """Watch what a stream of a client or a response of a framework iterates; it stays itself.
 
@@ -247,6 +281,8 @@ def _watched_inside(observer: Observer, stream: Any) -> bool:
     try:
         watcher = watch(observer, generator) if generator else watch_async(observer, pieces)
         setattr(stream, place, _ending(observer, watcher))
+        if place == "_iterator" and "Response" not in kind:
+            when_closed(stream, partial(observer.ended, "abandoned"))
     except Exception as error:  # noqa: BLE001 - the boundary; a stream we may not touch
         GUARD.caught("stream", error)
         return False

@@ -13,7 +13,6 @@ from rag_monitor.sdk.blocks import Blocks
 from rag_monitor.sdk.client import prepare
 from rag_monitor.sdk.frames import enter, here, leave
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.peek import first
 from rag_monitor.sdk.record import NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
 from rag_monitor.sdk.signature import is_method, parameters
@@ -117,7 +116,8 @@ class Tracer:
             question=question,
             question_argument=argument,
             method=is_method(function),
-            answer=_answer_extractor(self._answer),
+            answer=self._answer if callable(self._answer) else None,
+            answer_keys=(self._answer,) if isinstance(self._answer, str) else (),
             fields=self._fields or None,
         )
 
@@ -156,7 +156,8 @@ def trace(
         question: As a decorator: an argument's name, or a callable that gets the call's arguments.
             In a `with`: the question. Default: the first text argument, the last user message of
             a chat list, or a field named like a question in a request body.
-        answer: A field's name, or a callable that gets the return value (or each chunk).
+        answer: A field's name (`reply`, `data.reply`; also of a JSON body or of events), or a
+            callable that gets the return value (or each chunk).
         **fields: As `current().set(...)`, the same for every call.
     """
     if target is None or isinstance(target, str):
@@ -275,13 +276,3 @@ def _position(function: Callable[..., Any], argument: str) -> int | None:
         )
         return None
     return names.index(argument)
-
-
-def _answer_extractor(answer: Any) -> Extractor | None:
-    if not isinstance(answer, str):
-        return answer if callable(answer) else None
-    return functools.partial(_field, (answer,))
-
-
-def _field(names: tuple[str, ...], result: object) -> object:
-    return first(result, names)

@@ -21,7 +21,8 @@ class RagMonitorMiddleware:
 
     Args:
         app: The application.
-        **options: Fields of `RequestOptions`: `paths`, `question_keys`, `question`.
+        **options: Fields of `RequestOptions`: `paths`, `question_keys`, `question`,
+            `answer_keys`.
     """
 
     def __init__(self, app: App, **options: Any) -> None:
@@ -62,7 +63,10 @@ class RagMonitorMiddleware:
         try:
             method = str(environ.get("REQUEST_METHOD", ""))
             path = str(environ.get("PATH_INFO", ""))
-            return open_request(path, self._options) if self._options.wants(method, path) else None
+            if not self._options.wants(method, path):
+                return None
+            query_string = str(environ.get("QUERY_STRING") or "").encode("latin-1", "replace")
+            return open_request(path, self._options, query_string)
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("wsgi", error)
             return None

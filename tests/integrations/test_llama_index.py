@@ -11,6 +11,7 @@ import pytest
 
 pytest.importorskip("llama_index.core", reason="needs llama-index-core")
 
+from llama_index.core.agent.workflow import ReActAgent
 from llama_index.core.base.llms.types import ChatMessage, CompletionResponse, LLMMetadata
 from llama_index.core.chat_engine import ContextChatEngine
 from llama_index.core.chat_engine.types import StreamingAgentChatResponse
@@ -337,3 +338,67 @@ def test_the_readme_example_records_a_trace(captured: Captured) -> None:
     whole, streamed = captured.traces
     check_story(whole, streamed=False)
     check_story(streamed, streamed=True)
+
+
+class Scripted(FakeModel):
+    """Calls a tool, then answers; both in the form of a ReAct agent."""
+
+    steps: int = 0
+
+    @llm_completion_callback()
+    def complete(self, prompt: str, formatted: bool = False, **kwargs: Any) -> CompletionResponse:
+        self.steps += 1
+        if self.steps > 1:
+            return CompletionResponse(text=f"Thought: I can answer.\nAnswer: {ANSWER}")
+        return CompletionResponse(text="Thought: ask.\nAction: ask\nAction Input: {}")
+
+    @llm_completion_callback()
+    def stream_complete(
+        self, prompt: str, formatted: bool = False, **kwargs: Any
+    ) -> Iterator[CompletionResponse]:
+        reply = self.complete(prompt)
+        yield CompletionResponse(text=reply.text, delta=reply.text)
+
+
+# the library looks at every attribute of its own agent
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+async def test_an_agents_answer_is_what_it_says_without_its_thoughts(
+    instrumented: Captured,
+) -> None:
+    def ask() -> str:
+        return "24 months"
+
+    tool = FunctionTool.from_defaults(fn=ask, name="ask")
+    reply = await ReActAgent(tools=[tool], llm=Scripted()).run(QUESTION)
+
+    trace = instrumented.trace
+    assert (trace.question, trace.answer) == (QUESTION, str(reply.response.content))
+    assert trace.answer == ANSWER
+    assert ("plugin", "ask", True) in hits(trace)
+
+
+class Stopping(Workflow):
+    """Stops with what it is given."""
+
+    result: Any = None
+
+    @step
+    async def answer(self, event: StartEvent) -> StopEvent:
+        return StopEvent(result=event.result)
+
+
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        ({"answer": "24", "sources": ["p"]}, "24"),
+        ({"output": ChatMessage(role="assistant", content="24")}, "24"),
+        ({"sources": ["p"]}, None),
+        ("24", "24"),
+    ],
+)
+async def test_a_workflow_stops_with_its_answer(
+    instrumented: Captured, result: Any, answer: str | None
+) -> None:
+    await Stopping().run(query=QUESTION, result=result)
+
+    assert instrumented.trace.answer == answer

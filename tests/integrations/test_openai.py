@@ -262,3 +262,48 @@ def test_the_readme_example_records_a_trace(captured: Captured, client: OpenAI) 
     trace = captured.trace
     check_story(trace, streamed=False, model="fake-1")
     assert hits(trace) == [("knowledge_base", "manuals", True)]
+
+
+def test_a_returned_stream_ends_its_trace_when_it_is_closed(
+    captured: Captured, client: OpenAI
+) -> None:
+    @rm.trace
+    def answer(question: str) -> Any:
+        return client.chat.completions.create(**message(), stream=True)
+
+    with answer(QUESTION) as stream:
+        pieces = iter(stream)
+        seen = [next(pieces).choices[0].delta.content or "" for _ in range(3)]
+        assert captured.traces == []
+
+    assert (captured.trace.status, captured.trace.answer) == ("abandoned", "".join(seen))
+    assert stream.response.is_closed
+
+
+async def test_a_returned_async_stream_ends_its_trace_when_it_is_closed(
+    captured: Captured,
+) -> None:
+    http = httpx.AsyncClient(transport=httpx.MockTransport(serve))
+    async_client = AsyncOpenAI(api_key="none", base_url="http://test/v1", http_client=http)
+
+    @rm.trace
+    async def answer(question: str) -> Any:
+        return await async_client.chat.completions.create(**message(), stream=True)
+
+    async with await answer(QUESTION) as stream:
+        pieces = aiter(stream)
+        seen = [(await anext(pieces)).choices[0].delta.content or "" for _ in range(3)]
+    await async_client.close()
+
+    assert (captured.trace.status, captured.trace.answer) == ("abandoned", "".join(seen))
+    assert stream.response.is_closed
+
+
+def test_a_returned_response_is_the_answer(captured: Captured, client: OpenAI) -> None:
+    @rm.trace
+    def answer(question: str) -> Any:
+        return client.responses.create(model="fake-1", input=question)
+
+    answer(QUESTION)
+
+    assert captured.trace.answer == ANSWER

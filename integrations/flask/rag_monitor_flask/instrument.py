@@ -36,7 +36,8 @@ def instrument(
         paths: Path prefixes that are traced; None: every POST.
         identify: Says session, user and tags of a request.
         trace_header: Give the trace's id in the response header `TRACE_HEADER`.
-        **options: Further fields of the SDK's `RequestOptions`: `question_keys`, `question`.
+        **options: Further fields of the SDK's `RequestOptions`: `question_keys`, `question`,
+            `answer_keys`.
     """
     inner = app.wsgi_app
     identity = _Identity(inner, identify, trace_header=trace_header)

@@ -8,7 +8,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from rag_monitor.sdk.events import EventTrace, OpenStep
-from rag_monitor_langchain.shapes import message_text
+from rag_monitor_langchain.shapes import is_graph_signal, message_text
 
 MAX_RUNS: Final = 20_000
 """Runs kept while they are open; beyond it the oldest trace is closed as abandoned."""
@@ -32,6 +32,10 @@ class Generation:
         if self.first_token_ns is None:
             self.first_token_ns = perf_counter_ns()
         self.parts.append(text)
+
+    def wrote(self, answer: str | None) -> bool:
+        """Whether it knows the answer best: nobody gave one, or only the start of what it says."""
+        return answer is None or (self.open and "".join(self.parts).startswith(answer))
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +69,8 @@ class Root:
         chosen = self.answering(answer)
         first_byte = chosen.first_token_ns if chosen is not None else None
         status = None
-        if answer is None and chosen is not None:
+        if chosen is not None and chosen.wrote(answer):
+            # what LangChain gives of a stream that was left lacks the piece read last
             answer = chosen.text or "".join(chosen.parts)
             if error is None and chosen.open and first_byte is not None:
                 status = "abandoned"
@@ -110,7 +115,7 @@ class Runs:
         if run is not None:
             run.root.inner.discard(run_id)
             if run.step is not None:
-                run.step.close(error)
+                run.step.close(None if is_graph_signal(error) else error)
         return run
 
     def finish(self, root: Root, answer: str | None, error: BaseException | None = None) -> None:
@@ -119,6 +124,8 @@ class Runs:
         LangChain tells a step nothing of a cancellation: what ended the trace ended the step, too.
         That a reader left is no failure of the step that he was reading.
         """
+        if is_graph_signal(error):
+            error = None
         cause = None if isinstance(error, GeneratorExit) else error
         for run_id in list(root.inner):
             self.close(run_id, cause)

@@ -26,6 +26,11 @@ def is_graph_node(name: str, tags: Sequence[str], metadata: Mapping[str, Any]) -
     return metadata.get("langgraph_node") == name and any(t.startswith("graph:step") for t in tags)
 
 
+def is_graph_signal(error: BaseException | None) -> bool:
+    """Whether LangGraph raised this to go on elsewhere: it asks a person, or hands over."""
+    return any(kind.__name__ == "GraphBubbleUp" for kind in type(error).__mro__)
+
+
 def question_in(inputs: object, key: str | None = None) -> str | None:
     """The question in a run's inputs: text, the last human message, or a field."""
     if isinstance(inputs, str):
@@ -34,6 +39,8 @@ def question_in(inputs: object, key: str | None = None) -> str | None:
         return message_text(inputs) if inputs.type == "human" else None
     if isinstance(inputs, list | tuple):
         return _last_human(inputs)
+    if type(inputs).__name__ == "Command":  # what a person says to a graph that waits
+        return question_in(getattr(inputs, "resume", None), key)
     if not isinstance(inputs, Mapping):
         to_messages = getattr(inputs, "to_messages", None)
         return _last_human(to_messages()) if callable(to_messages) else None

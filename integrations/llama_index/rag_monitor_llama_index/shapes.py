@@ -7,8 +7,11 @@ from typing import Any, Final
 
 from llama_index.core.base.llms.types import ChatMessage
 from llama_index.core.schema import QueryBundle
+from llama_index.core.workflow import Event
 
 _QUESTIONS: Final = ("str_or_query_bundle", "query", "message", "user_msg", "query_str", "input")
+
+_ANSWERS: Final = ("response", "answer", "result", "output", "text")
 
 
 def question_in(arguments: Mapping[str, Any]) -> str | None:
@@ -39,9 +42,21 @@ def answer_in(result: Any) -> str | None:
         return text
     response = getattr(result, "response", None)
     if response is None:
-        return text_of(getattr(result, "result", None))
+        return _stopped_with(getattr(result, "result", None))
     dump = getattr(response, "model_dump_json", None)
     return text_of(response) or (dump() if callable(dump) else None)
+
+
+def _stopped_with(result: object) -> str | None:
+    """The answer a workflow stopped with: text, a field of a dict or event, an agent's output."""
+    if not isinstance(result, Mapping | Event):
+        return text_of(result)
+    for name in _ANSWERS:
+        found = _get(result, name)
+        text = text_of(found)
+        if text:
+            return text
+    return None
 
 
 def said(response: Any) -> str:

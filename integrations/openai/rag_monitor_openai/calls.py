@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any
 
 from openai import AsyncStream, Stream
 
 import rag_monitor as rm
-from rag_monitor.sdk.events import EventTrace, absorbing
+from rag_monitor.sdk.events import EventTrace, absorbing, when_closed
 
 _absorbing = absorbing("openai")
 
@@ -84,35 +84,13 @@ def watch_reply(call: Call, reply: Any) -> None:
     """
     if isinstance(reply, Stream):
         reply._iterator = _watch(call, reply._iterator)
-        reply.close = _closing(call, reply.close)  # type: ignore[method-assign]
+        when_closed(reply, call.ends)
     elif isinstance(reply, AsyncStream):
         reply._iterator = _watch_async(call, reply._iterator)
-        reply.close = _closing_async(call, reply.close)  # type: ignore[method-assign]
+        when_closed(reply, call.ends)
     else:
         call.replied(reply)
         call.ends()
-
-
-def _closing(call: Call, close: Callable[[], None]) -> Callable[[], None]:
-    def closing() -> None:
-        try:
-            close()
-        finally:
-            call.ends()
-
-    return closing
-
-
-def _closing_async(
-    call: Call, close: Callable[[], Coroutine[Any, Any, None]]
-) -> Callable[[], Coroutine[Any, Any, None]]:
-    async def closing() -> None:
-        try:
-            await close()
-        finally:
-            call.ends()
-
-    return closing
 
 
 def _watch(call: Call, pieces: Iterator[Any]) -> Iterator[Any]:

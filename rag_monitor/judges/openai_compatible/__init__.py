@@ -1,20 +1,22 @@
 """The judge behind any OpenAI-compatible server: vLLM, SGLang, Ollama, OpenAI or DashScope.
 
-The only place that imports the `openai` client.
+The only place that imports the `openai` client, when a judge is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
 from rag_monitor.judges.openai_compatible.options import (
     OpenAICompatibleOptions,
     Price,
     VerdictMode,
     read_options,
 )
+
+if TYPE_CHECKING:
+    from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
 
 __all__ = ["OpenAICompatibleJudge", "OpenAICompatibleOptions", "Price", "VerdictMode", "create"]
 
@@ -29,4 +31,14 @@ def create(options: Mapping[str, Any], **services: Any) -> OpenAICompatibleJudge
     Raises:
         ConfigurationError: A setting is missing or wrong, or the openai client is not installed.
     """
+    from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
+
     return OpenAICompatibleJudge(read_options(options), **services)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "OpenAICompatibleJudge":
+        from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
+
+        return OpenAICompatibleJudge
+    raise AttributeError(name)

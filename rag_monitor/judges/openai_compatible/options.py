@@ -7,6 +7,8 @@ from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from typing import Any, Final
 
+from pydantic import TypeAdapter, ValidationError
+
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.limits import LimitOptions
 
@@ -91,12 +93,12 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     for name, kind in _NESTED.items():
         if isinstance(values.get(name), Mapping):
             _check(values[name], kind, f"{where}.{name}")
-            values[name] = kind(**values[name])
     try:
-        values["verdicts"] = VerdictMode(values.get("verdicts", VerdictMode.STRUCTURED))
-        return OpenAICompatibleOptions(**values)
-    except (TypeError, ValueError) as error:
-        raise ConfigurationError(f"{where}: {error}") from None
+        return TypeAdapter(OpenAICompatibleOptions).validate_python(values)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join((where, *map(str, first["loc"])))
+        raise ConfigurationError(f"{place}: {first['msg']}") from None
 
 
 def _check(values: Mapping[str, Any], kind: type[Any], where: str) -> None:

@@ -62,10 +62,11 @@ def test_a_folder_that_is_not_there_is_still_named(
 ) -> None:
     monkeypatch.setenv("RAG_MONITOR_DATABASE_URL", f"sqlite:///{tmp_path}/gone/m.db")
 
-    ok, detail = _queue()
+    ok, detail = _said_of("database")
 
     assert not ok
     assert "there is no folder" in detail
+    assert not _queue()[0]
 
 
 @pytest.mark.skipif(not Path("/proc/self").is_dir(), reason="no folder that nobody can write")
@@ -208,3 +209,37 @@ def test_what_waits_for_the_judge_it_was_drawn_for_is_told_apart(store: Store) -
     first, second = detail.split("; ")
     assert first.startswith("1 traces wait to be judged, the oldest for ")
     assert second.startswith("1 traces wait for the judge they were drawn for, the oldest for ")
+
+
+@pytest.mark.parametrize("language", ["en", "zh"])
+def test_the_cause_of_a_database_that_is_down_is_told_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, language: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("RAG_MONITOR_DATABASE_URL", "postgresql+psycopg://n@127.0.0.1:9/x")
+    monkeypatch.setenv("RAG_MONITOR_LANGUAGE", language)
+
+    result = CliRunner().invoke(app, ["doctor"])
+    as_json = CliRunner().invoke(app, ["doctor", "--json"])
+
+    assert result.exit_code == 1
+    assert result.stdout.count("PostgreSQL") == 1
+    assert sum(line.startswith("--") for line in result.stdout.splitlines()) == 3
+    checks = {check["name"]: check for check in json.loads(as_json.stdout)["checks"]}
+    unseen = {name for name, check in checks.items() if not check["looked_at"]}
+    assert unseen == {"queue", "messages", "rules"}
+    assert not any(checks[name]["ok"] for name in unseen)
+    assert checks["judge"]["ok"]
+
+
+def test_a_database_that_takes_nothing_in_is_still_read(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store.close()
+
+    def full(_: Store) -> None:
+        raise StoreFull
+
+    monkeypatch.setattr(Store, "try_writing", full)
+    assert not _said_of("database")[0]
+    assert _queue() == (True, "nothing waits to be judged")

@@ -34,6 +34,7 @@ def _run(*arguments: object) -> subprocess.CompletedProcess[str]:
         ("project 'default' has no key 'k'", "项目 'default' 中没有密钥 'k'"),
         ("/x/y.jsonl cannot be written: No such file", "/x/y.jsonl 无法写入：No such file"),
         ("--output writes .jsonl or .parquet, not .csv", "--output 只能写"),
+        ("--judge names the teacher; the embedded judge is the student", "内置评审模型是学生"),
     ],
 )
 def test_what_commands_refuse_is_told_in_chinese(said: str, shown: str) -> None:
@@ -106,6 +107,32 @@ def test_evaluate_and_its_report_tell_in_chinese_why_rows_failed(tmp_path: Path)
     said = "x：第 2 行数据：`answer` 须为字符串，不能是 ['a']"
     assert said in done.stderr
     assert "须为字符串" in page.read_text("utf-8")
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (["--targets", "rga"], "没有目标配置 'rga'（是否想用 'rag'？）；自带的有：abstracts, "),
+        (["--targets", "zzzzzz"], "没有目标配置 'zzzzzz'；自带的有：abstracts, "),
+        (["--columns", "frage"], "--columns 'frage'：请写成 文件中的列名=这里的列名"),
+    ],
+)
+def test_options_that_cannot_be_used_are_told_in_chinese(
+    tmp_path: Path, options: list[str], shown: str
+) -> None:
+    rows = tmp_path / "rows.jsonl"
+    rows.write_text('{"question": "问题", "answer": "回答"}\n', encoding="utf-8")
+
+    done = _run("evaluate", rows, *options, "--language", "zh")
+
+    assert done.returncode == 2
+    assert shown in done.stderr
+
+
+def test_comparing_with_a_file_that_is_not_there_names_it(tmp_path: Path) -> None:
+    done = _run("compare", tmp_path / "a", tmp_path / "b", "--language", "zh")
+
+    assert f"没有文件 {tmp_path / 'a'}" in done.stderr
 
 
 @pytest.mark.parametrize("command", ["evaluate", "agreement"])

@@ -15,6 +15,7 @@ from rag_monitor.cli.words import Language
 from rag_monitor.config import load_settings
 from rag_monitor.errors import ConfigurationError, OutboundRefused, RagMonitorError
 from rag_monitor.evaluation.problems import problem
+from rag_monitor.judges.configured import check_tables, make_judge
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock
@@ -29,6 +30,30 @@ def _chinese(error: Exception) -> str:
     said = problem(str(error), "zh")
     assert not WORDS.findall(NAMES.sub("", said)), said
     return said
+
+
+@pytest.mark.parametrize(
+    ("table", "shown"),
+    [
+        ({"base_ulr": "x"}, "没有设置项 'base_ulr'（是否想用 'base_url'？）；可用：base_url"),
+        ({"zzz": "x"}, "[judges.openai_compatible] 没有设置项 'zzz'；可用："),
+        ({"limits": {"concurency": 1}}, "[judges.openai_compatible.limits] 没有设置项"),
+        ({"base_url": "http://x/v1"}, "缺少 judges.openai_compatible.model"),
+    ],
+)
+def test_what_is_wrong_with_a_judges_table_is_told_in_chinese(
+    table: dict[str, object], shown: str
+) -> None:
+    tables = {"openai_compatible": table}
+
+    def read() -> None:
+        check_tables(tables)
+        make_judge("openai_compatible", tables)
+
+    with pytest.raises(ConfigurationError) as refused:
+        read()
+
+    assert shown in _chinese(refused.value)
 
 
 @pytest.mark.parametrize(

@@ -79,6 +79,26 @@ def test_streams_are_put_together(pieces: list[str]) -> None:
     assert answer.error is None
 
 
+def test_what_a_stream_sends_beside_the_answer_is_no_part_of_it() -> None:
+    body = (
+        "event: status\ndata: 正在检索\n\n"
+        'data: {"type": "sources", "content": "p", "contexts": ["p"]}\n\n'
+        'data: {"type": "reasoning-delta", "delta": "hm"}\n\n'
+        'data: {"type": "text-delta", "delta": "24"}\n\n'
+        'data: {"type": "text-delta", "delta": "个月"}\n\n'
+        'event: done\ndata: {"answer": "24个月"}\n\n'
+    )
+    answer = _ask(httpx.Response(200, text=body, headers={"content-type": "text/event-stream"}))
+
+    assert (answer.text, answer.contexts) == ("24个月", ["p"])
+
+
+def test_a_named_field_is_read_whatever_the_event_is_called() -> None:
+    answer = _ask(_events('{"type": "status", "reply": "24"}'), answer_field="reply")
+
+    assert answer.text == "24"
+
+
 def test_passages_of_a_stream_are_kept_and_empty_ones_mean_nothing_was_recalled() -> None:
     assert _ask(_events('{"contexts": ["p"]}', '{"delta": "a"}')).contexts == ["p"]
     assert _ask(httpx.Response(200, json={"answer": "a", "contexts": []})).contexts == []

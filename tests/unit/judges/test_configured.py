@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -181,6 +182,56 @@ def test_a_table_that_is_no_judges_is_refused_with_the_nearest_name(
 ) -> None:
     with pytest.raises(ConfigurationError, match=said):
         check_tables(tables)
+
+
+@pytest.mark.parametrize(
+    ("tables", "said"),
+    [
+        (
+            {"openai_compatible": {"base_ulr": "http://127.0.0.1:1/v1"}},
+            r"\[judges.openai_compatible\] has no setting 'base_ulr' \(did you mean 'base_url'\?\)",
+        ),
+        (
+            {"mine": {"kind": "openai_compatible", "limits": {"concurency": 3}}},
+            r"\[judges.mine.limits\] has no setting 'concurency' \(did you mean 'concurrency'",
+        ),
+        ({"openai_compatible": {"price": {"input": 1}}}, r"\[judges.openai_compatible.price\]"),
+        ({"packed": {"batch_token": 4}}, "did you mean 'batch_tokens'"),
+        ({"embedded-lexical": {"treshold": 0.3}}, "did you mean 'threshold'"),
+        ({"both": {"kind": "ensemble", "member": []}}, "did you mean 'members'"),
+        ({"many": {"kind": "ray", "actor": 2}}, "did you mean 'actors'"),
+    ],
+)
+def test_a_misspelled_setting_is_refused_although_nobody_asks_the_judge(
+    tables: dict[str, dict[str, object]], said: str
+) -> None:
+    with pytest.raises(ConfigurationError, match=said):
+        check_tables(tables)
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "said"),
+    [
+        ("reasks", "three", r"judges.openai_compatible.reasks: .* valid integer"),
+        ("verdicts", "votes", r"judges.openai_compatible.verdicts: .*'structured', 'logprobs'"),
+        ("limits", {"concurrency": []}, r"judges.openai_compatible.limits.concurrency: "),
+        ("extra_body", "x", r"judges.openai_compatible.extra_body: "),
+    ],
+)
+def test_a_setting_of_a_wrong_type_is_named(setting: str, value: object, said: str) -> None:
+    table = {"base_url": "http://127.0.0.1:1/v1", "model": "m", setting: value}
+    with pytest.raises(ConfigurationError, match=said):
+        make_judge("openai_compatible", {"openai_compatible": table})
+
+
+def test_settings_of_an_unused_judge_are_read_without_its_library() -> None:
+    code = (
+        "import sys\n"
+        "from rag_monitor.judges.configured import check_tables\n"
+        "check_tables({'openai_compatible': {'model': 'm'}, 'packed': {'model': 'm'}})\n"
+        "sys.exit(bool({'openai', 'torch', 'transformers'} & set(sys.modules)))\n"
+    )
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
 
 
 def test_tables_of_judges_are_taken() -> None:

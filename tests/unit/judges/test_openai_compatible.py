@@ -383,7 +383,7 @@ async def test_probing_tells_what_the_server_can_do() -> None:
         ({}, "base_url is missing"),
         ({"base_url": "localhost:8000", "model": "m"}, "http://"),
         ({"base_url": "http://x/v1", "model": "m", "modle": 1}, "no setting 'modle'"),
-        ({"base_url": "http://x/v1", "model": "m", "verdicts": "guess"}, "guess"),
+        ({"base_url": "http://x/v1", "model": "m", "verdicts": "guess"}, "verdicts: .*'logprobs'"),
         ({"base_url": "http://x/v1", "model": "m", "limits": {"attempts": 0}}, "attempts"),
     ],
 )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from rag_monitor.sdk.documents import take_documents
+from rag_monitor.sdk.text import answer_of
 
 
 @dataclass
@@ -44,3 +45,29 @@ def test_the_text_of_the_parts_is_the_passages(document: Any, text: str | None) 
     assert taken is not None
     ((content, *_),) = taken[0]
     assert content == text
+
+
+@pytest.mark.parametrize(
+    ("result", "answer"),
+    [
+        (
+            {"output": [{"type": "message", "content": [{"type": "output_text", "text": "24"}]}]},
+            "24",
+        ),
+        (
+            {
+                "output": [
+                    {"type": "reasoning", "content": [{"type": "reasoning_text", "text": "hm"}]},
+                    {"type": "message", "content": [{"type": "output_text", "text": "24"}]},
+                ]
+            },
+            "24",
+        ),
+        ({"output": [{"type": "function_call", "name": "f"}], "text": "24"}, "24"),
+        ({"content": [{"type": "thinking", "text": "hm"}, {"type": "text", "text": "24"}]}, "24"),
+        ({"content": []}, ""),
+        ({"content": [{"type": "image"}]}, None),
+    ],
+)
+def test_the_text_of_the_parts_is_the_answers(result: Any, answer: str | None) -> None:
+    assert answer_of(result) == answer
