@@ -14,13 +14,17 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.aggregation.labels import app_label, safe_label
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import AlertRule, RuleKind
+from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.statistics.wilson import z_two_sided
 
+EVERY_PROJECT: Final = "*"
 _EXPOSED_WINDOW_S: Final = 3600.0
 _LATENCIES: Final = {
     "first_byte_ms": "rag_monitor_first_byte_seconds",
@@ -31,12 +35,19 @@ _VALUE: Final = "{{ printf `%.3g` $value }}"
 _OFFSETS: Final = {"previous_window": ("1h", "hour"), "last_week": ("1w", "week")}
 
 
-def export_rules(rules: Sequence[AlertRule], every_s: float = 60.0) -> str:
+def export_rules(
+    rules: Sequence[AlertRule], every_s: float = 60.0, *, project: str = EVERY_PROJECT
+) -> str:
     """A rule file for Prometheus, as YAML.
+
+    The operator's key shows Prometheus the applications of every project under one name, told apart
+    by their labels alone.
 
     Args:
         rules: Of one project; disabled ones are left out.
         every_s: How often Prometheus evaluates them, whole seconds, 1 or more.
+        project: Whose rules they are; an application is looked for in it alone. `*`: they are every
+            project's, as the shipped ones are.
     """
     every = _duration(max(1.0, every_s))
     groups = [
@@ -44,7 +55,7 @@ def export_rules(rules: Sequence[AlertRule], every_s: float = 60.0) -> str:
         {
             "name": "rag_monitor_rules",
             "interval": every,
-            "rules": [_alerting(rule) for rule in rules if rule.enabled],
+            "rules": [_alerting(replace(rule, project=project)) for rule in rules if rule.enabled],
         },
         {"name": "rag_monitor_self", "interval": "30s", "rules": _own()},
     ]
@@ -159,7 +170,7 @@ def _alerting(rule: AlertRule) -> dict[str, Any]:
     native = able(rule) if able is not None else None
     hold = _duration(rule.hold_for_s)
     if native is None:
-        selector = _selector(rule, rule=rule.name, state="firing")
+        selector = _selector(rule, rule=safe_label(rule.name), state="firing")
         told = "fires for {{ $labels.app }}; rag-monitor's Alerts page has the numbers"
         native, hold = _Native(f"rag_monitor_alerts{selector} == 1", told), ""
     found = _rule(
@@ -269,20 +280,24 @@ _NATIVE: Final[Mapping[RuleKind, Callable[[AlertRule], _Native | None]]] = {
 
 
 def _selector(rule: AlertRule, /, **labels: str | None) -> str:
-    parts = [] if rule.app == "*" else [_of_app(rule.app)]
-    parts += [
-        f"{name}={json.dumps(value, ensure_ascii=False)}"
-        for name, value in labels.items()
-        if value is not None
-    ]
-    return f"{{{','.join(parts)}}}" if parts else ""
+    parts = [_of_apps(rule)]
+    parts += [f"{name}={_quoted(value)}" for name, value in labels.items() if value is not None]
+    return f"{{{','.join(part for part in parts if part)}}}" if any(parts) else ""
 
 
-def _of_app(name: str) -> str:
-    """Finds the app by its label: `/metrics` puts the project before a name with a slash."""
-    if "/" not in name:
-        return f"app={json.dumps(name, ensure_ascii=False)}"
-    return f"app=~{json.dumps(f'[^/]+/{re.escape(name)}', ensure_ascii=False)}"
+def _of_apps(rule: AlertRule) -> str:
+    """Finds what the rule watches by its label, which names the project unless it is plain."""
+    everywhere, each = rule.project == EVERY_PROJECT, rule.app == "*"
+    if everywhere:
+        return "" if each else f"app=~{_quoted(f'([^/]+/)?{re.escape(rule.app)}')}"
+    if not each:
+        return f"app={_quoted(app_label(rule.project, rule.app))}"
+    own = f"{re.escape(rule.project)}/.+"
+    return f"app=~{_quoted(f'[^/]+|{own}' if rule.project == DEFAULT_PROJECT else own)}"
+
+
+def _quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
 
 
 def _alert_name(rule: AlertRule) -> str:

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
+from rag_monitor.alerting.prometheus_export import EVERY_PROJECT
 from rag_monitor.alerting.prometheus_export import export_rules as export_as_prometheus
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url, explain, refusal
@@ -39,9 +40,15 @@ def export_rules(
 ) -> None:
     """Write all rules as JSON, ready to be edited, checked and kept under version control."""
     with Remote(url, api_key) as monitor:
-        rules = _rules_in(monitor.get("/api/v1/rules"), "the monitor's answer")
+        answer = monitor.get("/api/v1/rules")
+    rules = _rules_in(answer, "the monitor's answer")
     if prometheus:
-        text = export_as_prometheus([_rule(item) for item in rules], every).rstrip("\n")
+        # A monitor of an earlier release does not say whose rules they are.
+        project = (
+            answer.get("project", EVERY_PROJECT) if isinstance(answer, dict) else EVERY_PROJECT
+        )
+        exported = export_as_prometheus([_rule(item) for item in rules], every, project=project)
+        text = exported.rstrip("\n")
     else:
         text = json.dumps({"rules": rules}, ensure_ascii=False, indent=2)
     if output is None:

@@ -78,26 +78,49 @@ class BudgetState:
     """Names of the limits that are spent."""
 
 
+@dataclass(frozen=True, slots=True, weakref_slot=True, kw_only=True)
+class Reservation:
+    """What is set aside for one judgement; whoever judges keeps it until it is settled.
+
+    Kept in a table too: when its keeper dies, what was not sent is given back.
+    """
+
+    id: str
+    project: str
+    """Who pays."""
+    judge: str
+    """The judge's name."""
+    day: date
+    """The UTC day whose budget pays, also after midnight."""
+    reserved: JudgeUsage
+    """In all; input and output tokens are one limit."""
+    sent: JudgeUsage = field(default_factory=JudgeUsage)
+    """What counts as spent if nobody settles: it went to the judge, and may have been worked on."""
+
+
 class BudgetLedger(Protocol):
     """Keeps the judging budget across all workers."""
 
-    def reserve(
-        self, project: str, judge: str, estimate: JudgeUsage, day: date | None = None
-    ) -> date | None:
-        """Set aside what a judgement may cost; None when the budget does not allow it.
+    def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> Reservation | None:
+        """Set aside what a judgement may cost; None when today's budget does not allow it.
 
         Args:
             project: Who pays.
             judge: The judge's name.
             estimate: How much.
-            day: The UTC day whose budget pays; None: today's, which is returned.
         """
         ...
 
-    def settle(
-        self, project: str, judge: str, day: date, estimate: JudgeUsage, actual: JudgeUsage
-    ) -> None:
-        """Replace what was reserved of a day's budget by what was really used."""
+    def extend(self, reservation: Reservation, more: JudgeUsage) -> Reservation | None:
+        """Set aside more on the same day; None when its budget does not allow it."""
+        ...
+
+    def note_sent(self, reservation: Reservation, sent: JudgeUsage) -> Reservation:
+        """Note how much of it is on its way to the judge in all, before it is sent."""
+        ...
+
+    def settle(self, reservation: Reservation, actual: JudgeUsage) -> None:
+        """Replace what was set aside by what was really used."""
         ...
 
     def state(self, project: str, judge: str) -> BudgetState:

@@ -13,12 +13,12 @@ from typing import Final
 from rag_monitor import telemetry
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.aggregation.labels import app_label, safe_label
 from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
 from rag_monitor.domain.stored import TraceSummary
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.exemplars import Examples, examples_of
-from rag_monitor.exposition.labels import app_label, safe_label
 from rag_monitor.exposition.trace_counter import TraceCounter
 
 WINDOW: Final = timedelta(hours=1)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import date
 from typing import Final
 
 from rag_monitor.domain.judgement import Judgement, JudgeRequest, JudgeUsage
-from rag_monitor.domain.ports import BudgetLedger
+from rag_monitor.domain.ports import BudgetLedger, Reservation
 from rag_monitor.errors import BudgetExhausted
 
 _OVERHEAD_TOKENS: Final = 700
@@ -41,34 +40,42 @@ def estimate_usage(
 class Purse:
     """What one judgement may spend: set aside beforehand, and more before a call that needs it."""
 
-    def __init__(
-        self, ledger: BudgetLedger, project: str, judge: str, reserved: JudgeUsage, day: date
-    ) -> None:
+    def __init__(self, ledger: BudgetLedger, reservation: Reservation) -> None:
         self._ledger = ledger
-        self._whose = (project, judge)
-        self._reserved = reserved
-        self._day = day
+        self._held = reservation
+        self._expected = reservation.reserved.input_tokens
         self._turn = asyncio.Lock()
 
-    async def cover(self, total: JudgeUsage) -> None:
-        """Make sure that so much in all is set aside, on the day on which the judgement began.
+    async def cover(
+        self, total: JudgeUsage, price: Callable[[int, int], float] | None = None
+    ) -> None:
+        """Make sure that so much in all is set aside, before it is sent.
+
+        The first call notes down all that the judgement was expected to send, so that those after
+        it need not.
+
+        Args:
+            total: What the calls so far and the coming one cost at most.
+            price: Of input and output tokens; None: they cost nothing.
 
         Raises:
             BudgetExhausted: The budget does not allow it.
         """
         async with self._turn:
-            more = _beyond(total, self._reserved)
-            if not more.spent:
-                return
-            if not await asyncio.to_thread(self._ledger.reserve, *self._whose, more, self._day):
-                raise BudgetExhausted
-            self._reserved = _sum(self._reserved, more)
+            more = _beyond(total, self._held.reserved)
+            if more.spent:
+                extended = await asyncio.to_thread(self._ledger.extend, self._held, more)
+                if extended is None:
+                    raise BudgetExhausted
+                self._held = extended
+            if total.input_tokens > self._held.sent.input_tokens:
+                tokens = max(total.input_tokens, self._expected)
+                sent = JudgeUsage(input_tokens=tokens, cost=(price or free)(tokens, 0))
+                self._held = await asyncio.to_thread(self._ledger.note_sent, self._held, sent)
 
     async def settle(self, actual: JudgeUsage) -> None:
         """Replace what was set aside by what was used, also after a failure."""
-        await asyncio.to_thread(
-            self._ledger.settle, *self._whose, self._day, self._reserved, actual
-        )
+        await asyncio.to_thread(self._ledger.settle, self._held, actual)
 
 
 class Account:
@@ -86,10 +93,10 @@ class Account:
         """
         if self._ledger is None:
             return None
-        day = await asyncio.to_thread(self._ledger.reserve, project, self._judge, estimate)
-        if day is None:
+        held = await asyncio.to_thread(self._ledger.reserve, project, self._judge, estimate)
+        if held is None:
             raise BudgetExhausted
-        return Purse(self._ledger, project, self._judge, estimate, day)
+        return Purse(self._ledger, held)
 
     async def judge_many(
         self,
@@ -132,13 +139,4 @@ def _beyond(total: JudgeUsage, reserved: JudgeUsage) -> JudgeUsage:
         input_tokens=max(0, tokens),
         gpu_seconds=max(0.0, total.gpu_seconds - reserved.gpu_seconds),
         cost=max(0.0, total.cost - reserved.cost),
-    )
-
-
-def _sum(one: JudgeUsage, other: JudgeUsage) -> JudgeUsage:
-    return JudgeUsage(
-        input_tokens=one.input_tokens + other.input_tokens,
-        output_tokens=one.output_tokens + other.output_tokens,
-        gpu_seconds=one.gpu_seconds + other.gpu_seconds,
-        cost=one.cost + other.cost,
     )

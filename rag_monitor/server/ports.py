@@ -237,6 +237,10 @@ class RuleStore(Protocol):
         """Remove a rule."""
         ...
 
+    def ship(self, project: str, defaults: Sequence[AlertRule], /) -> object:
+        """Give a project its default rules, unless it was given some before."""
+        ...
+
 
 class AlertStore(Protocol):
     """Alerts, open and past."""

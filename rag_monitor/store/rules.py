@@ -78,7 +78,8 @@ class Rules:
     def ship(self, project: str, defaults: Sequence[AlertRule]) -> bool:
         """Save `defaults` unless this project was given defaults before; True when it was now.
 
-        The mark outlives the rules: a project whose rules were all removed stays without.
+        The mark outlives the rules: a project whose rules were all removed stays without. With no
+        `defaults` it stays without from the beginning.
         """
 
         def work(connection: Connection) -> bool:
@@ -91,7 +92,8 @@ class Rules:
                 for r in defaults
             ]
             # A rule that somebody has put in under that name is theirs.
-            connection.execute(self._database.insert(rules).on_conflict_do_nothing(), rows)
+            if rows:
+                connection.execute(self._database.insert(rules).on_conflict_do_nothing(), rows)
             return True
 
         now = self._clock.now()

@@ -27,8 +27,11 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
+from rag_monitor.store.columns import column as _column
+from rag_monitor.store.columns import of_trace as _of_trace
+from rag_monitor.store.columns import partial as _partial
 from rag_monitor.store.columns import sums
-from rag_monitor.store.types import Json, Moment, Name, SafeText
+from rag_monitor.store.types import Json, Moment, Name, SafeText, Serial
 
 metadata: Final = MetaData(
     naming_convention={
@@ -44,23 +47,6 @@ LOW_SCORE: Final = 0.8
 _BAD: Final = "status <> 'ok'"
 _LOW: Final = f"value < {LOW_SCORE}"
 _FOR_PEOPLE: Final = "judge = 'people'"
-Serial: Final = BigInteger().with_variant(Integer, "sqlite")
-"""SQLite counts up by itself only in a column that is exactly INTEGER."""
-
-
-def _column(name: str, kind: Any, **options: Any) -> Column[Any]:
-    """A column that must be there."""
-    return Column(name, kind, nullable=False, **options)
-
-
-def _partial(name: str, *columns: str, where: str) -> Index:
-    """An index of the rows that people look for: small, and free for all other rows."""
-    return Index(name, *columns, postgresql_where=text(where), sqlite_where=text(where))
-
-
-def _of_trace() -> tuple[Column[Any], ...]:
-    """The columns by which a row hangs on a trace."""
-    return (_column("project", Name), _column("trace_id", Name), _column("day", Date))
 
 
 trace_keys: Final = Table(
@@ -445,6 +431,23 @@ budgets: Final = Table(
     _column("gpu_seconds", Float),
     _column("money", Float),
     PrimaryKeyConstraint("project", "judge", "day"),
+)
+
+reservations: Final = Table(
+    "reservations",
+    metadata,
+    _column("project", Name),
+    _column("id", Name),
+    _column("judge", Name),
+    _column("day", Date),
+    _column("tokens", BigInteger),
+    _column("gpu_seconds", Float),
+    _column("money", Float),
+    _column("sent_tokens", BigInteger),
+    _column("sent_money", Float),
+    _column("held_until", Moment),  # nobody holds it any more, unless it is renewed before
+    PrimaryKeyConstraint("project", "id"),
+    Index("ix_reservations_held_until", "held_until"),
 )
 
 replies: Final = Table(

@@ -11,11 +11,14 @@ import re
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import TIMESTAMP, BigInteger, Dialect, Text
+from sqlalchemy import TIMESTAMP, BigInteger, Dialect, Integer, Text
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 NAME_LENGTH: Final = 200
 """Characters of a name that may stand in an index; PostgreSQL takes at most 2,704 bytes there."""
+
+Serial: Final = BigInteger().with_variant(Integer, "sqlite")
+"""SQLite counts up by itself only in a column that is exactly INTEGER."""
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)

@@ -243,6 +243,14 @@ class Jobs:
             _log.warning("%d rows were put off by a clock that was ahead; they are due now", count)
         return count
 
+    async def hold_budget(self) -> int:
+        """Hold what is set aside for judgements under way, and give back what died with others."""
+        await asyncio.to_thread(self._store.budgets.renew)
+        count = await asyncio.to_thread(self._store.budgets.release)
+        if count:
+            _log.info("%d judgements ended with their process: the budget has the rest back", count)
+        return count
+
     async def retain(self) -> int:
         """Delete what is older than it may get.
 

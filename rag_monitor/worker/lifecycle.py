@@ -14,6 +14,8 @@ from rag_monitor.worker.scheduler import Job, Scheduler
 
 _log = logging.getLogger(__name__)
 
+_HOLD_EVERY_S: Final = 30.0
+"""How often reservations in the budget are renewed, well before they run out."""
 _SHED_EVERY_S: Final = 5.0
 """How often it is looked for drawn traces that have waited too long."""
 
@@ -51,6 +53,7 @@ class Worker:
         drawn = options.sampled_lanes
         schedule.every(options.poll_s, "judge_drawn", jobs.judge_drawn, drain=True, lanes=drawn)
         schedule.every(_SHED_EVERY_S, "shed_drawn", jobs.shed_drawn, drain=True)
+        schedule.every(_HOLD_EVERY_S, "hold_budget", jobs.hold_budget)
         schedule.every(options.poll_s, "derive", jobs.derive_due, drain=True)
         schedule.every(options.poll_s, "roll_up", self._led(jobs.roll_up), drain=True)
         schedule.every(options.fold_every_s, "fold", self._led(jobs.fold), drain=True)

@@ -100,7 +100,9 @@ def test_releases_that_were_not_seen_lately_can_be_left_out(store: Store) -> Non
 
 def test_what_judges_used_is_read_by_day(store: Store) -> None:
     spent = JudgeUsage(input_tokens=7, cost=0.5)
-    store.budgets.settle("default", "packed", EPOCH.date(), JudgeUsage(), spent)
+    held = store.budgets.reserve("default", "packed", JudgeUsage())
+    assert held is not None
+    store.budgets.settle(held, spent)
 
     (found,) = store.budgets.spent("default", EPOCH.date())
 

@@ -18,12 +18,10 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.feedback import Feedback
-from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
-from rag_monitor.domain.stored import BudgetLimits, KeyScope, RetentionPolicy, TraceQuery
+from rag_monitor.domain.stored import KeyScope, RetentionPolicy, TraceQuery
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import LeaseLost, NotFound, RuleError
-from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import blob, ingest, write
@@ -279,74 +277,6 @@ def test_a_lease_given_by_a_clock_that_was_set_back_since_is_free(store: Store) 
     second = store.leases.acquire("leader", "b", 10)
     assert second is not None
     assert second.token > first.token
-
-
-def test_a_budget_holds_across_reservations(store: Store, clock: ManualClock) -> None:
-    limits = {"j": BudgetLimits(tokens=100, money=1.0)}
-    ledger = Budgets(store.budgets._database, clock, limits)
-    other = Budgets(store.budgets._database, clock, limits)
-    estimate = JudgeUsage(input_tokens=40, output_tokens=10)
-
-    today = ledger.reserve("p", "j", estimate)
-    assert today == clock.now().date()
-    assert other.reserve("p", "j", estimate)
-    assert ledger.reserve("p", "j", estimate) is None
-    assert ledger.state("p", "j").exhausted
-    ledger.settle("p", "j", today, estimate, JudgeUsage(input_tokens=10, cost=0.25))
-    assert ledger.state("p", "j").remaining == pytest.approx(0.4)
-    assert ledger.reserve("q", "j", estimate)
-    assert ledger.reserve("p", "unlimited", JudgeUsage(input_tokens=10**9))
-    clock.advance(timedelta(days=1))
-    assert ledger.state("p", "j").remaining == 1.0
-
-
-def test_what_was_reserved_before_midnight_is_settled_on_that_day(
-    store: Store, clock: ManualClock
-) -> None:
-    ledger = Budgets(store.budgets._database, clock, {"j": BudgetLimits(tokens=100)})
-    reserved, used = JudgeUsage(input_tokens=90), JudgeUsage(input_tokens=30)
-    yesterday = ledger.reserve("p", "j", reserved)
-    assert yesterday is not None
-    clock.advance(timedelta(days=1))
-
-    ledger.settle("p", "j", yesterday, reserved, used)
-
-    assert [(row.day, row.tokens) for row in ledger.spent("p", yesterday)] == [(yesterday, 30)]
-    assert ledger.reserve("p", "j", JudgeUsage(input_tokens=101)) is None, "no gift to the new day"
-    more = ledger.reserve("p", "j", JudgeUsage(input_tokens=70), yesterday)
-    assert more == yesterday
-    assert ledger.reserve("p", "j", JudgeUsage(input_tokens=1), yesterday) is None
-    assert ledger.state("p", "j").remaining == 1.0
-
-
-def test_what_is_known_only_afterwards_stops_at_its_limit(store: Store, clock: ManualClock) -> None:
-    ledger = Budgets(store.budgets._database, clock, {"j": BudgetLimits(gpu_seconds=10.0)})
-    estimate = JudgeUsage(input_tokens=1000)
-    day = ledger.reserve("p", "j", estimate)
-    assert day is not None
-
-    ledger.settle("p", "j", day, estimate, JudgeUsage(input_tokens=900, gpu_seconds=9.0))
-    assert ledger.reserve("p", "j", estimate)
-    ledger.settle("p", "j", day, estimate, JudgeUsage(input_tokens=900, gpu_seconds=1.5))
-
-    assert ledger.reserve("p", "j", estimate) is None
-    assert not ledger.allows("p", "j", estimate)
-
-
-def test_asking_whether_a_budget_allows_something_takes_nothing_from_it(
-    store: Store, clock: ManualClock
-) -> None:
-    ledger = Budgets(store.budgets._database, clock, {"j": BudgetLimits(tokens=100, money=1.0)})
-
-    assert ledger.allows("p", "j", JudgeUsage(input_tokens=100, cost=1.0))
-    assert not ledger.allows("p", "j", JudgeUsage(input_tokens=101))
-    assert not ledger.allows("p", "j", JudgeUsage(input_tokens=1, cost=1.01))
-    assert ledger.allows("p", "unlimited", JudgeUsage(input_tokens=10**9))
-    assert ledger.spent("p", clock.now().date()) == []
-    assert ledger.reserve("p", "j", JudgeUsage(input_tokens=90))
-    assert ledger.allows("p", "j", JudgeUsage(input_tokens=10))
-    assert not ledger.allows("p", "j", JudgeUsage(input_tokens=11))
-    assert ledger.allows("q", "j", JudgeUsage(input_tokens=100))
 
 
 def test_the_first_reply_stays(store: Store) -> None:

@@ -223,7 +223,9 @@ def test_what_judging_costs_is_measured_from_ledger_and_scores(store: Store) -> 
     for task in claim(store):
         store.tasks.complete(task, [_score(), _score(metric="context_relevance")], [])
     spent = JudgeUsage(input_tokens=2_000, output_tokens=1_001, cost=0.5)
-    store.budgets.settle("default", JUDGE.name, EPOCH.date(), JudgeUsage(), spent)
+    held = store.budgets.reserve("default", JUDGE.name, JudgeUsage())
+    assert held is not None
+    store.budgets.settle(held, spent)
 
     measured = store.spending.measured("default", JUDGE.name)
 

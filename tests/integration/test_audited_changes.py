@@ -9,6 +9,7 @@ import httpx
 import pytest
 from sqlalchemy import text
 
+from rag_monitor.alerting.rules import default_rules
 from rag_monitor.server.context import Services
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
@@ -79,3 +80,19 @@ async def test_rules_are_replaced_as_a_whole(services: Services, store: Store) -
     assert [rule["name"] for rule in answer.json()["rules"]] == ["b", "c"]
     counts = [event.details["count"] for event in store.audit.list("default")]
     assert counts == [2, 2]
+
+
+async def test_rules_put_in_before_the_first_trace_are_all_there_are(
+    services: Services, store: Store
+) -> None:
+    """The leader gives a project the shipped ones with its first trace; here they were left out."""
+    async with open_client(services, headers=ADMIN) as client:
+        put = await client.put("/api/v1/rules", json={"rules": [_rule("mine")]})
+        store.rules.ship("default", default_rules())
+        told = (await client.get("/api/v1/rules")).json()
+        again = await client.put("/api/v1/rules", json=told)
+
+    assert put.json() == told
+    assert [rule["name"] for rule in told["rules"]] == ["mine"]
+    assert told["project"] == "default"
+    assert again.json() == told, "what was read can be sent back"

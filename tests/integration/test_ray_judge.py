@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from rag_monitor.domain.judgement import Judgement, JudgeRequest, JudgeUsage, Verdict
-from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.ports import BudgetState, Reservation
 from rag_monitor.errors import BudgetExhausted, ConfigurationError, JudgeTimeout, JudgeUnavailable
 from rag_monitor.judges import ray as on_ray
 from rag_monitor.judges.configured import make_judge
@@ -255,15 +255,19 @@ async def test_the_budget_is_kept_by_the_process_that_has_the_database(nodes: li
             self.left = 3
             self.settled: list[JudgeUsage] = []
 
-        def reserve(
-            self, project: str, judge: str, estimate: JudgeUsage, day: date | None = None
-        ) -> date | None:
+        def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> Reservation | None:
             self.left -= 1
-            return date(2026, 11, 1) if self.left >= 0 else None
+            day = date(2026, 11, 1)
+            held = Reservation(id="r", project=project, judge=judge, day=day, reserved=estimate)
+            return held if self.left >= 0 else None
 
-        def settle(
-            self, project: str, judge: str, day: date, estimate: JudgeUsage, actual: JudgeUsage
-        ) -> None:
+        def extend(self, reservation: Reservation, more: JudgeUsage) -> Reservation | None:
+            raise AssertionError(more)
+
+        def note_sent(self, reservation: Reservation, sent: JudgeUsage) -> Reservation:
+            raise AssertionError(sent)
+
+        def settle(self, reservation: Reservation, actual: JudgeUsage) -> None:
             self.settled.append(actual)
 
         def state(self, project: str, judge: str) -> BudgetState:

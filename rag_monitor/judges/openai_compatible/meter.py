@@ -58,7 +58,7 @@ class Meter:
         self._under_way.append(call)
         try:
             if self.purse is not None:
-                await self.purse.cover(self._most())
+                await self.purse.cover(self._most(), self.price)
             self.calls += 1
             try:
                 yield call

@@ -41,7 +41,7 @@ MAX_SILENCE: Final = timedelta(days=366)
 def list_rules(services: ServicesOf, caller: Reader) -> RulesOut:
     """All rules of the project."""
     rules = services.rules.all(caller.project)
-    return RulesOut(rules=[RuleOut.from_domain(rule) for rule in rules])
+    return RulesOut(rules=[RuleOut.from_domain(rule) for rule in rules], project=caller.project)
 
 
 @router.put("/rules")
@@ -63,6 +63,8 @@ def replace_rules(
         raise ProblemError(422, errors[0]["message"], kind="rule-invalid", errors=errors)
 
     def replace() -> None:
+        # These are the rules: the shipped ones must not join them with the first trace.
+        services.rules.ship(caller.project, ())
         for rule in rules:
             services.rules.save(rule)
         for known in services.rules.all(caller.project):

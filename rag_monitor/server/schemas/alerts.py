@@ -97,12 +97,17 @@ class RulesIn(Given):
     """The whole set of rules: what is left out is deleted."""
 
     rules: Annotated[list[RuleIn], Field(max_length=1000)]
+    project: str | None = Field(
+        default=None,
+        description="As the answer to a GET has it; not heeded, for the key says whose they are.",
+    )
 
 
 class RulesOut(Wire):
     """All rules of the project."""
 
     rules: list[RuleOut]
+    project: str = Field(description="Whose rules these are.")
 
 
 class FindingOut(Wire):

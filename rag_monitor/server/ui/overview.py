@@ -26,7 +26,7 @@ from rag_monitor.server.quality import (
     step_for,
 )
 from rag_monitor.server.ui import app_lines, catalog
-from rag_monitor.server.ui.trend import LARGE, SMALL, Frame, ReleaseMark, trend
+from rag_monitor.server.ui.trend import LARGE, SMALL, Frame, ReleaseMark, TimeAxis, trend
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
@@ -270,7 +270,7 @@ class _Charts:
         name = self.me.translate(catalog.metric_label(series.metric))
         label = self.me.translate("{metric} over time", metric=name)
         marks = (*self.marks, *judge_marks(points, self.me.translate("another judge")))
-        return trend(points, marks, label, self.me.axis(self.window), self.frame)
+        return trend(points, marks, label, TimeAxis.over(self.window, self.me.zone), self.frame)
 
 
 def _routed(rates: Sequence[HitRate]) -> list[Routed]:

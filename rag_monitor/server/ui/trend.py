@@ -2,17 +2,64 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
 
 from markupsafe import Markup
 
 from rag_monitor.domain.window import Estimate, Window
 
-Clock = Callable[[datetime], str]
-"""Says a moment in the visitor's time zone."""
+_DAY: Final = timedelta(days=1)
+_FIRST_DAY: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock shows, whatever the zone
+_STEPS: Final = tuple(
+    timedelta(minutes=minutes)
+    for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 10080, 14400)
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TimeAxis:
+    """How moments are named, and where the days and hours begin by which an axis is divided."""
+
+    zone: tzinfo
+    days: bool = False
+    """Whether it is divided in days, not in times of day."""
+
+    @classmethod
+    def over(cls, window: Window, zone: tzinfo) -> TimeAxis:
+        """For a window; a day may last an hour longer."""
+        return cls(zone, days=window.length > timedelta(hours=25))
+
+    def label(self, moment: datetime) -> str:
+        """In five letters, which is what there is room for."""
+        return moment.astimezone(self.zone).strftime("%m-%d" if self.days else "%H:%M")
+
+    def exactly(self, moment: datetime) -> str:
+        """With the day and the time, where both are needed."""
+        label, time = self.label(moment), moment.astimezone(self.zone).strftime("%H:%M")
+        return f"{label} {time}" if self.days and time != "00:00" else label
+
+    def round_times(self, start: datetime, end: datetime, apart: timedelta) -> list[datetime]:
+        """The moments from `start` to `end` that clocks of the zone show as round.
+
+        At least `apart` from one another. A day begins at midnight there, though it may last 23 or
+        25 hours. An hour that clocks leave out is left out; of one that they show twice the first
+        is taken.
+        """
+        steps = [step for step in _STEPS if step >= _DAY or not self.days]
+        step = next((step for step in steps if step >= apart), steps[-1])
+        # What the clocks show, without a zone: only so do 23 hours make a day.
+        shown = start.astimezone(self.zone).replace(tzinfo=None) - _DAY
+        shown -= (shown - _FIRST_DAY) % step
+        found: list[datetime] = []
+        while (moment := shown.replace(tzinfo=self.zone).astimezone(UTC)) <= end:
+            exists = moment.astimezone(self.zone).replace(tzinfo=None) == shown
+            if moment >= start and (exists or step >= _DAY):
+                found.append(moment)
+            shown += step
+        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,18 +98,26 @@ def trend(
     points: Sequence[Estimate],
     marks: Sequence[ReleaseMark],
     label: str,
-    clock: Clock,
+    axis: TimeAxis,
     frame: Frame = SMALL,
 ) -> Markup:
-    """The chart; empty where nothing was scored. A gap in the data is a gap in the line."""
+    """The chart; empty where nothing was scored. A gap in the data is a gap in the line.
+
+    Args:
+        points: One per step, oldest first.
+        marks: What happened inside the window.
+        label: What the chart shows, for those who cannot see it.
+        axis: Names moments.
+        frame: Its size.
+    """
     drawing = _Drawing.of(points, frame)
     if drawing is None:
         return Markup("")
-    parts = [*drawing.axes(clock), *drawing.releases(marks)]
+    parts = [*drawing.axes(axis), *drawing.releases(marks)]
     for run in drawing.runs():
         parts += drawing.run(run)
     if frame.hover:
-        parts += drawing.hints(clock)
+        parts += drawing.hints(axis)
     return Markup(
         '<svg class="trend" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}">{}</svg>'
     ).format(frame.width, frame.height, label, Markup("").join(parts))
@@ -110,31 +165,28 @@ class _Drawing:
         window = self.points[number].window
         return self.x(window.start + window.length / 2)
 
-    def axes(self, clock: Clock) -> list[Markup]:
+    def axes(self, axis: TimeAxis) -> list[Markup]:
         end = self.frame.left + self.plot
         parts = []
         for number in range(self.frame.levels):
             value = self.low + (self.high - self.low) * number / (self.frame.levels - 1)
             parts.append(_LEVEL.format(self.frame.left, end, self.y(value), end + 4, value))
-        for moment in self.ticks():
+        for moment in self.ticks(axis):
             ends = {self.window.start: "start", self.window.end: "end"}
             anchor = ends.get(moment, "middle")
-            parts.append(_TICK.format(self.x(moment), self.frame.height - 3, anchor, clock(moment)))
+            x, y = self.x(moment), self.frame.height - 3
+            parts.append(_TICK.format(x, y, anchor, axis.label(moment)))
         return parts
 
-    def ticks(self) -> list[datetime]:
-        """Both ends of the window, and round times (UTC) between them that leave the ends room."""
+    def ticks(self, axis: TimeAxis) -> list[datetime]:
+        """Both ends of the window, and round times between them that leave the ends room."""
         start, end = self.window.start, self.window.end
         room = self.window.length * _ROOM
         most = self.frame.ticks - 1
-        step = next((s for s in _STEPS if s * (most + 0.5) >= self.window.length), _STEPS[-1])
-        moment = start + (step - (start - _EPOCH) % step)
-        between = []
-        while most > 1 and moment < end:
-            if start + room <= moment <= end - room:
-                between.append(moment)
-            moment += step
-        return [start, *between, end]
+        if most < 2:
+            return [start, end]
+        apart = self.window.length / (most + 0.5)
+        return [start, *axis.round_times(start + room, end - room, apart), end]
 
     def releases(self, marks: Sequence[ReleaseMark]) -> list[Markup]:
         """A dashed line each; a name where it does not run into the one before."""
@@ -183,26 +235,22 @@ class _Drawing:
     def _at(self, number: int, value: float | None) -> str:
         return f"{self.middle(number):.1f},{self.y(value or 0.0):.1f}"
 
-    def hints(self, clock: Clock) -> list[Markup]:
+    def hints(self, axis: TimeAxis) -> list[Markup]:
         parts = []
         for point in self.points:
             if point.value is None:
                 continue
             bounds = "" if point.lower is None else f" ({point.lower:.2f}–{point.upper:.2f})"
             x, end = self.x(point.window.start), self.x(point.window.end)
-            text = f"{clock(point.window.start)}  {point.value:.2f}{bounds}  n={point.judged}"
+            began = axis.exactly(point.window.start)
+            text = f"{began}  {point.value:.2f}{bounds}  n={point.judged}"
             height = self.floor - self.frame.top
             parts.append(_HINT.format(x, self.frame.top, end - x, height, text))
         return parts
 
 
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ROOM: Final = 0.16
 """Share of the axis that the label of an end needs, in the large letters of a phone."""
-_STEPS: Final = tuple(
-    timedelta(minutes=minutes)
-    for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 10080, 14400)
-)
 
 _LEVEL: Final = Markup(
     '<line class="level" x1="{0:.0f}" x2="{1:.0f}" y1="{2:.1f}" y2="{2:.1f}"/>'

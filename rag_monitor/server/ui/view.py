@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -139,11 +139,6 @@ class Visitor:
             if seconds >= size:
                 return self.translate(text, n=int(seconds // size))
         return self.translate("just now")
-
-    def axis(self, window: Window) -> Callable[[datetime], str]:
-        """How a time axis over this window names a moment; a day may begin an hour early."""
-        style = "%H:%M" if window.length <= timedelta(hours=25) else "%m-%d"
-        return lambda moment: self.local(moment, style)
 
     def spoken(self, text: str) -> str:
         """A sentence of the alerts: metrics as the pages call them, times in the pages' zone."""

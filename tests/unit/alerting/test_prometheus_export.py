@@ -73,7 +73,7 @@ def test_a_disabled_rule_is_left_out() -> None:
 def test_what_prometheus_cannot_compute_is_read_from_our_own_state() -> None:
     rule = AlertRule(name="slow drift", kind=RuleKind.CHANGE, metric="faithfulness", app="shop")
 
-    written = export_rules([rule])
+    written = export_rules([rule], project="default")
 
     expected = r"rag_monitor_alerts{app=\"shop\",rule=\"slow drift\",state=\"firing\"} == 1"
     assert expected in written

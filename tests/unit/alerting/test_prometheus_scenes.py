@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.alerting.prometheus_export import export_rules
+from rag_monitor.aggregation.labels import app_label
+from rag_monitor.alerting.prometheus_export import EVERY_PROJECT, export_rules
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.domain.alert import AlertRule, RuleKind
-from rag_monitor.exposition.labels import app_label
 
 PLAYED = 180
 """Minutes of a scene."""
@@ -25,6 +25,7 @@ def play(
     series: Mapping[str, str],
     told: Sequence[tuple[int, str, Sequence[Mapping[str, Any]]]],
     rules: Sequence[AlertRule] = (),
+    project: str = EVERY_PROJECT,
 ) -> None:
     """Hold what fires against what should.
 
@@ -33,12 +34,14 @@ def play(
         series: Values by series, one a minute, as promtool writes them.
         told: Minute, name of the alert, and what it should be like then (none: it must not fire).
         rules: What is exported; the shipped ones when there are none.
+        project: Whose rules they are.
     """
     tool = shutil.which("promtool")
     if tool is None:
         pytest.skip("promtool is not installed (Debian package prometheus)")
     file = folder / "rules.yml"
-    file.write_text(export_rules(list(rules) or default_rules()), encoding="utf-8")
+    written = export_rules(list(rules) or default_rules(), project=project)
+    file.write_text(written, encoding="utf-8")
     scene = {
         "rule_files": [str(file)],
         "evaluation_interval": "1m",
@@ -189,19 +192,68 @@ def test_a_release_that_breaks_an_app_is_a_drop_in_prometheus_too(tmp_path: Path
     play(tmp_path, series, [(80, "RagMonitorFaithfulnessDrop", [alert])])
 
 
-def test_a_rule_finds_an_app_whose_name_has_a_slash(tmp_path: Path) -> None:
-    name = "team/faq (v2) 问答"
-    rule = AlertRule(name="silent", kind=RuleKind.NO_DATA, app=name)
-    label = app_label("default", name)
-    firing = {f'rag_monitor_alerts{{app="{label}",rule="silent",state="firing"}}': f"1x{PLAYED}"}
-    alert = {
+def _silent(label: str) -> dict[str, Any]:
+    """The alert of a rule that follows what the monitor found, for one application."""
+    return {
         "exp_labels": {"app": label, "rule": "silent", "severity": "page", "state": "firing"},
         "exp_annotations": {
             "summary": f"silent: fires for {label}; rag-monitor's Alerts page has the numbers."
         },
     }
 
-    play(tmp_path, firing, [(5, "RagMonitorSilent", [alert])], [rule])
+
+_FAQ = ("faq", "team/faq (v2) 问答", "x" * 150)
+_OF_PROJECTS = [(project, app) for project in ("default", "loans", "loans.eu") for app in _FAQ]
+
+
+@pytest.mark.parametrize(("project", "app"), _OF_PROJECTS)
+def test_a_rule_on_one_app_finds_it_in_its_project_and_nowhere_else(
+    tmp_path: Path, project: str, app: str
+) -> None:
+    rule = AlertRule(name="silent", kind=RuleKind.NO_DATA, app=app)
+    firing = {
+        f'rag_monitor_alerts{{app="{app_label(*of)}",rule="silent",state="firing"}}': f"1x{PLAYED}"
+        for of in _OF_PROJECTS
+    }
+    told = [(5, "RagMonitorSilent", [_silent(app_label(project, app))])]
+
+    play(tmp_path, firing, told, [rule], project)
+
+
+@pytest.mark.parametrize("project", ["default", "loans", "loans.eu", EVERY_PROJECT])
+def test_a_rule_on_all_apps_is_about_those_of_its_project(tmp_path: Path, project: str) -> None:
+    rule = AlertRule(name="silent", kind=RuleKind.NO_DATA)
+    firing = {
+        f'rag_monitor_alerts{{app="{app_label(*of)}",rule="silent",state="firing"}}': f"1x{PLAYED}"
+        for of in _OF_PROJECTS
+    }
+    own = [_silent(app_label(*of)) for of in _OF_PROJECTS if project in (of[0], EVERY_PROJECT)]
+
+    play(tmp_path, firing, [(5, "RagMonitorSilent", own)], [rule], project)
+
+
+@pytest.mark.parametrize("app", ["*", "faq"])
+def test_what_prometheus_computes_itself_keeps_to_the_project(tmp_path: Path, app: str) -> None:
+    rule = AlertRule(
+        name="low", kind=RuleKind.THRESHOLD, app=app, metric="faithfulness", params={"below": 0.8}
+    )
+    series = {
+        f'rag_monitor_app_score{end}{{app="{label}",metric="faithfulness",judge="combined"}}': value
+        for label in ("faq", "loans/faq", "loans.eu/faq")
+        for end, value in (("", "0.5x60"), ("_upper", "0.6x60"), ("_samples", "400x60"))
+    }
+    alert = {
+        "exp_labels": {
+            "app": "loans/faq", "judge": "combined", "metric": "faithfulness",
+            "severity": "page", "rule": "low",
+        },
+        "exp_annotations": {
+            "summary": "low: faithfulness of loans/faq has the upper end of its interval at 0.668, "
+            "below 0.8."
+        },
+    }  # fmt: skip
+
+    play(tmp_path, series, [(5, "RagMonitorLow", [alert])], [rule], "loans")
 
 
 def test_a_leader_that_no_longer_looks_at_the_rules_is_noticed(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import date
+from dataclasses import replace
 
 import pytest
 
@@ -10,7 +10,7 @@ pytest.importorskip("openai")
 
 from benchmarks.stub_server import Answer, Body, completion
 from rag_monitor.domain.judgement import JudgeUsage
-from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.ports import BudgetState, Reservation
 from rag_monitor.errors import BudgetExhausted, JudgeTimeout
 from rag_monitor.testing import EPOCH
 from tests.unit.judges.requests import knowing, loan, warranty
@@ -23,27 +23,44 @@ class _Ledger:
     def __init__(self, tokens: int) -> None:
         self.tokens = tokens
         self.reserved: list[tuple[str, int]] = []
+        self.sent: list[int] = []
         self.settled: list[tuple[str, JudgeUsage]] = []
 
-    def reserve(
-        self, project: str, judge: str, estimate: JudgeUsage, day: date | None = None
-    ) -> date | None:
-        tokens = estimate.input_tokens + estimate.output_tokens
+    def reserve(self, project: str, judge: str, estimate: JudgeUsage) -> Reservation | None:
+        held = Reservation(
+            id="r", project=project, judge=judge, day=EPOCH.date(), reserved=JudgeUsage()
+        )
+        return self.extend(held, estimate)
+
+    def extend(self, reservation: Reservation, more: JudgeUsage) -> Reservation | None:
+        tokens = _tokens(more)
         if tokens > self.tokens:
             return None
         self.tokens -= tokens
-        self.reserved.append((project, tokens))
-        return day or EPOCH.date()
+        self.reserved.append((reservation.project, tokens))
+        return replace(reservation, reserved=more_of(reservation.reserved, more))
 
-    def settle(
-        self, project: str, judge: str, day: date, estimate: JudgeUsage, actual: JudgeUsage
-    ) -> None:
-        reserved = estimate.input_tokens + estimate.output_tokens
-        self.tokens += reserved - actual.input_tokens - actual.output_tokens
-        self.settled.append((project, actual))
+    def note_sent(self, reservation: Reservation, sent: JudgeUsage) -> Reservation:
+        self.sent.append(sent.input_tokens)
+        return replace(reservation, sent=sent)
+
+    def settle(self, reservation: Reservation, actual: JudgeUsage) -> None:
+        self.tokens += _tokens(reservation.reserved) - _tokens(actual)
+        self.settled.append((reservation.project, actual))
 
     def state(self, project: str, judge: str) -> BudgetState:
         return BudgetState(remaining=1.0)
+
+
+def _tokens(usage: JudgeUsage) -> int:
+    return usage.input_tokens + usage.output_tokens
+
+
+def more_of(one: JudgeUsage, other: JudgeUsage) -> JudgeUsage:
+    return JudgeUsage(
+        input_tokens=one.input_tokens + other.input_tokens,
+        output_tokens=one.output_tokens + other.output_tokens,
+    )
 
 
 async def test_tokens_and_money_are_settled_and_an_empty_budget_stops_the_call() -> None:
@@ -101,6 +118,25 @@ async def test_a_call_that_nobody_waited_for_counts_with_what_was_sent() -> None
     ((_, usage),) = ledger.settled
     assert usage.calls >= 2
     assert usage.input_tokens > 300 * (usage.calls - 1)
+
+
+async def test_what_is_sent_is_noted_before_it_is_and_once_a_judgement() -> None:
+    """So that what a worker had sent when it was killed stays counted, and nothing else."""
+    ledger = _Ledger(20_000)
+    noted: list[list[int]] = []
+
+    def looking(path: str, body: Body) -> Answer:
+        noted.append(list(ledger.sent))
+        return knowing(path, body)
+
+    async with served(looking, services={"ledger": ledger}) as (judge, server):
+        await judge.judge(loan())
+
+    assert len(server.requests) == len(noted) == 1
+    assert noted == [ledger.sent], "before the call, and not again"
+    assert len(ledger.sent) == 1
+    estimate, *_ = ledger.reserved
+    assert 0 < ledger.sent[0] < estimate[1], "what may be written in reply is not on its way"
 
 
 async def test_a_probe_is_paid_by_the_project_it_came_with() -> None:

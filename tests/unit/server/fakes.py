@@ -275,6 +275,10 @@ class FakeRules:
             raise NotFound(f"there is no rule {name}")
         del self.rules[name]
 
+    def ship(self, project: str, defaults: Sequence[AlertRule]) -> None:
+        for rule in defaults:
+            self.rules.setdefault(rule.name, rule)
+
 
 class FakeAlerts:
     def __init__(self, alerts: list[Alert]) -> None:

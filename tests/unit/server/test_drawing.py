@@ -5,8 +5,10 @@ from __future__ import annotations
 import itertools
 import re
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from zoneinfo import ZoneInfo
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +24,7 @@ from rag_monitor.server.ui.charts import (
 )
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
 from rag_monitor.server.ui.overview import judge_marks
-from rag_monitor.server.ui.trend import LARGE, ReleaseMark, trend
+from rag_monitor.server.ui.trend import LARGE, ReleaseMark, TimeAxis, trend
 from rag_monitor.testing import EPOCH, make_trace
 
 YS = re.compile(r",(-?[\d.]+)")
@@ -44,7 +46,7 @@ def says(start: int | None, end: int | None, p: float = 0.9, index: int = 0) -> 
 
 
 def drawn(points: list[Estimate], *marks: ReleaseMark) -> str:
-    return trend(points, marks, '<b>"', lambda moment: moment.strftime("%H:%M"), LARGE)
+    return trend(points, marks, '<b>"', TimeAxis(UTC), LARGE)
 
 
 def test_a_gap_in_the_data_is_a_gap_in_the_line() -> None:
@@ -59,10 +61,56 @@ def test_a_line_of_nothing_is_nothing() -> None:
     assert drawn([point(0, None)]) == ""
 
 
-def test_the_time_axis_is_named_by_the_given_clock() -> None:
-    svg = drawn([point(n, 0.8) for n in range(4)])
+@pytest.mark.parametrize("name", ["Asia/Shanghai", "America/New_York", "Europe/Berlin", "Etc/UTC"])
+def test_a_day_on_the_axis_begins_at_midnight_of_the_zone(name: str) -> None:
+    """Clocks went back in Berlin on 25 October and in New York on 1 November."""
+    zone = ZoneInfo(name)
+    end = datetime(2026, 11, 2, 14, 30, tzinfo=zone)
+    window = Window(end.astimezone(UTC) - timedelta(days=14), end.astimezone(UTC))
+    axis = TimeAxis.over(window, zone)
 
-    assert [EPOCH.strftime("%H:%M") in svg, "&lt;b&gt;&#34;" in svg] == [True, True]
+    found = axis.round_times(window.start, window.end, timedelta(hours=20))
+
+    assert [moment.astimezone(zone).strftime("%H:%M") for moment in found] == ["00:00"] * 14
+    assert [axis.label(moment) for moment in found[-3:]] == ["10-31", "11-01", "11-02"]
+    lengths = {after - before for before, after in itertools.pairwise(found)}
+    assert lengths - {timedelta(days=1)} == (
+        {timedelta(hours=25)} if name in {"America/New_York", "Europe/Berlin"} else set()
+    )
+
+
+def test_hours_that_clocks_leave_out_or_show_twice_are_no_trouble() -> None:
+    zone = ZoneInfo("Europe/Berlin")
+
+    def hours(start: datetime) -> list[str]:
+        window = Window(start, start + timedelta(hours=6))
+        axis = TimeAxis.over(window, zone)
+        return [
+            axis.label(m) for m in axis.round_times(window.start, window.end, timedelta(hours=1))
+        ]
+
+    assert hours(datetime(2026, 3, 28, 23, tzinfo=UTC)) == [
+        "00:00", "01:00", "03:00", "04:00", "05:00", "06:00", "07:00",
+    ]  # fmt: skip
+    assert hours(datetime(2026, 10, 24, 22, tzinfo=UTC)) == [
+        "00:00", "01:00", "02:00", "03:00", "04:00", "05:00",
+    ]  # fmt: skip
+
+
+def test_a_point_of_a_day_says_when_it_begins() -> None:
+    """Numbers are added up by days of UTC: in Shanghai those begin at eight."""
+    points = [
+        replace(point(0, 0.8), window=Window(day, day + timedelta(days=1)))
+        for day in (EPOCH.replace(hour=0) + timedelta(days=n) for n in range(4))
+    ]
+    axis = TimeAxis.over(
+        Window(points[0].window.start, points[-1].window.end), ZoneInfo("Asia/Shanghai")
+    )
+
+    told = re.findall(r"<title>([^<]*?)  ", trend(points, (), "f", axis, LARGE))
+
+    first = EPOCH.date()
+    assert told == [f"{first + timedelta(days=n):%m-%d} 08:00" for n in range(4)]
 
 
 def test_the_times_between_the_ends_of_the_axis_are_round() -> None:
@@ -109,7 +157,7 @@ def test_times_do_not_run_into_one_another_on_a_phone(days: int, minute: int, st
         )
         for n in range(24)
     ]
-    svg = str(trend(points, (), "f", lambda moment: f"{moment:%H:%M}", LARGE))
+    svg = str(trend(points, (), "f", TimeAxis(UTC), LARGE))
 
     width = 5 * 0.58 * 16
     reach = {"start": (0.0, width), "middle": (width / 2, width / 2), "end": (width, 0.0)}
