@@ -157,16 +157,18 @@ def load_sums(
     ):
         sums = rollup_rows.select_sums(table, first, step, postgresql=postgresql)
         for place in range(0, len(mine), _RUNS):
-            statement = sums.where(
-                table.c.project == project,
-                *(has(table.c[name], value) for name, value in wanted.items()),
-                or_(
-                    *(
-                        and_(has(table.c.app, alike[run]), _within(table, run))
-                        for run in mine[place : place + _RUNS]
-                    )
-                ),
+            # All that is asked stands in every part: what they have in common, set apart, would be
+            # all that SQLite looks for in the index, and so it would read all of the history.
+            asked = (
+                and_(
+                    table.c.project == project,
+                    has(table.c.app, alike[run]),
+                    *(has(table.c[name], value) for name, value in wanted.items()),
+                    _within(table, run),
+                )
+                for run in mine[place : place + _RUNS]
             )
+            statement = sums.where(or_(*asked))
             found += rollup_rows.load_sums(connection.execute(statement).all())
     return found
 

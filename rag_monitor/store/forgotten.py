@@ -93,17 +93,14 @@ def replaceable(
     the day of their minute, unless they tell of history that was imported.
     """
     place = (rollups.c.project == project, rollups.c.app == app)
+    these = rollups.c.minute.in_(minutes)
     if before is None:
-        return and_(*place, rollups.c.minute.in_(minutes))
+        return and_(*place, these)
     lasting = _live_of_old(connection, place, [at for at in minutes if at.date() < before])
     undated = [at for at in minutes if at not in lasting]
-    return and_(
-        *place,
-        or_(
-            and_(rollups.c.minute.in_(minutes), rollups.c.arrived >= before),
-            and_(rollups.c.minute.in_(undated), rollups.c.arrived.is_(None)),
-        ),
-    )
+    # The minutes stand before the alternatives, or SQLite would read all rollups of the app.
+    undated_too = and_(rollups.c.minute.in_(undated), rollups.c.arrived.is_(None))
+    return and_(*place, these, or_(rollups.c.arrived >= before, undated_too))
 
 
 def _live_of_old(

@@ -1,17 +1,23 @@
-"""Which indexes SQLite takes for the lists that would otherwise read every score."""
+"""Which indexes SQLite takes where it would otherwise read every score, or all of the history."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from datetime import UTC, date, datetime, timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
+from sqlalchemy import Engine, event, select
 from sqlalchemy.dialects import sqlite
 
+from rag_monitor.domain.rollup import RollupQuery
 from rag_monitor.domain.stored import TraceQuery
-from rag_monitor.store import listing
+from rag_monitor.domain.window import Window
+from rag_monitor.store import forgotten, listing
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
-from rag_monitor.store.tables import LOW_SCORE
+from rag_monitor.store.tables import LOW_SCORE, rollups
 
 
 def _plan(store: Store, query: TraceQuery) -> str:
@@ -40,3 +46,52 @@ def test_low_scores_are_listed_from_the_index_of_low_scores(
     query = TraceQuery(project="default", app=app, metric="faithfulness", below=below)
     with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
         assert f"USING INDEX {index}" in _plan(store, query)
+
+
+def _plans(store: Store, work: Callable[[], object]) -> list[str]:
+    """Where everything that `work` asks of rollups is looked for."""
+    asked: list[tuple[str, Any]] = []
+
+    def note(_c: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
+        asked.append((statement, values))
+
+    event.listen(Engine, "before_cursor_execute", note)
+    try:
+        work()
+    finally:
+        event.remove(Engine, "before_cursor_execute", note)
+    with store._database.read() as connection:
+        return [
+            str(row[-1])
+            for statement, values in asked
+            if "FROM rollup" in statement
+            for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
+            if "rollup" in row[-1]
+        ]
+
+
+@pytest.mark.parametrize("hours", [1, 30, 24 * 9])
+@pytest.mark.parametrize("metric", [None, "faithfulness"])
+def test_sums_read_only_the_minutes_of_their_window(
+    tmp_path: Path, hours: int, metric: str | None
+) -> None:
+    window = Window.ending(datetime(2026, 11, 20, 7, 31, tzinfo=UTC), timedelta(hours=hours))
+    wanted = RollupQuery(project="default", window=window, app="bank", metric=metric)
+    with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
+        plans = _plans(store, lambda: store.rollups.load_sums(wanted))
+    assert len(plans) > 1
+    assert all("minute>? AND minute<?" in plan for plan in plans)
+
+
+def test_only_the_minutes_that_are_added_up_anew_are_looked_at(tmp_path: Path) -> None:
+    minutes = [datetime(2026, 11, 20, 7, minute, tzinfo=UTC) for minute in range(20)]
+    with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
+        with store._database.read() as connection:
+            old = forgotten.replaceable(connection, "default", "bank", minutes, date(2026, 11, 1))
+        rows = select(rollups.c.count).where(old)
+
+        def ask() -> None:
+            with store._database.read() as connection:
+                connection.execute(rows).all()
+
+        assert all("minute=?" in plan for plan in _plans(store, ask))
