@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.language.tokens import stem, tokenise
+from rag_monitor.language.stems import stem
+from rag_monitor.language.tokens import tokenise
 
 _MONTHS: Final = {
     name: number

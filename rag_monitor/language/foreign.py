@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from rag_monitor.language.script import count_han
-from rag_monitor.language.tokens import GRAMMAR, STOP_WORDS
+from rag_monitor.language.stems import GRAMMAR, STOP_WORDS
 
 _WORD: Final = re.compile(r"[a-z]+(?:'[a-z]+)?")
 _TRACE: Final = 20

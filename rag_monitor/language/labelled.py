@@ -6,7 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from rag_monitor.language.han_numerals import han_value
-from rag_monitor.language.tokens import STOP_WORDS, stem
+from rag_monitor.language.stems import STOP_WORDS, stem
 
 
 class Label(NamedTuple):

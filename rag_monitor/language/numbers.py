@@ -14,7 +14,8 @@ from typing import Final
 
 from rag_monitor.language.clock_times import HALF_DAY, find_times
 from rag_monitor.language.han_numerals import han_value
-from rag_monitor.language.tokens import STOP_WORDS, stem, tokenise
+from rag_monitor.language.stems import STOP_WORDS, stem
+from rag_monitor.language.tokens import tokenise
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
 
 _SMALL: Final = """

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
-from rag_monitor.language.tokens import is_content, is_han, stem, tokenise
+from rag_monitor.language.stems import stem
+from rag_monitor.language.tokens import is_content, is_han, tokenise
 
 _NEGATION: Final = re.compile(
     r"\b(?:not|never|no longer|cannot|nobody|nothing|none|neither|nor|without|no|hardly|rarely)\b"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from functools import cache
 from importlib import resources
 
-from rag_monitor.language.tokens import stem
+from rag_monitor.language.stems import stem
 
 
 @cache

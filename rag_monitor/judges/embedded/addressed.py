@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable
 from typing import Final
 
 from rag_monitor.language.hints import holds_any
-from rag_monitor.language.tokens import stem
+from rag_monitor.language.stems import stem
 
 REASON: Final = "injection_plea"
 """What `Judgement.suspect` says, as for the other judges."""

@@ -25,7 +25,8 @@ from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import TIME, Quantity
 from rag_monitor.language.strength import absolutes, causes, counts, hedges, times
 from rag_monitor.language.synonyms import others
-from rag_monitor.language.tokens import is_han, stem
+from rag_monitor.language.stems import stem
+from rag_monitor.language.tokens import is_han
 from rag_monitor.language.weekdays import named_weekdays
 
 
@@ -73,8 +74,6 @@ class Findings:
     """1 when the word a claim of a few words opens with stands in no passage and no question."""
     substituted: int = 0
     """1 when the claim is its best sentence with something else in one place."""
-    facts: int = 0
-    """Numbers, dates and names the claim states."""
 
 
 _MOST_FACTS: Final = 24
@@ -120,7 +119,6 @@ def _check_dates(findings: Findings, claim: Piece, evidence: Evidence, best: Pie
         return
     near = best.dates if best else ()
     for date in claim.dates[:_MOST_FACTS]:
-        findings.facts += 1
         # Most stand in the best sentence, and then the others need not be read at all.
         if any(date.supported_by((d,)) for d in near):
             continue
@@ -139,7 +137,6 @@ def _check_weekdays(
     near = named_weekdays(best.folded) if said and best else frozenset()
     if not near or said <= near:
         return
-    findings.facts += 1
     known = near | named_weekdays(evidence.joined) | named_weekdays(evidence.question.folded)
     findings.dates_missing += not said <= known
 
@@ -163,7 +160,6 @@ def _check_numbers(
     constants = 0
     rows = [row for row, label in evidence.rows if label and label <= claim.terms]
     for quantity in claim.quantities[:_MOST_FACTS]:
-        findings.facts += 1
         if _other_money(quantity, near, evidence):
             findings.units_changed += 1
         elif rows and _of_another_row(quantity, rows, evidence):
@@ -337,14 +333,12 @@ def _check_names(
 
     for word, opening in capitalised_words(claim.text):
         if known(stem(word)) or all(known(p) or len(p) < 2 for p in _parts(word)):
-            findings.facts += not opening
             continue
         if any(c.isdigit() for c in word) or fold(word) in evidence.joined:
             continue
         if opening:
             findings.names_opening_missing += 1
         else:
-            findings.facts += 1
             findings.names_missing += 1
     for phrase in quoted(claim.text):
         folded = fold(phrase).strip(" .,")

@@ -29,7 +29,13 @@ def denied_elsewhere(claim: Piece, evidence: Evidence) -> bool:
         evidence: The passages.
     """
     words = claim.token_set
-    known = [part for part in evidence.denying if len(part.content_set & words) >= _FEWEST]
+    known = [
+        part
+        for piece in evidence.denying
+        if len(piece.content_set & words) >= _FEWEST
+        for part in piece.denying
+        if len(part.content_set & words) >= _FEWEST
+    ]
     if not (known or claim.denied.heads):
         return False
     for clause in parts(claim.folded):

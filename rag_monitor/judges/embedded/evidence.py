@@ -15,7 +15,7 @@ from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
 from rag_monitor.language.labelled import Label
 from rag_monitor.language.numbers import TIME, Quantity
-from rag_monitor.language.tokens import GRAMMAR
+from rag_monitor.language.stems import GRAMMAR
 
 _MOST_VALUES: Final = 200
 """Values of one sort among which a place is looked for; a table has more, and rows besides."""
@@ -107,8 +107,8 @@ class Evidence:
 
     @lazily
     def denying(self) -> list[Piece]:
-        """Every clause that denies something."""
-        return [part for passage in self.passages for part in passage.denying]
+        """The sentences that may deny something."""
+        return [piece for passage in self.passages for piece in passage.denying]
 
     @lazily
     def parts(self) -> list[Piece]:
@@ -143,19 +143,3 @@ class Evidence:
             for term in wanted & piece.terms:
                 found.setdefault(term, []).append(number)
         return found
-
-
-def lcs_length(pattern: Sequence[str], text: Sequence[str]) -> int:
-    """Length of the longest common subsequence, bit-parallel (Hyyrö 2004).
-
-    Tokens of `text` that are not in `pattern` cost one look-up.
-    """
-    masks: dict[str, int] = {}
-    for position, token in enumerate(pattern):
-        masks[token] = masks.get(token, 0) | (1 << position)
-    full = (1 << len(pattern)) - 1
-    row = full
-    for mask in [masks[token] for token in text if token in masks]:
-        matched = row & mask
-        row = ((row + matched) | (row - matched)) & full
-    return len(pattern) - row.bit_count()

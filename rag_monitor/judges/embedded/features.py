@@ -13,17 +13,18 @@ from typing import Final
 from rag_monitor.judges.embedded.arithmetic import OPERATION_WORDS
 from rag_monitor.judges.embedded.checks import Findings, check, check_reworded, comparable
 from rag_monitor.judges.embedded.crossed import crossed
-from rag_monitor.judges.embedded.evidence import Evidence, lcs_length
+from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import weight
-from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches
+from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches, common_words
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.judges.embedded.reckoning import Reckoning
 from rag_monitor.language import answers, synonyms
 from rag_monitor.language.numbers import TIME
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
-from rag_monitor.language.tokens import STOP_CHARS, is_han, term_set, tokenise
+from rag_monitor.language.stems import STOP_CHARS
+from rag_monitor.language.tokens import is_han, term_set, tokenise
 
 FINDINGS: Final = (
     "numbers_missing",
@@ -65,6 +66,8 @@ _CUT_WORDS: Final = 4
 """Unknown words of a stretch of the passages: it may be cut within words or run over sentences."""
 _LINKING: Final = STOP_CHARS | frozenset("则即便属算称")
 _NOTHING: Final = 1e-9
+_EDGES: Final = " \t\n.。!！;；,，\"'"
+"""Around a statement these tell nothing."""
 _CLEARLY_MORE: Final = 0.25
 
 
@@ -133,26 +136,28 @@ def _look_up(
     reckoning: Reckoning,
 ) -> ClaimEvidence:
     best = None if match.best is None else evidence.sentences[match.best]
-    findings = check(piece, evidence, matches.known, best, reckoning)
+    whole = best is not None and _is_whole(piece, best)
+    # What repeats a whole sentence differs from it in nothing that could be checked.
+    findings = Findings() if whole else check(piece, evidence, matches.known, best, reckoning)
     unknown = piece.terms - matches.known
-    verbatim = len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence)
+    verbatim = whole or (len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence))
     if not verbatim:
         check_reworded(findings, piece, evidence, best)
     credited = _credited(piece, findings, evidence)
-    if best is not None:
+    if best is not None and unknown:
         credited |= _reworded(piece, unknown, best)
     if credited:
         _credit(match, credited, matches, evidence)
     total = match.own
     gains = [gain / total for gain in match.gains] if total else []
-    if best is not None and not findings.numbers_derived:
-        findings.substituted = _substituted(piece, unknown, matches.seen, evidence, best)
-    order = lcs_length(piece.tokens, best.tokens) / len(piece.tokens) if best else 0.0
+    common = _common(piece, best, whole=whole)
+    if best is not None and not whole and not findings.numbers_derived:
+        findings.substituted = _substituted(piece, unknown, matches.seen, evidence, best, common)
     features = [
         *_coverage(match, gains),
         match.pairs,
         match.triples,
-        1 - order,
+        1 - common / len(piece.tokens) if piece.tokens else 1.0,
         *_novel(piece, unknown - credited, evidence),
         *_counts(findings),
         _characters(piece, matches.seen | credited),
@@ -170,6 +175,19 @@ def _look_up(
     )
 
 
+def _is_whole(piece: Piece, best: Piece) -> bool:
+    """Whether a claim is its best sentence, to the letter."""
+    text = piece.folded.strip(_EDGES)
+    return len(text) > 1 and text == best.folded.strip(_EDGES)
+
+
+def _common(piece: Piece, best: Piece | None, *, whole: bool) -> int:
+    """How many words of a claim stand in its best sentence in their order."""
+    if whole:
+        return len(piece.tokens)
+    return common_words(piece, best) if best is not None else 0
+
+
 def _credited(piece: Piece, findings: Findings, evidence: Evidence) -> frozenset[str]:
     """Terms that count as covered though no passage spells them so.
 
@@ -179,6 +197,8 @@ def _credited(piece: Piece, findings: Findings, evidence: Evidence) -> frozenset
     if findings.numbers_missing or findings.units_changed or findings.dates_missing:
         return frozenset()
     credited = {term for term in piece.terms if term[0].isdigit()}
+    if not credited and not findings.numbers_derived and piece.folded.isascii():
+        return frozenset()  # what is spelled in English is found as it is spelled
     for quantity in piece.quantities:
         stated = term_set(tokenise(piece.folded[quantity.start : quantity.end]), han=True)
         whole = quantity.kind == TIME
@@ -195,7 +215,7 @@ def _credited(piece: Piece, findings: Findings, evidence: Evidence) -> frozenset
 def _reworded(piece: Piece, unknown: frozenset[str], best: Piece) -> frozenset[str]:
     """Terms that no passage holds, of words for which the best sentence has another word."""
     found = {term for term in unknown if not synonyms.others(term).isdisjoint(best.token_set)}
-    if piece.folded.isascii() or not unknown:
+    if piece.folded.isascii():
         return frozenset(found)
     known = best.folded
     for word, others in synonyms.han_words(piece.folded):
@@ -256,8 +276,12 @@ def _substituted(
     seen: frozenset[str],
     evidence: Evidence,
     best: Piece,
+    common: int,
 ) -> int:
-    """Whether a claim repeats a sentence but for telling words that stand nowhere else."""
+    """Whether a claim repeats a sentence but for telling words that stand nowhere else.
+
+    `common` words of it stand there in their order.
+    """
     own = piece.tokens
     if len(own) < _SHORTEST:
         return 0
@@ -270,8 +294,7 @@ def _substituted(
     )
     if not novel:
         return 0
-    other = best.tokens
-    return int(lcs_length(own, other) >= _SAME_WORDING * max(len(own), len(other)))
+    return int(common >= _SAME_WORDING * max(len(own), len(best.tokens)))
 
 
 def _swapped(
@@ -332,7 +355,7 @@ def _characters(piece: Piece, seen: frozenset[str]) -> float:
 
 
 def _verbatim(piece: Piece, evidence: Evidence) -> bool:
-    text = piece.folded.strip().strip(" .。!！;；,，\"'")
+    text = piece.folded.strip(_EDGES)
     if len(text) < 2:
         return False
     known = evidence.joined

@@ -12,7 +12,7 @@ from importlib import resources
 from typing import Final
 
 from rag_monitor.language.remembered import Remembered
-from rag_monitor.language.tokens import STOP_CHARS
+from rag_monitor.language.stems import STOP_CHARS
 
 UNKNOWN: Final = 1.0
 """Weight of a term the background has never seen."""

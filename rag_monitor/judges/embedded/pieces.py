@@ -9,11 +9,7 @@ from itertools import accumulate, pairwise
 from threading import Lock
 from typing import Final, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from rag_monitor.judges.embedded.addressed import HINTS, addresses_judge, may_address_judge
-from rag_monitor.judges.embedded.codes import Codes, Numbers, present
 from rag_monitor.judges.embedded.crossed import clauses
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.stated import Sort, Stated, Value, by_sort, places
@@ -26,7 +22,9 @@ from rag_monitor.language.numbers import Quantity, find_quantities
 from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_deny, may_negate
 from rag_monitor.language.script import length
 from rag_monitor.language.sentences import sentence_texts
-from rag_monitor.language.tokens import BREAK, GRAMMAR, term_set, tokenise
+from rag_monitor.language.stems import GRAMMAR
+from rag_monitor.language.tokens import term_set, tokenise
+from rag_monitor.language.vocabulary import Words, present
 
 _SEPARATOR: Final = "\0"
 """Between sentences while numbers are read: no pattern reads across it."""
@@ -34,7 +32,6 @@ _SEPARATOR: Final = "\0"
 
 _BARS: Final = 2
 """Bars that make a line a row of a table."""
-_SPACED_BREAK: Final = f" {BREAK} "
 
 
 class Piece:
@@ -89,6 +86,11 @@ class Piece:
         return denials(self.folded)
 
     @lazily
+    def denying(self) -> list[Piece]:
+        """Its clauses that deny something."""
+        return [part for part in parts(self.folded) if part.denied.heads]
+
+    @lazily
     def addressed(self) -> bool:
         """Whether it talks to a judge."""
         return addresses_judge(self.folded, self.tokens)
@@ -120,11 +122,11 @@ class Coded(NamedTuple):
     """A passage as numbers."""
 
     generation: int
-    """Of the numbers; they themselves would be kept alive by every passage."""
-    words: NDArray[np.int32]
-    """One a token, without breaks."""
-    lengths: Numbers
-    """Tokens of each sentence."""
+    """Of the numbers; the vocabulary itself would be kept alive by every passage."""
+    words: bytes
+    """The numbers of its words, packed."""
+    lengths: list[int]
+    """Words of each sentence."""
 
 
 class Passage:
@@ -141,21 +143,17 @@ class Passage:
         self.sentences = tuple(map(Piece, texts, folded))
         self.suspect = False
         self.folded = " ".join(folded)
-        codes = present()
-        self._coded = _read(folded, codes)
-        pleas = {place for place in self._suspects(codes) if self.sentences[place].addressed}
+        vocabulary = present()
+        self._coded = _read(folded, vocabulary)
+        pleas = {place for place in self._suspects(vocabulary) if self.sentences[place].addressed}
         if pleas:
             self._leave_out(pleas)
 
-    def _suspects(self, codes: Codes) -> Sequence[int]:
+    def _suspects(self, vocabulary: Words) -> Sequence[int]:
         """The places of the sentences that may talk to a judge."""
         if may_address_judge(self.folded):
             return range(len(self.sentences))
-        hinted = codes.among(self._coded.words, HINTS).nonzero()[0]
-        if not len(hinted):
-            return ()
-        found: list[int] = self._coded.lengths.cumsum().searchsorted(hinted, side="right").tolist()
-        return found
+        return vocabulary.holders(HINTS, self._coded.words, self._coded.lengths)
 
     def _leave_out(self, pleas: Collection[int]) -> None:
         self.suspect = True
@@ -164,17 +162,20 @@ class Passage:
         self.folded = " ".join(folded)
         self._coded = _read(folded, present())
 
-    def coded(self, codes: Codes) -> Coded:
+    def coded(self, vocabulary: Words) -> Coded:
         """Its words as numbers."""
-        if self._coded.generation != codes.generation:
-            self._coded = _read([piece.folded for piece in self.sentences], codes)
+        if self._coded.generation != vocabulary.generation:
+            self._coded = _read([piece.folded for piece in self.sentences], vocabulary)
         return self._coded
 
     @lazily
     def token_set(self) -> frozenset[str]:
         """All tokens."""
-        codes = present()
-        return codes.words(self.coded(codes).words)
+        vocabulary = present()
+        said = vocabulary.words
+        return frozenset(
+            [said[number] for number in set(memoryview(self.coded(vocabulary).words).cast("i"))]
+        )
 
     @lazily
     def terms(self) -> frozenset[str]:
@@ -183,11 +184,10 @@ class Passage:
 
     @lazily
     def denying(self) -> list[Piece]:
-        """Every clause that denies something."""
+        """The sentences that may deny something."""
         if not may_deny(self.folded):
             return []
-        doubtful = [piece.folded for piece in self.sentences if may_deny(piece.folded)]
-        return [part for text in doubtful for part in parts(text) if part.denied.heads]
+        return [piece for piece in self.sentences if may_deny(piece.folded)]
 
     @lazily
     def rows(self) -> list[tuple[Piece, frozenset[str]]]:
@@ -258,14 +258,9 @@ class Passage:
         return self.sentences[min(place, len(self.sentences) - 1)]
 
 
-def _read(folded: Sequence[str], codes: Codes) -> Coded:
+def _read(folded: list[str], vocabulary: Words) -> Coded:
     """The sentences of a passage as numbers."""
-    marked = codes.read(_SPACED_BREAK.join([*folded, ""]))
-    said = marked != 0
-    [ends] = (~said).nonzero()
-    lengths = ends.copy()
-    lengths[1:] -= ends[:-1] + 1
-    return Coded(codes.generation, marked[said], lengths)
+    return Coded(vocabulary.generation, *vocabulary.sentences(folded))
 
 
 class PassageCache:

@@ -3,7 +3,7 @@
 import pytest
 
 from rag_monitor.language.synonyms import han_words, others
-from rag_monitor.language.tokens import stem
+from rag_monitor.language.stems import stem
 
 
 @pytest.mark.parametrize(

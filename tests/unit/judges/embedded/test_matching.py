@@ -1,8 +1,17 @@
-import pytest
+from array import array
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_monitor.judges.embedded import matching, plain_matching
 from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.lexicon import WEIGHTS
 from rag_monitor.judges.embedded.matching import Match, Matches
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.language.sentences import sentence_texts
+from rag_monitor.language.stems import GRAMMAR
+from rag_monitor.language.vocabulary import vocabulary
 
 
 def matched(claim: str, *passages: str, question: str = "") -> Match:
@@ -57,3 +66,67 @@ def test_coverage_does_not_hang_on_the_last_bit_of_a_sum() -> None:
     for size in range(2, len(words)):
         found = matched(" ".join(words), " ".join(words[:size]) + ".")
         assert found.covered == round(found.covered, 9) > 0
+
+
+def test_a_passage_is_read_once_and_again_by_another_vocabulary() -> None:
+    passage, words = Passage("The red ferry sails. It is old."), vocabulary()
+    coded = passage.coded(words)
+
+    assert passage.coded(words) is coded
+    assert coded.lengths == [4, 3]
+    assert passage.coded(vocabulary()).generation != words.generation
+
+
+TEXT = st.lists(
+    st.sampled_from(
+        "the a of red blue ferry ferries sails whale 12 1,234 is not old 渡 轮 渡轮载客 的 红色 . 。 ; , \n"
+        .split(" ")
+    ),
+    max_size=25,
+).map(" ".join)
+
+
+@pytest.mark.skipif(matching.compare is plain_matching.compare, reason="nothing is compiled")
+@given(claims=st.lists(TEXT, min_size=1, max_size=4), passages=st.lists(TEXT, max_size=4), asked=TEXT)
+def test_what_is_compiled_finds_what_numpy_finds(
+    claims: list[str], passages: list[str], asked: str
+) -> None:
+    words = vocabulary()
+    pieces = [Piece(claim) for claim in claims]
+    given_terms = Piece(asked).terms
+    known = [words.sentences(sentence_texts(text)) for text in passages]
+    said = [words.numbers(piece.folded) for piece in pieces]
+    asking = (said, [piece.terms for piece in pieces], known, words, len(GRAMMAR), WEIGHTS)
+
+    found = [
+        compare(*asking, given_terms, matching._SCORING)
+        for compare in (matching.compare, plain_matching.compare)
+    ]
+    held = [by_term(terms, rows, len(passages)) for terms, rows, _ in found]
+    assert held[0] == held[1]
+    for compiled, plain in zip(found[0][2], found[1][2], strict=True):
+        assert compiled[0] == plain[0]
+        assert compiled[1:6] == pytest.approx(plain[1:6])
+        assert compiled[6] == pytest.approx(plain[6])
+        assert compiled[7:] == pytest.approx(plain[7:])
+
+
+def by_term(terms: list[str], held: bytes, passages: int) -> dict[str, bytes]:
+    return {
+        term: held[row * passages : (row + 1) * passages] for row, term in enumerate(terms)
+    }
+
+
+@given(st.lists(st.integers(0, 9), max_size=150), st.lists(st.integers(0, 9), max_size=150))
+def test_words_in_common_are_the_longest_common_subsequence(own: list[int], other: list[int]) -> None:
+    longest = [0] * (len(other) + 1)
+    for word in own:
+        before = 0
+        for place, word_there in enumerate(other, start=1):
+            here = longest[place]
+            longest[place] = before + 1 if word == word_there else max(here, longest[place - 1])
+            before = here
+
+    packed = [array("i", numbers).tobytes() for numbers in (own, other)]
+    assert plain_matching.lcs_length(*packed) == longest[-1]
+    assert matching.lcs_length(*packed) == longest[-1]

@@ -1,0 +1,446 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True
+# cython: annotation_typing=False
+"""All statements of an answer against all sentences of the passages, in one pass over their words.
+
+What `plain_matching` does with numpy, ten times as fast. Whatever may run Python comes first; from
+`_index` on nothing does, for what each word is to the answer is noted in one table of the process.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
+from libc.math cimport rint
+from libc.stdint cimport int32_t, uint8_t, uint64_t
+from libc.string cimport memset
+
+cdef int32_t *_places = NULL
+"""Per number of a vocabulary its place among the words at hand, from 1; 0 between two calls."""
+cdef Py_ssize_t _places_size = 0
+
+
+cdef class Rooms:
+    """Memory, empty at first, that lives as long as this object."""
+
+    cdef void *_taken[24]
+    cdef int _count
+
+    def __dealloc__(self):
+        cdef int place
+        for place in range(self._count):
+            PyMem_Free(self._taken[place])
+
+    cdef void *take(self, Py_ssize_t count, size_t size) except NULL:
+        cdef void *room = PyMem_Calloc(max(1, count), size)
+        if not room:
+            raise MemoryError
+        self._taken[self._count] = room
+        self._count += 1
+        return room
+
+
+cdef struct Table:  # keys are above 0
+    uint64_t *keys
+    int32_t *values
+    Py_ssize_t mask
+
+
+cdef int _open(Table *table, Rooms rooms, Py_ssize_t entries) except -1:
+    """A table for so many entries."""
+    cdef Py_ssize_t size = 16
+    while size < 2 * entries:
+        size *= 2
+    table.mask = size - 1
+    table.keys = <uint64_t *>rooms.take(size, sizeof(uint64_t))
+    table.values = <int32_t *>rooms.take(size, sizeof(int32_t))
+    return 0
+
+
+cdef inline Py_ssize_t _slot(const Table *table, uint64_t key) noexcept nogil:
+    """Where a key is, or would be."""
+    cdef Py_ssize_t slot = ((key * 0x9E3779B97F4A7C15u) >> 32) & table.mask
+    while table.keys[slot] and table.keys[slot] != key:
+        slot = (slot + 1) & table.mask
+    return slot
+
+
+cdef inline int32_t _keep(Table *table, uint64_t key) noexcept nogil:
+    """Put a key into a table; where it is, from 1."""
+    cdef Py_ssize_t slot = _slot(table, key)
+    table.keys[slot] = key
+    return <int32_t>(slot + 1)
+
+
+cdef struct Answer:
+    int32_t *said           # the numbers of all statements, one after the other
+    int32_t *said_ends      # where each statement ends there
+    Py_ssize_t claims
+    Py_ssize_t rows         # terms
+    int32_t grammar         # numbers up to this have no meaning of their own
+    uint8_t *uses           # per row and statement whether the one holds the other
+    double *weights         # per row
+    int32_t *firsts         # per row the number of the word, or of the first of a pair
+    int32_t *seconds        # per row the number of the second of a pair, else -1
+    int32_t *row_of         # per place of a word its row, from 1
+    uint64_t base           # places are below it
+    Table pairs             # pairs of words that are a term, to their row from 1
+    Table neighbours        # words with a meaning that stand together, to whether they do elsewhere
+    Table triples           # runs of three words, likewise
+    int32_t *neighbour_at   # per place in `said` where the pair that ends there is kept, from 1
+    int32_t *triple_at      # likewise
+
+
+cdef struct Passages:
+    int32_t *words
+    int32_t *lengths        # of the sentences
+    int32_t *ends           # the number of the first sentence of the next passage
+    Py_ssize_t sentences
+    Py_ssize_t count
+    uint8_t *held           # per row and passage whether the one stands in the other
+    double *scores          # per sentence and statement the weight that they share
+
+
+def compare(
+    list claims, list terms, list passages, vocabulary, int grammar, weights, asked, scoring
+):
+    """See `plain_matching.compare`."""
+    cdef double given, length_costs, never_longer, alike
+    given, length_costs, never_longer, alike = scoring
+    cdef Rooms rooms = Rooms()
+    cdef Answer answer
+    cdef Passages known
+    cdef list all_terms = _gather(
+        &answer, rooms, claims, terms, vocabulary, grammar, weights, asked, given
+    )
+    _lay_out(&known, rooms, passages, &answer)
+    _reach(len(vocabulary.words))
+    cdef int32_t *last = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
+    cdef uint8_t *given_rows = <uint8_t *>rooms.take(answer.rows, 1)
+    cdef Py_ssize_t row, claim
+    for row in range(answer.rows):
+        given_rows[row] = all_terms[row] in asked
+    _index(&answer)
+    _scan(&answer, &known, last)
+    _forget(&answer)
+    held = (<char *>known.held)[: answer.rows * known.count]
+    return all_terms, held, [
+        _found(&answer, &known, claim, given_rows, length_costs, never_longer, alike)
+        for claim in range(answer.claims)
+    ]
+
+
+cdef list _gather(
+    Answer *answer, Rooms rooms, list claims, list terms, vocabulary, int grammar, weights, asked,
+    double given,
+):
+    """Number the terms of the statements and look up what each weighs; this may run Python."""
+    cdef dict rows = {}
+    cdef list found = []
+    cdef str term
+    cdef bytes numbers
+    cdef Py_ssize_t claim, place, row, size, total = 0
+    for own in terms:
+        for term in own:
+            if term not in rows:
+                rows[term] = len(found)
+                found.append(term)
+    for numbers in claims:
+        total += PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)
+    answer.claims, answer.rows, answer.grammar = len(claims), len(found), grammar
+    answer.said = <int32_t *>rooms.take(total, sizeof(int32_t))
+    answer.said_ends = <int32_t *>rooms.take(answer.claims, sizeof(int32_t))
+    answer.uses = <uint8_t *>rooms.take(answer.rows * answer.claims, 1)
+    answer.weights = <double *>rooms.take(answer.rows, sizeof(double))
+    answer.firsts = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
+    answer.seconds = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
+    answer.row_of = <int32_t *>rooms.take(total + 1, sizeof(int32_t))
+    answer.neighbour_at = <int32_t *>rooms.take(total, sizeof(int32_t))
+    answer.triple_at = <int32_t *>rooms.take(total, sizeof(int32_t))
+    _open(&answer.pairs, rooms, answer.rows)
+    _open(&answer.neighbours, rooms, total)
+    _open(&answer.triples, rooms, total)
+    total = 0
+    for claim in range(answer.claims):
+        numbers = claims[claim]
+        size = PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)
+        for place in range(size):
+            answer.said[total + place] = (<int32_t *>PyBytes_AS_STRING(numbers))[place]
+        total += size
+        answer.said_ends[claim] = total
+        for term in terms[claim]:
+            row = rows[term]
+            answer.uses[row * answer.claims + claim] = 1
+    for row in range(answer.rows):
+        term = found[row]
+        answer.weights[row] = weights[term] * (given if term in asked else 1.0)
+        answer.seconds[row] = -1
+        if len(term) == 2 and _is_han(term[0]) and _is_han(term[1]):
+            answer.firsts[row] = vocabulary.known(term[0])
+            answer.seconds[row] = vocabulary.known(term[1])
+        else:
+            answer.firsts[row] = vocabulary.known(term)
+    return found
+
+
+cdef inline bint _is_han(Py_UCS4 char) noexcept:
+    return 0x3400 <= char <= 0x9FFF
+
+
+cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *answer) except -1:
+    """Put the words of all passages in one row."""
+    cdef bytes words
+    cdef list lengths
+    cdef Py_ssize_t place, size, words_done = 0, sentence = 0
+    known.count = len(passages)
+    known.sentences = 0
+    for words, lengths in passages:
+        words_done += PyBytes_GET_SIZE(words) // <Py_ssize_t>sizeof(int32_t)
+        known.sentences += len(lengths)
+    known.words = <int32_t *>rooms.take(words_done, sizeof(int32_t))
+    known.lengths = <int32_t *>rooms.take(known.sentences, sizeof(int32_t))
+    known.ends = <int32_t *>rooms.take(known.count, sizeof(int32_t))
+    known.held = <uint8_t *>rooms.take(answer.rows * known.count, 1)
+    known.scores = <double *>rooms.take(known.sentences * answer.claims, sizeof(double))
+    words_done = 0
+    cdef Py_ssize_t passage = 0
+    for words, lengths in passages:
+        size = PyBytes_GET_SIZE(words) // <Py_ssize_t>sizeof(int32_t)
+        for place in range(size):
+            known.words[words_done + place] = (<int32_t *>PyBytes_AS_STRING(words))[place]
+        words_done += size
+        for length in lengths:
+            known.lengths[sentence] = length
+            sentence += 1
+        known.ends[passage] = sentence
+        passage += 1
+    return 0
+
+
+cdef int _reach(Py_ssize_t size) except -1:
+    """Make `_places` hold `size` numbers."""
+    global _places, _places_size
+    if size <= _places_size:
+        return 0
+    cdef void *grown = PyMem_Realloc(_places, 2 * size * sizeof(int32_t))
+    if not grown:
+        raise MemoryError
+    _places = <int32_t *>grown
+    memset(_places + _places_size, 0, (2 * size - _places_size) * sizeof(int32_t))
+    _places_size = 2 * size
+    return 0
+
+
+cdef void _index(Answer *answer) noexcept nogil:
+    """Give every word of the answer its place, and note which pairs and triples are looked for."""
+    cdef Py_ssize_t claim, place = 0, row
+    cdef int32_t number, distinct = 0
+    cdef uint64_t here, before, second, third
+    cdef Py_ssize_t total = answer.said_ends[answer.claims - 1] if answer.claims else 0
+    for place in range(total):
+        number = answer.said[place]
+        if not _places[number]:
+            distinct += 1
+            _places[number] = distinct
+    answer.base = distinct + 1
+    place = 0
+    for claim in range(answer.claims):
+        before = second = third = 0
+        while place < answer.said_ends[claim]:
+            here = _places[answer.said[place]]
+            if second:
+                answer.triple_at[place] = _keep(
+                    &answer.triples, _triple(answer, second, third, here)
+                )
+            second, third = third, here
+            if answer.said[place] > answer.grammar:
+                if before:
+                    answer.neighbour_at[place] = _keep(
+                        &answer.neighbours, before * answer.base + here
+                    )
+                before = here
+            place += 1
+    for row in range(answer.rows):
+        here = _places[answer.firsts[row]]
+        if answer.seconds[row] < 0:
+            answer.row_of[here] = row + 1
+        else:
+            here = here * answer.base + _places[answer.seconds[row]]
+            answer.pairs.values[_keep(&answer.pairs, here) - 1] = row + 1
+
+
+cdef inline uint64_t _triple(
+    const Answer *answer, uint64_t first, uint64_t second, uint64_t third
+) noexcept nogil:
+    return (first * answer.base + second) * answer.base + third
+
+
+cdef void _scan(const Answer *answer, Passages *known, int32_t *last) noexcept nogil:
+    """Read the passages once; `last` is, per row, the sentence that held it last, from 1."""
+    cdef Py_ssize_t passage, sentence = 0, place = 0, end, slot
+    cdef uint64_t here, before, content, second = 0, third = 0
+    for passage in range(known.count):
+        while sentence < known.ends[passage]:
+            before = content = 0
+            end = place + known.lengths[sentence]
+            while place < end:
+                here = _places[known.words[place]]
+                if here:
+                    if answer.row_of[here]:
+                        _hold(answer, known, answer.row_of[here] - 1, passage, sentence, last)
+                    if before:
+                        slot = _slot(&answer.pairs, before * answer.base + here)
+                        if answer.pairs.keys[slot]:
+                            _hold(
+                                answer, known, answer.pairs.values[slot] - 1, passage, sentence, last
+                            )
+                    if second and third:
+                        slot = _slot(&answer.triples, _triple(answer, second, third, here))
+                        answer.triples.values[slot] = 1
+                if known.words[place] > answer.grammar:
+                    if content and here:
+                        slot = _slot(&answer.neighbours, content * answer.base + here)
+                        answer.neighbours.values[slot] = 1
+                    content = here
+                second, third, before = third, here, here
+                place += 1
+            sentence += 1
+
+
+cdef inline void _hold(
+    const Answer *answer, Passages *known, Py_ssize_t row, Py_ssize_t passage, Py_ssize_t sentence,
+    int32_t *last,
+) noexcept nogil:
+    """Count a term for a sentence, once."""
+    cdef Py_ssize_t claim
+    if last[row] == sentence + 1:
+        return
+    last[row] = sentence + 1
+    known.held[row * known.count + passage] = 1
+    for claim in range(answer.claims):
+        if answer.uses[row * answer.claims + claim]:
+            known.scores[sentence * answer.claims + claim] += answer.weights[row]
+
+
+cdef void _forget(const Answer *answer) noexcept nogil:
+    cdef Py_ssize_t place, total = answer.said_ends[answer.claims - 1] if answer.claims else 0
+    for place in range(total):
+        _places[answer.said[place]] = 0
+
+
+cdef tuple _found(
+    const Answer *answer, const Passages *known, Py_ssize_t claim, const uint8_t *asked,
+    double length_costs, double never_longer, double alike,
+):
+    """What was found of one statement, as `Match` takes it."""
+    cdef double total = 0, missing = 0, given = 0, own = 0, weight
+    cdef Py_ssize_t row, passage, best
+    cdef bint seen
+    cdef list gains = [0.0] * known.count
+    for row in range(answer.rows):
+        if not answer.uses[row * answer.claims + claim]:
+            continue
+        weight = answer.weights[row]
+        total += weight
+        seen = False
+        for passage in range(known.count):
+            if known.held[row * known.count + passage]:
+                seen = True
+                if not asked[row]:
+                    gains[passage] = <double>gains[passage] + weight
+        if not seen:
+            missing += weight
+            given += weight if asked[row] else 0
+        if not asked[row]:
+            own += weight
+    best = _best(answer, known, claim, length_costs, never_longer, alike)
+    covered = 0.0
+    if best >= 0:
+        covered = round(min(1.0, known.scores[best * answer.claims + claim] / total), 9)
+    return (
+        best if best >= 0 else None, total, covered, missing, given, own, gains,
+        _unseen(answer, claim, &answer.neighbours, answer.neighbour_at),
+        _unseen(answer, claim, &answer.triples, answer.triple_at),
+    )
+
+
+cdef Py_ssize_t _best(
+    const Answer *answer, const Passages *known, Py_ssize_t claim, double length_costs,
+    double never_longer, double alike,
+) noexcept nogil:
+    """The sentence that covers most, of equals the shorter, then the first; -1 when none does."""
+    cdef double highest = 0, score, worth, most = 0
+    cdef Py_ssize_t sentence, best = -1
+    for sentence in range(known.sentences):
+        highest = max(highest, known.scores[sentence * answer.claims + claim])
+    for sentence in range(known.sentences):
+        score = known.scores[sentence * answer.claims + claim]
+        if score > 0 and score >= highest - never_longer:
+            worth = rint((score - length_costs * known.lengths[sentence]) * alike)
+            if best < 0 or worth > most:
+                best, most = sentence, worth
+    return best
+
+
+cdef double _unseen(
+    const Answer *answer, Py_ssize_t claim, const Table *table, const int32_t *kept
+) noexcept nogil:
+    """Share of a statement's pairs or triples that stand nowhere; 0 when it has none."""
+    cdef Py_ssize_t place, counted = 0
+    cdef double seen = 0
+    for place in range(answer.said_ends[claim - 1] if claim else 0, answer.said_ends[claim]):
+        if kept[place]:
+            counted += 1
+            seen += table.values[kept[place] - 1]
+    return 1 - seen / counted if counted else 0.0
+
+
+def lcs_length(bytes pattern, bytes text):
+    """See `plain_matching.lcs_length`."""
+    cdef Py_ssize_t size = PyBytes_GET_SIZE(pattern) // <Py_ssize_t>sizeof(int32_t)
+    cdef Py_ssize_t other = PyBytes_GET_SIZE(text) // <Py_ssize_t>sizeof(int32_t)
+    cdef int32_t *own = <int32_t *>PyBytes_AS_STRING(pattern)
+    cdef int32_t *words = <int32_t *>PyBytes_AS_STRING(text)
+    cdef Py_ssize_t blocks = (size + 63) // 64, place
+    cdef int32_t highest = 0
+    cdef Rooms rooms = Rooms()
+    if not size or not other:
+        return 0
+    for place in range(size):
+        highest = max(highest, own[place])
+    for place in range(other):
+        highest = max(highest, words[place])
+    _reach(highest + 1)
+    cdef uint64_t *masks = <uint64_t *>rooms.take((size + 1) * blocks, sizeof(uint64_t))
+    cdef uint64_t *row = <uint64_t *>rooms.take(blocks, sizeof(uint64_t))
+    return _common(own, size, words, other, masks, row, blocks)
+
+
+cdef Py_ssize_t _common(
+    const int32_t *own, Py_ssize_t size, const int32_t *words, Py_ssize_t other, uint64_t *masks,
+    uint64_t *row, Py_ssize_t blocks,
+) noexcept nogil:
+    """The length by Hyyrö's bit-parallel rows, 64 places of the pattern in each block."""
+    cdef Py_ssize_t place, block, length = size
+    cdef int32_t distinct = 0, here
+    cdef uint64_t matched, total, carry
+    for place in range(size):
+        if not _places[own[place]]:
+            distinct += 1
+            _places[own[place]] = distinct
+        masks[_places[own[place]] * blocks + place // 64] |= (<uint64_t>1) << (place % 64)
+    memset(row, 0xFF, blocks * sizeof(uint64_t))
+    for place in range(other):
+        here = _places[words[place]]
+        if not here:
+            continue
+        carry = 0
+        for block in range(blocks):
+            matched = row[block] & masks[here * blocks + block]
+            total = row[block] + carry
+            carry = total < carry
+            total += matched
+            carry |= total < matched
+            row[block] = total | (row[block] & ~matched)
+    for place in range(size):
+        _places[own[place]] = 0
+        if row[place // 64] >> (place % 64) & 1:
+            length -= 1
+    return length

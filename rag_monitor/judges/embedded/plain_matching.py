@@ -1,0 +1,267 @@
+"""Words of statements found among words of passages, by tables in numpy.
+
+Tokens are numbers, so that words, pairs and triples are found by table, not one by one. Places 0
+and 1 stand for words of the passages that no statement holds, with and without a meaning.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import accumulate, chain, count, pairwise
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rag_monitor.language.tokens import is_han
+from rag_monitor.language.vocabulary import Words
+
+Numbers = NDArray[np.intp]
+Weights = NDArray[np.float64]
+
+Found = tuple[int | None, float, float, float, float, float, list[float], float, float]
+"""The first nine fields of a `Match`."""
+
+_CONTENT: Final = 0
+_PLAIN: Final = 1
+_FREE: Final = 2
+"""The first place of a word that a statement holds."""
+_BLOCK: Final = 512
+"""Sentences scored at a time, which bounds the memory that the longest input takes."""
+
+
+class Scoring(NamedTuple):
+    """How the best sentence is chosen."""
+
+    given: float
+    """What a term of the question weighs when a claim repeats it."""
+    length_costs: float
+    """What each token of a sentence costs it, so that of two equally good the shorter is chosen."""
+    never_longer: float
+    """A sentence that covers so much less is not chosen for being short."""
+    alike: float
+    """Sums that differ by less than one of these parts are equal."""
+
+
+def compare(
+    claims: Sequence[bytes],
+    terms: Sequence[frozenset[str]],
+    passages: Sequence[tuple[bytes, list[int]]],
+    vocabulary: Words,
+    grammar: int,
+    weights: Mapping[str, float],
+    asked: frozenset[str],
+    scoring: Scoring,
+) -> tuple[list[str], bytes, list[Found]]:
+    """Look all statements up in all passages.
+
+    Args:
+        claims: The words of each statement, as `Words.numbers` reads them.
+        terms: The terms of each: its words with a meaning, and pairs of Han characters.
+        passages: The words of each passage, and how many each of its sentences has.
+        vocabulary: What numbered the words.
+        grammar: Words numbered up to this have no meaning of their own.
+        weights: What each term weighs.
+        asked: The terms of the question.
+        scoring: How the best sentence is chosen.
+
+    Returns:
+        All terms; for each of them a byte a passage, 1 where it stands there; what was found of
+        each statement.
+    """
+    return _Comparison(
+        claims, terms, passages, vocabulary, grammar, weights, asked, scoring
+    ).result()
+
+
+class _Comparison:
+    def __init__(
+        self,
+        claims: Sequence[bytes],
+        terms: Sequence[frozenset[str]],
+        passages: Sequence[tuple[bytes, list[int]]],
+        vocabulary: Words,
+        grammar: int,
+        weights: Mapping[str, float],
+        asked: frozenset[str],
+        scoring: Scoring,
+    ) -> None:
+        said = [np.frombuffer(numbers, np.int32) for numbers in claims]
+        everything = np.concatenate([np.empty(0, np.int32), *said])
+        self._spoken = np.unique(everything)
+        self._first = _FREE + int(np.searchsorted(self._spoken, grammar, side="right"))
+        """The place of the first word with a meaning, for these have the higher numbers."""
+        self._size = _FREE + len(self._spoken)
+        self._scoring = scoring
+        self._said = np.searchsorted(self._spoken, everything) + _FREE
+        self._owner = np.arange(len(claims)).repeat([len(numbers) for numbers in said])
+        self._claims = terms
+        words = np.concatenate(
+            [np.empty(0, np.int32), *[np.frombuffer(w, np.int32) for w, _ in passages]]
+        )
+        lengths = np.array([length for _, own in passages for length in own], np.intp)
+        self._read = self._places_of(words, grammar)
+        self._where = np.arange(len(lengths)).repeat(lengths)
+        self._costs = scoring.length_costs * lengths
+        self._sizes = [len(own) for _, own in passages]
+        self._terms = list(frozenset().union(*terms))
+        self._rows = dict(zip(self._terms, count(), strict=False))
+        self._held_in = self._find(vocabulary)
+        self._background = weights
+        self._asked = asked
+
+    def _places_of(self, words: NDArray[np.int32], grammar: int) -> Numbers:
+        """The place of each word of the passages."""
+        if not len(self._spoken):
+            return np.where(words > grammar, _CONTENT, _PLAIN)
+        near = np.minimum(np.searchsorted(self._spoken, words), len(self._spoken) - 1)
+        unsaid = np.where(words > grammar, _CONTENT, _PLAIN)
+        return np.where(self._spoken[near] == words, near + _FREE, unsaid)
+
+    def _place(self, word: str, vocabulary: Words) -> int:
+        return int(np.searchsorted(self._spoken, vocabulary.known(word))) + _FREE
+
+    def _find(self, vocabulary: Words) -> NDArray[np.bool_]:
+        """Which terms stand in which sentences, one row a term."""
+        read, where = self._read, self._where
+        held = np.zeros((len(self._terms), len(self._costs)), bool)
+        row_of = np.full(self._size, -1)
+        pairs: dict[int, int] = {}
+        for row, term in enumerate(self._terms):
+            if len(term) == 2 and is_han(term[0]) and is_han(term[1]):
+                first, second = (self._place(char, vocabulary) for char in term)
+                pairs[first * self._size + second] = row
+            else:
+                row_of[self._place(term, vocabulary)] = row
+        rows = row_of[read]
+        held[rows[rows >= 0], where[rows >= 0]] = True
+        if pairs and len(read) > 1:
+            table = np.zeros(self._size**2, np.int32)
+            table[list(pairs)] = np.fromiter(pairs.values(), np.int32) + 1
+            found = table[read[:-1] * self._size + read[1:]]
+            hits = ((found > 0) & (where[:-1] == where[1:])).nonzero()[0]
+            held[found[hits] - 1, where[hits]] = True
+        return held
+
+    def _by_passage(self) -> NDArray[np.bool_]:
+        """Which terms stand in which passages."""
+        held = np.zeros((len(self._terms), len(self._sizes)), bool)
+        filled = [number for number, size in enumerate(self._sizes) if size]
+        if filled:
+            starts = list(accumulate(self._sizes, initial=0))
+            held[:, filled] = np.logical_or.reduceat(
+                self._held_in, [starts[number] for number in filled], axis=1
+            )
+        return held
+
+    def result(self) -> tuple[list[str], bytes, list[Found]]:
+        add = np.add.reduce
+        held = self._by_passage()
+        seen = np.logical_or.reduce(held, axis=1)
+        weights, asked = self._weigh()
+        totals = add(weights, axis=1)
+        own = weights * ~asked
+        unseen = weights * ~seen
+        best, scores = self._best(weights)
+        columns = (
+            [place if score else None for place, score in zip(best, scores, strict=True)],
+            totals.tolist(),
+            # Rounded, for whether a check counts must not hang on the last bit of a sum.
+            [
+                round(min(1.0, s / t), 9) if s else 0.0
+                for s, t in zip(scores, totals.tolist(), strict=True)
+            ],
+            add(unseen, axis=1).tolist(),
+            (unseen @ asked).tolist(),
+            add(own, axis=1).tolist(),
+            (own @ held).tolist(),
+            self._unseen_pairs(),
+            self._unseen_triples(),
+        )
+        return self._terms, held.tobytes(), list(zip(*columns, strict=True))
+
+    def _weigh(self) -> tuple[Weights, NDArray[np.bool_]]:
+        """Weight of each term in each statement, and which terms the question gave."""
+        base = np.array([self._background[term] for term in self._terms])
+        given = np.zeros(len(base), bool)
+        given[[self._rows[term] for term in self._asked.intersection(self._rows)]] = True
+        base[given] *= self._scoring.given
+        sizes = list(map(len, self._claims))
+        row = self._rows.__getitem__
+        rows = np.fromiter(map(row, chain.from_iterable(self._claims)), np.intp, sum(sizes))
+        weights = np.zeros((len(self._claims), len(base)))
+        weights[np.repeat(np.arange(len(sizes)), sizes), rows] = base[rows]
+        return weights, given
+
+    def _best(self, weights: Weights) -> tuple[list[int], list[float]]:
+        """Per statement the sentence that covers most, and how much.
+
+        Of equals the shorter is taken, then the first.
+        """
+        sentences = len(self._costs)
+        if not sentences:
+            return [0] * len(weights), [0.0] * len(weights)
+        scores = np.empty((len(weights), sentences))
+        for start in range(0, sentences, _BLOCK):
+            block = self._held_in[:, start : start + _BLOCK]
+            np.matmul(weights, block.astype(float), out=scores[:, start : start + _BLOCK])
+        highest = np.maximum.reduce(scores, axis=1, keepdims=True)
+        near = scores >= highest - self._scoring.never_longer
+        worth = np.rint((scores - self._costs) * self._scoring.alike)
+        best = np.where(near & (scores > 0), worth, -np.inf).argmax(axis=1)
+        return best.tolist(), scores[np.arange(len(best)), best].tolist()
+
+    def _unseen_triples(self) -> list[float]:
+        """Share of each statement's runs of three tokens that stand in no passage."""
+        said, owner = self._said, self._owner
+        if len(said) < 3:
+            return [0.0] * len(self._claims)
+        pairs = said[:-1] * self._size + said[1:]
+        table = np.zeros(self._size**2, np.int32)
+        table[pairs] = np.arange(1, len(pairs) + 1)
+        known = np.zeros((len(pairs) + 1) * self._size, bool)
+        if len(self._read) > 2:
+            first = table[self._read[:-2] * self._size + self._read[1:-1]].astype(np.intp)
+            known[first * self._size + self._read[2:]] = True
+        seen = known[table[pairs[:-1]].astype(np.intp) * self._size + said[2:]]
+        within = owner[:-2] == owner[2:]
+        return _shares_unseen(seen[within], owner[:-2][within], len(self._claims))
+
+    def _unseen_pairs(self) -> list[float]:
+        """Share of each statement's neighbouring content tokens that are so in no sentence."""
+        known = np.zeros(self._size**2, bool)
+        kept = (self._read >= self._first) | (self._read == _CONTENT)
+        read, where = self._read[kept], self._where[kept]
+        known[(read[:-1] * self._size + read[1:])[where[:-1] == where[1:]]] = True
+        kept = self._said >= self._first
+        said, owner = self._said[kept], self._owner[kept]
+        within = owner[:-1] == owner[1:]
+        seen = known[(said[:-1] * self._size + said[1:])[within]]
+        return _shares_unseen(seen, owner[:-1][within], len(self._claims))
+
+
+def _shares_unseen(seen: NDArray[np.bool_], owner: Numbers, claims: int) -> list[float]:
+    """Per statement, the share of its entries that were not seen; 0 when it has none."""
+    stops = np.searchsorted(owner, np.arange(claims + 1)).tolist()
+    marks = seen.tolist()
+    return [
+        1 - sum(marks[start:stop]) / (stop - start) if stop > start else 0.0
+        for start, stop in pairwise(stops)
+    ]
+
+
+def lcs_length(pattern: bytes, text: bytes) -> int:
+    """Length of the longest common subsequence of packed numbers, bit-parallel (Hyyrö 2004).
+
+    Words of `text` that are not in `pattern` cost one look-up.
+    """
+    masks: dict[int, int] = {}
+    own = memoryview(pattern).cast("i")
+    for position, number in enumerate(own):
+        masks[number] = masks.get(number, 0) | (1 << position)
+    full = (1 << len(own)) - 1
+    row = full
+    for mask in [masks[number] for number in memoryview(text).cast("i") if number in masks]:
+        matched = row & mask
+        row = ((row + matched) | (row - matched)) & full
+    return len(own) - row.bit_count()

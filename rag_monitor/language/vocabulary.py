@@ -1,0 +1,193 @@
+"""Each word to a number of its own, read straight from folded text.
+
+Most of the words of a passage are compared with nothing and never need be strings. What is done
+here with patterns is compiled where the package was built with a C compiler (`_vocabulary.pyx`).
+"""
+
+from __future__ import annotations
+
+import re
+import sys
+from array import array
+from collections.abc import Callable, Sequence
+from itertools import accumulate, chain, count
+from struct import Struct
+from threading import Lock
+from typing import TYPE_CHECKING, Final, Protocol
+
+from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.stems import GRAMMAR, REDUCED
+
+BREAK: Final = "\0"
+"""A word of its own, numbered 0, which stands where something ends."""
+_NO_HAN_TEXT: Final = (
+    r"[a-z][a-z]*(?:'[a-z]+)?|\d\d*(?:,\d{3})*(?:\.\d+)?|[^\W\d_\u3400-\u9fff]+|\0"
+)
+_WORD: Final = re.compile(rf"[\u3400-\u9fff]|{_NO_HAN_TEXT}")
+"""Each way of going on but the last begins with a plain set, which the search tells apart fast."""
+_RUN: Final = re.compile(rf"[\u3400-\u9fff]+|{_NO_HAN_TEXT}")
+"""`_WORD`, but neighbouring Han characters in one go."""
+
+_LARGEST: Final = 100_000
+"""Words of one generation; then a new one begins, or memory would grow with the traffic."""
+_LETTERS: Final = 16
+"""Of a word, on average, that take the room of one word."""
+_ONE: Final = Struct("i")
+_GENERATIONS: Final = count()
+
+
+class Words(Protocol):
+    """Each word to a number of its own, given when it is first met. Thread-safe."""
+
+    words: Sequence[str]
+    """The word of each number."""
+    generation: int
+    """Tells these numbers from those of another vocabulary."""
+
+    @property
+    def size(self) -> int:
+        """How much it holds, in words."""
+
+    def number(self, word: str) -> int:
+        """The number of a reduced word, given now if it has none."""
+
+    def known(self, word: str) -> int:
+        """The number of a reduced word, 0 if it has none."""
+
+    def numbers(self, folded: str) -> bytes:
+        """The numbers of the words of folded text, in order, as packed 32-bit integers."""
+
+    def tokens(self, folded: str) -> list[str]:
+        """The reduced words of folded text, in order."""
+
+    def sentences(self, folded: list[str]) -> tuple[bytes, list[int]]:
+        """The numbers of the words of several texts, packed, and how many each has."""
+
+    def holders(self, wanted: frozenset[str], numbers: bytes, lengths: list[int]) -> list[int]:
+        """Which of several texts, read by `sentences`, hold one of the `wanted` reduced words."""
+
+
+class PlainVocabulary:
+    """The same as Python.
+
+    Args:
+        reduce: A word as written to the word as matched; depends on nothing else.
+        first: The words of the first numbers, `BREAK` before all others.
+        generation: As in `Words`.
+    """
+
+    def __init__(
+        self, reduce: Callable[[str], str], first: Sequence[str], generation: int
+    ) -> None:
+        self.words = list(first)
+        self.generation = generation
+        self._reduce = reduce
+        self._numbers = Remembered(self._give, largest=sys.maxsize)
+        self._numbers.update(zip(self.words, count(), strict=False))
+        self._characters = 0
+        self._turn = Lock()
+        self._wanted: dict[frozenset[str], frozenset[int]] = {}
+        self._packed = Remembered(self._pack, largest=60_000, longest=32)
+        """Text without spaces to the numbers of its words."""
+        self._stretches = Remembered(self._words_of, largest=60_000, longest=32)
+        """Text without spaces to its words."""
+
+    @property
+    def size(self) -> int:
+        return max(len(self.words), self._characters // _LETTERS)
+
+    def number(self, word: str) -> int:
+        return self._numbers[word]
+
+    def _give(self, word: str) -> int:
+        with self._turn:
+            found = self._numbers.get(word)
+            if found is None:
+                found = self._numbers[word] = len(self.words)
+                self.words.append(word)
+                self._characters += len(word)
+            return found
+
+    def known(self, word: str) -> int:
+        return self._numbers.get(word, 0)
+
+    def numbers(self, folded: str) -> bytes:
+        spaced = _stretches(folded)
+        if spaced is not None:
+            return b"".join(map(self._packed.__getitem__, spaced))
+        return array("i", map(self._numbers.__getitem__, self.tokens(folded))).tobytes()
+
+    def tokens(self, folded: str) -> list[str]:
+        spaced = _stretches(folded)
+        if spaced is not None:
+            return list(chain.from_iterable(map(self._stretches.__getitem__, spaced)))
+        found: list[str] = []
+        for run in _RUN.findall(folded):
+            if "\u3400" <= run[0] <= "\u9fff":
+                found += run
+            else:
+                found.append(self._reduce(run))
+        return found
+
+    def sentences(self, folded: list[str]) -> tuple[bytes, list[int]]:
+        found = list(map(self.numbers, folded))
+        return b"".join(found), [len(numbers) // _ONE.size for numbers in found]
+
+    def holders(self, wanted: frozenset[str], numbers: bytes, lengths: list[int]) -> list[int]:
+        known = self._wanted.get(wanted)
+        if known is None:
+            known = self._wanted[wanted] = frozenset(map(self.number, wanted))
+        read = memoryview(numbers).cast("i")
+        starts = accumulate(lengths, initial=0)
+        return [
+            place
+            for place, (start, length) in enumerate(zip(starts, lengths, strict=False))
+            if not known.isdisjoint(read[start : start + length])
+        ]
+
+    def _words_of(self, stretch: str) -> tuple[str, ...]:
+        word = stretch.strip(_AROUND)
+        if word.isalpha() and word.islower() and word.isascii():
+            return (self._reduce(word),)
+        return tuple(map(self._reduce, _WORD.findall(stretch)))
+
+    def _pack(self, stretch: str) -> bytes:
+        return array("i", map(self._numbers.__getitem__, self._stretches[stretch])).tobytes()
+
+
+_AROUND: Final = ".,;:!?()[]\"'"
+"""What stands around most words that are more than their letters."""
+_SPACED: Final = 12
+"""Characters between spaces, on average, up to which words recur and are worth remembering."""
+
+
+def _stretches(folded: str) -> list[str] | None:
+    """Folded text cut at its spaces, which no word holds; None where Han characters run on.
+
+    What stands between spaces recurs, and can be looked up as a whole.
+    """
+    found = folded.split()
+    return found if len(folded) <= _SPACED * len(found) else None
+
+
+def vocabulary() -> Words:
+    """A vocabulary that has met nothing yet."""
+    return Vocabulary(REDUCED.__getitem__, [BREAK, *sorted(GRAMMAR)], next(_GENERATIONS))
+
+
+def present() -> Words:
+    """The vocabulary in use now; what was read by another is read anew."""
+    global _present
+    if _present.size > _LARGEST:
+        _present = vocabulary()
+    return _present
+
+
+if TYPE_CHECKING:
+    Vocabulary = PlainVocabulary
+else:
+    try:
+        from rag_monitor.language._vocabulary import Vocabulary
+    except ImportError:
+        Vocabulary = PlainVocabulary
+_present: Words = vocabulary()
