@@ -9,8 +9,8 @@ and nothing that points into the table is held across that call.
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
-from cpython.unicode cimport PyUnicode_READ_CHAR, PyUnicode_Substring
-from libc.stdint cimport int32_t, uint8_t, uint32_t
+from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND, PyUnicode_Substring
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 from libc.string cimport memset
 
 cdef extern from "Python.h":
@@ -45,8 +45,10 @@ for _point in range(128):
 ASCII[0] = BREAK
 
 
-cdef inline uint32_t _at(str text, Py_ssize_t place) noexcept:
-    return <uint32_t>PyUnicode_READ_CHAR(text, place)
+ctypedef fused Characters:  # as a string holds them, by its widest one
+    uint8_t
+    uint16_t
+    uint32_t
 
 
 cdef inline int _kind(uint32_t char) noexcept:
@@ -202,19 +204,28 @@ cdef class Vocabulary:
 
     cdef Py_ssize_t _read(self, str text, int32_t *found) except -1:
         """Write the number of every word of `text` to `found`, which has room for one a letter."""
-        cdef Py_ssize_t size = len(text), place = 0, start, count = 0
-        cdef uint32_t char
+        cdef void *data = PyUnicode_DATA(text)
+        cdef int width = PyUnicode_KIND(text)
+        if width == 1:
+            return self._scan(text, <uint8_t *>data, len(text), found)
+        if width == 2:
+            return self._scan(text, <uint16_t *>data, len(text), found)
+        return self._scan(text, <uint32_t *>data, len(text), found)
+
+    cdef Py_ssize_t _scan(
+        self, str whole, const Characters *text, Py_ssize_t size, int32_t *found
+    ) except -1:
+        cdef Py_ssize_t place = 0, start, count = 0
         cdef int kind
         while place < size:
-            char = _at(text, place)
-            kind = _kind(char)
+            kind = _kind(text[place])
             if kind == OTHER:
                 place += 1
                 continue
             start = place
             place += 1
             if kind == HAN:
-                found[count] = self._han_number(char)
+                found[count] = self._han_number(text[start])
             elif kind == BREAK:
                 found[count] = self._number("\0")
             else:
@@ -223,12 +234,9 @@ cdef class Vocabulary:
                 elif kind == DIGIT:
                     place = _after_number(text, place, size)
                 else:
-                    while place < size:
-                        kind = _kind(_at(text, place))
-                        if kind != LETTER and kind != SMALL:
-                            break
+                    while place < size and _kind(text[place]) in (LETTER, SMALL):
                         place += 1
-                found[count] = self._written(text, start, place)
+                found[count] = self._written(whole, text, start, place)
             count += 1
         return count
 
@@ -238,41 +246,41 @@ cdef class Vocabulary:
             number = self._han[char - FIRST_HAN] = self._number(chr(<long>char))
         return number
 
-    cdef int32_t _written(self, str text, Py_ssize_t start, Py_ssize_t end) except -1:
-        """The number of the word that is written `text[start:end]`."""
+    cdef int32_t _written(
+        self, str whole, const Characters *text, Py_ssize_t start, Py_ssize_t end
+    ) except -1:
+        """The number of the word that is written `whole[start:end]`."""
         cdef uint32_t hash = 2166136261u
-        cdef Py_ssize_t place, length = end - start, slot, at
+        cdef Py_ssize_t place, length = end - start, slot
         cdef Entry *entry
-        cdef bint same
         for place in range(start, end):
-            hash = (hash ^ _at(text, place)) * 16777619u
+            hash = (hash ^ <uint32_t>text[place]) * 16777619u
         slot = hash & self._mask
         while self._slots[slot] >= 0:
             entry = &self._entries[self._slots[slot]]
             if entry.hash == hash and entry.length == length:
-                same = True
-                for at in range(length):
-                    if self._letters[entry.begin + at] != _at(text, start + at):
-                        same = False
-                        break
-                if same:
+                place = 0
+                while place < length and self._letters[entry.begin + place] == text[start + place]:
+                    place += 1
+                if place == length:
                     return entry.number
             slot = (slot + 1) & self._mask
-        cdef int32_t number = self._number(self._reduce(PyUnicode_Substring(text, start, end)))
+        cdef int32_t number = self._number(self._reduce(PyUnicode_Substring(whole, start, end)))
         if length <= LONGEST:
             self._remember(text, start, length, hash, number)
         return number
 
     cdef int _remember(
-        self, str text, Py_ssize_t start, Py_ssize_t length, uint32_t hash, int32_t number
+        self, const Characters *text, Py_ssize_t start, Py_ssize_t length, uint32_t hash,
+        int32_t number,
     ) except -1:
         """Note a word for the next time it is written so; once or twice, it does not matter."""
-        cdef Py_ssize_t at, slot
+        cdef Py_ssize_t place, slot
         self._make_room(length)
         cdef Entry *entry = &self._entries[self._filled]
         entry.hash, entry.begin, entry.length, entry.number = hash, self._used, length, number
-        for at in range(length):
-            self._letters[self._used + at] = _at(text, start + at)
+        for place in range(length):
+            self._letters[self._used + place] = text[start + place]
         slot = hash & self._mask
         while self._slots[slot] >= 0:
             slot = (slot + 1) & self._mask
@@ -312,38 +320,38 @@ cdef class Vocabulary:
         return 0
 
 
-cdef Py_ssize_t _after_word(str text, Py_ssize_t place, Py_ssize_t size) noexcept:
+cdef Py_ssize_t _after_word(
+    const Characters *text, Py_ssize_t place, Py_ssize_t size
+) noexcept:
     """The end of `[a-z]+(?:'[a-z]+)?`, `place` behind its first letter."""
-    while place < size and _kind(_at(text, place)) == SMALL:
+    while place < size and _kind(text[place]) == SMALL:
         place += 1
-    if (
-        place + 1 < size
-        and _at(text, place) == c"'"
-        and _kind(_at(text, place + 1)) == SMALL
-    ):
+    if place + 1 < size and text[place] == c"'" and _kind(text[place + 1]) == SMALL:
         place += 2
-        while place < size and _kind(_at(text, place)) == SMALL:
+        while place < size and _kind(text[place]) == SMALL:
             place += 1
     return place
 
 
-cdef bint _is_digit(str text, Py_ssize_t place, Py_ssize_t size) noexcept:
-    return place < size and _kind(_at(text, place)) == DIGIT
+cdef inline bint _is_digit(const Characters *text, Py_ssize_t place, Py_ssize_t size) noexcept:
+    return place < size and _kind(text[place]) == DIGIT
 
 
-cdef Py_ssize_t _after_number(str text, Py_ssize_t place, Py_ssize_t size) noexcept:
+cdef Py_ssize_t _after_number(
+    const Characters *text, Py_ssize_t place, Py_ssize_t size
+) noexcept:
     r"""The end of `\d+(?:,\d{3})*(?:\.\d+)?`, `place` behind its first digit."""
     while _is_digit(text, place, size):
         place += 1
     while (
         place < size
-        and _at(text, place) == c','
+        and text[place] == c","
         and _is_digit(text, place + 1, size)
         and _is_digit(text, place + 2, size)
         and _is_digit(text, place + 3, size)
     ):
         place += 4
-    if place < size and _at(text, place) == c'.' and _is_digit(text, place + 1, size):
+    if place < size and text[place] == c"." and _is_digit(text, place + 1, size):
         place += 2
         while _is_digit(text, place, size):
             place += 1

@@ -12,6 +12,9 @@ from libc.math cimport rint
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memset
 
+cdef enum:
+    FEWEST = 2
+
 cdef int32_t *_places = NULL
 """Per number of a vocabulary its place among the words at hand, from 1; 0 between two calls."""
 cdef Py_ssize_t _places_size = 0
@@ -96,6 +99,7 @@ cdef struct Passages:
     Py_ssize_t count
     uint8_t *held           # per row and passage whether the one stands in the other
     double *scores          # per sentence and statement the weight that they share
+    int32_t *shared         # and how many words with a meaning
 
 
 def compare(
@@ -199,6 +203,7 @@ cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *ans
     known.ends = <int32_t *>rooms.take(known.count, sizeof(int32_t))
     known.held = <uint8_t *>rooms.take(answer.rows * known.count, 1)
     known.scores = <double *>rooms.take(known.sentences * answer.claims, sizeof(double))
+    known.shared = <int32_t *>rooms.take(known.sentences * answer.claims, sizeof(int32_t))
     words_done = 0
     cdef Py_ssize_t passage = 0
     for words, lengths in passages:
@@ -317,6 +322,7 @@ cdef inline void _hold(
     for claim in range(answer.claims):
         if answer.uses[row * answer.claims + claim]:
             known.scores[sentence * answer.claims + claim] += answer.weights[row]
+            known.shared[sentence * answer.claims + claim] += answer.seconds[row] < 0
 
 
 cdef void _forget(const Answer *answer) noexcept nogil:
@@ -331,7 +337,7 @@ cdef tuple _found(
 ):
     """What was found of one statement, as `Match` takes it."""
     cdef double total = 0, missing = 0, given = 0, own = 0, weight
-    cdef Py_ssize_t row, passage, best
+    cdef Py_ssize_t row, passage, sentence, best
     cdef bint seen
     cdef list gains = [0.0] * known.count
     for row in range(answer.rows):
@@ -358,6 +364,11 @@ cdef tuple _found(
         best if best >= 0 else None, total, covered, missing, given, own, gains,
         _unseen(answer, claim, &answer.neighbours, answer.neighbour_at),
         _unseen(answer, claim, &answer.triples, answer.triple_at),
+        [
+            sentence
+            for sentence in range(known.sentences)
+            if known.shared[sentence * answer.claims + claim] >= FEWEST
+        ],
     )
 
 

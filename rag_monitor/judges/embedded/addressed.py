@@ -120,7 +120,7 @@ def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
         if not hints or (
             hints <= _COMMON_HINTS
             and folded.isascii()
-            and not any(word in folded for word in _BESIDE_COMMON)
+            and not holds_any(folded, _BESIDE_COMMON)
         ):
             return False
     folded = _QUOTED.sub(" ", folded)

@@ -179,12 +179,21 @@ def _check_numbers(
 
 
 def check_reworded(
-    findings: Findings, claim: Piece, evidence: Evidence, best: Piece | None
+    findings: Findings,
+    claim: Piece,
+    evidence: Evidence,
+    best: Piece | None,
+    near: Sequence[int],
 ) -> None:
-    """The checks of a statement that stands nowhere word for word, which run after the others."""
+    """The checks of a statement that stands nowhere word for word, which run after the others.
+
+    `near` are the numbers of the sentences that share a few words with it.
+    """
     if best is not None:
         if not findings.polarity_told:
-            findings.reversed |= denied_elsewhere(claim, evidence)
+            findings.reversed |= denied_elsewhere(
+                claim, [evidence.sentences[number] for number in near]
+            )
         derived = findings.numbers_derived + findings.numbers_covered > 0
         findings.contradicted = rivals(claim, best, evidence.question, derived=derived)
     _check_places(findings, claim, evidence)

@@ -6,12 +6,12 @@ monitors; that another one says "headsets need approval" is seen only clause by 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.opposed import contrary
-from rag_monitor.judges.embedded.pieces import Piece, parts
+from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.language.polarity import may_deny
 
 _SHARED: Final = 0.85
 """Share of the shorter clause's words that the other must hold."""
@@ -21,34 +21,37 @@ _FEWEST: Final = 2
 """Words in common below which two clauses are about different things."""
 
 
-def denied_elsewhere(claim: Piece, evidence: Evidence) -> bool:
+def denied_elsewhere(claim: Piece, near: Sequence[Piece]) -> bool:
     """Whether clauses of the passages deny a clause of the claim, and none says the same.
 
     Args:
         claim: The statement.
-        evidence: The passages.
+        near: The sentences of the passages that share enough words with it to be about it.
     """
     words = claim.token_set
-    known = [
-        part
-        for piece in evidence.denying
-        if len(piece.content_set & words) >= _FEWEST
-        for part in piece.denying
-        if len(part.content_set & words) >= _FEWEST
-    ]
+    known = [part for part in _denying(near) if len(part.content_set & words) >= _FEWEST]
     if not (known or claim.denied.heads):
         return False
-    for clause in parts(claim.folded):
+    everything: list[Piece] | None = None
+    for clause in claim.parts:
         own = clause.content_set
         if len(own) < _FEWEST:
             continue
-        others = evidence.parts if clause.denied.heads else known
-        rivals = _alike(own, others)
+        if everything is None:
+            everything = [part for piece in near for part in piece.parts]
+        rivals = _alike(own, everything if clause.denied.heads else known)
         if any(contrary(clause, other)[0] for other in rivals) and not any(
-            contrary(clause, other) == (0, 0) for other in _alike(own, evidence.parts)
+            contrary(clause, other) == (0, 0) for other in _alike(own, everything)
         ):
             return True
     return False
+
+
+def _denying(near: Sequence[Piece]) -> Iterator[Piece]:
+    """The clauses that deny something."""
+    for piece in near:
+        if may_deny(piece.folded):
+            yield from [part for part in piece.parts if part.denied.heads]
 
 
 def _alike(own: frozenset[str], others: Sequence[Piece]) -> list[Piece]:

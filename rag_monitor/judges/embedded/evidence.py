@@ -9,7 +9,7 @@ from typing import Final
 
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.lexicon import WEIGHTS
-from rag_monitor.judges.embedded.pieces import Passage, Piece, parts
+from rag_monitor.judges.embedded.pieces import Passage, Piece
 from rag_monitor.judges.embedded.stated import Sort, Stated, Value, agree
 from rag_monitor.language import labelled
 from rag_monitor.language.dates import Date
@@ -104,16 +104,6 @@ class Evidence:
     def rows(self) -> list[tuple[Piece, frozenset[str]]]:
         """Rows of tables in Markdown, heads left out, with the terms of their first cell."""
         return [row for passage in self.passages for row in passage.rows]
-
-    @lazily
-    def denying(self) -> list[Piece]:
-        """The sentences that may deny something."""
-        return [piece for passage in self.passages for piece in passage.denying]
-
-    @lazily
-    def parts(self) -> list[Piece]:
-        """Every clause; of this request alone, for they are many and rarely read."""
-        return [part for piece in self.sentences for part in parts(piece.folded)]
 
     @lazily
     def weights(self) -> dict[str, float]:

@@ -117,7 +117,11 @@ def _crossed(claims: Sequence[ClaimEvidence], evidence: Evidence, matches: Match
     said = [[] if claim.verbatim else claim.piece.clauses for claim in claims]
     if sum(map(len, said)) < 2:
         return set()
-    known = [[] if place is None else evidence.sentences[place].clauses for place in best]
+    beside = [any(said[max(0, number - 1) : number + 2]) for number in range(len(said))]
+    known = [
+        [] if place is None or not needed else evidence.sentences[place].clauses
+        for place, needed in zip(best, beside, strict=True)
+    ]
     return crossed(said, known, evidence.weights)
 
 
@@ -142,7 +146,7 @@ def _look_up(
     unknown = piece.terms - matches.known
     verbatim = whole or (len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence))
     if not verbatim:
-        check_reworded(findings, piece, evidence, best)
+        check_reworded(findings, piece, evidence, best, match.near)
     credited = _credited(piece, findings, evidence)
     if best is not None and unknown:
         credited |= _reworded(piece, unknown, best)

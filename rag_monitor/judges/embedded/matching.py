@@ -57,6 +57,8 @@ class Match:
     """Share of its neighbouring content words that are neighbours nowhere."""
     triples: float
     """Share of its runs of three words that stand nowhere."""
+    near: list[int]
+    """Numbers of the sentences that share at least two words with a meaning with it."""
     spelled: float = 0.0
     """Weight of terms that no passage holds and that count as seen all the same."""
 

@@ -19,7 +19,7 @@ from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.labelled import Label
 from rag_monitor.language.normalise import fold, fold_all
 from rag_monitor.language.numbers import Quantity, find_quantities
-from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_deny, may_negate
+from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_negate
 from rag_monitor.language.script import length
 from rag_monitor.language.sentences import sentence_texts
 from rag_monitor.language.stems import GRAMMAR
@@ -86,9 +86,9 @@ class Piece:
         return denials(self.folded)
 
     @lazily
-    def denying(self) -> list[Piece]:
-        """Its clauses that deny something."""
-        return [part for part in parts(self.folded) if part.denied.heads]
+    def parts(self) -> list[Piece]:
+        """Its clauses."""
+        return [Piece(text, text) for text in split_clauses(self.folded)]
 
     @lazily
     def addressed(self) -> bool:
@@ -111,11 +111,6 @@ class Piece:
         return tuple(
             find_quantities(self.folded, tuple((d.start, d.end) for d in self.dates), self.tokens)
         )
-
-
-def parts(folded: str) -> list[Piece]:
-    """The clauses of a folded sentence."""
-    return [Piece(text, text) for text in split_clauses(folded)]
 
 
 class Coded(NamedTuple):
@@ -181,13 +176,6 @@ class Passage:
     def terms(self) -> frozenset[str]:
         """Terms of all sentences."""
         return frozenset().union(*[piece.terms for piece in self.sentences])
-
-    @lazily
-    def denying(self) -> list[Piece]:
-        """The sentences that may deny something."""
-        if not may_deny(self.folded):
-            return []
-        return [piece for piece in self.sentences if may_deny(piece.folded)]
 
     @lazily
     def rows(self) -> list[tuple[Piece, frozenset[str]]]:

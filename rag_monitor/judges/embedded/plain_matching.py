@@ -19,13 +19,17 @@ from rag_monitor.language.vocabulary import Words
 Numbers = NDArray[np.intp]
 Weights = NDArray[np.float64]
 
-Found = tuple[int | None, float, float, float, float, float, list[float], float, float]
-"""The first nine fields of a `Match`."""
+Found = tuple[
+    int | None, float, float, float, float, float, list[float], float, float, list[int]
+]
+"""The fields of a `Match` but for the last."""
 
 _CONTENT: Final = 0
 _PLAIN: Final = 1
 _FREE: Final = 2
 """The first place of a word that a statement holds."""
+_FEWEST: Final = 2
+"""Words with a meaning that a sentence shares with a statement that it may be about."""
 _BLOCK: Final = 512
 """Sentences scored at a time, which bounds the memory that the longest input takes."""
 
@@ -128,7 +132,7 @@ class _Comparison:
         row_of = np.full(self._size, -1)
         pairs: dict[int, int] = {}
         for row, term in enumerate(self._terms):
-            if len(term) == 2 and is_han(term[0]) and is_han(term[1]):
+            if _is_pair(term):
                 first, second = (self._place(char, vocabulary) for char in term)
                 pairs[first * self._size + second] = row
             else:
@@ -177,8 +181,18 @@ class _Comparison:
             (own @ held).tolist(),
             self._unseen_pairs(),
             self._unseen_triples(),
+            self._near(),
         )
         return self._terms, held.tobytes(), list(zip(*columns, strict=True))
+
+    def _near(self) -> list[list[int]]:
+        """Per statement the sentences that share enough words with a meaning."""
+        words = np.array([not _is_pair(term) for term in self._terms], bool)
+        said = np.zeros((len(self._claims), len(self._terms)))
+        for claim, terms in enumerate(self._claims):
+            said[claim, [self._rows[term] for term in terms]] = 1
+        shared = (said * words) @ self._held_in
+        return [(row >= _FEWEST).nonzero()[0].tolist() for row in shared]
 
     def _weigh(self) -> tuple[Weights, NDArray[np.bool_]]:
         """Weight of each term in each statement, and which terms the question gave."""
@@ -238,6 +252,10 @@ class _Comparison:
         within = owner[:-1] == owner[1:]
         seen = known[(said[:-1] * self._size + said[1:])[within]]
         return _shares_unseen(seen, owner[:-1][within], len(self._claims))
+
+
+def _is_pair(term: str) -> bool:
+    return len(term) == 2 and is_han(term[0]) and is_han(term[1])
 
 
 def _shares_unseen(seen: NDArray[np.bool_], owner: Numbers, claims: int) -> list[float]:
