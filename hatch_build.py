@@ -14,6 +14,7 @@ from typing import Any
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 SOURCES = (
+    "rag_monitor/language/_reading.pyx",
     "rag_monitor/language/_vocabulary.pyx",
     "rag_monitor/judges/embedded/_matching.pyx",
 )

@@ -10,7 +10,7 @@ import unicodedata
 from collections.abc import Sequence
 from functools import cache
 from importlib import resources
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 _INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufe00-\ufe0f]")
 _QUOTES: Final = {
@@ -53,10 +53,16 @@ def fold(text: str) -> str:
 def _fold(text: str) -> str:
     if text.isascii():
         return text.lower()
+    folded = _fold_alone(text)
+    return _fold_whole(text) if folded is None else folded
+
+
+def _plain_fold_alone(text: str) -> str | None:
+    """Text folded character by character; None when one of them depends on its neighbours."""
     for char in set("".join(_BEYOND_ASCII.findall(text))).difference(_SAME):
         alone = _ALONE[char]
         if alone is None:
-            return _fold_whole(text)
+            return None
         text = text.replace(char, alone)
     if text.isascii():
         return text.lower()
@@ -109,3 +115,14 @@ _ALONE: Final = _Alone()
 def _fold_whole(text: str) -> str:
     text = unicodedata.normalize("NFKC", _INVISIBLE.sub("", text))
     return text.translate(_folding()).lower()
+
+
+if TYPE_CHECKING:
+    _fold_alone = _plain_fold_alone
+else:
+    try:
+        from rag_monitor.language._reading import Folding
+    except ImportError:
+        _fold_alone = _plain_fold_alone
+    else:
+        _fold_alone = Folding(_ALONE.__getitem__).fold

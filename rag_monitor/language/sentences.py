@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Final
+from functools import lru_cache, partial
+from typing import TYPE_CHECKING, Final
 
 _ABBREVIATED_TEXT: Final = """
 mr mrs ms dr prof st sr jr vs etc e.g i.e eg ie cf al inc ltd co corp no nos vol fig figs approx
@@ -67,21 +67,24 @@ def sentence_texts(text: str) -> list[str]:
     return [piece for piece, _ in _pieces(text)]
 
 
-def _pieces(text: str) -> list[tuple[str, int]]:
+def _plain_pieces(text: str) -> list[tuple[str, int]]:
     """Every sentence and where it begins."""
     found: list[tuple[str, int]] = []
     start = 0
     boundary = _BOUNDARY if any(end in text for end in _HAN_ENDS) else _LATIN_BOUNDARY
     for match in boundary.finditer(text):
         stop, end = match.span()
-        if text[stop] == "." and (
-            _protected(text, start, stop) if stop - start <= _TAIL else _short(text, stop)
-        ):
+        if text[stop] == "." and _is_protected(text, start, stop):
             continue
         _append(found, text, start, end)
         start = end
     _append(found, text, start, len(text))
     return found
+
+
+def _is_protected(text: str, start: int, stop: int) -> bool:
+    """Whether the dot at `stop`, of a sentence from `start`, ends none."""
+    return _protected(text, start, stop) if stop - start <= _TAIL else _short(text, stop)
 
 
 def _short(text: str, stop: int) -> bool:
@@ -120,12 +123,27 @@ def _append(found: list[tuple[str, int]], text: str, start: int, end: int) -> No
     stripped = piece.lstrip()
     first = stripped[:1]
     if first in _MARKS or (first in _LETTERED and stripped[1:2] in {".", ")"}):
-        marker = _LIST_MARKER.match(piece)
-        if marker:
-            start += marker.end()
-            piece = text[start:end]
-            stripped = piece.lstrip()
+        start += _marker(piece)
+        piece = text[start:end]
+        stripped = piece.lstrip()
     start += len(piece) - len(stripped)
     stripped = stripped.rstrip()
     if stripped[:1].isalnum() or _ALPHANUMERIC.search(stripped) is not None:
         found.append((stripped, start))
+
+
+def _marker(piece: str) -> int:
+    """How long the list marker is that a text begins with."""
+    marker = _LIST_MARKER.match(piece)
+    return marker.end() if marker else 0
+
+
+if TYPE_CHECKING:
+    _pieces = _plain_pieces
+else:
+    try:
+        from rag_monitor.language._reading import pieces
+    except ImportError:
+        _pieces = _plain_pieces
+    else:
+        _pieces = partial(pieces, protected=_is_protected, marker=_marker, marks=_MARKS)

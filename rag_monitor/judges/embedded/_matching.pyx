@@ -10,7 +10,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
 from libc.math cimport rint
 from libc.stdint cimport int32_t, uint8_t, uint64_t
-from libc.string cimport memset
+from libc.string cimport memchr, memset
 
 cdef enum:
     FEWEST = 2
@@ -125,7 +125,12 @@ def compare(
     _scan(&answer, &known, last)
     _forget(&answer)
     held = (<char *>known.held)[: answer.rows * known.count]
-    return all_terms, held, [
+    seen = [
+        all_terms[row]
+        for row in range(answer.rows)
+        if memchr(known.held + row * known.count, 1, known.count)
+    ]
+    return all_terms, held, seen, [
         _found(&answer, &known, claim, given_rows, length_costs, never_longer, alike)
         for claim in range(answer.claims)
     ]

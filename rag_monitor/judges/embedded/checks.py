@@ -280,9 +280,9 @@ def _other_money(quantity: Quantity, near: Sequence[Quantity], evidence: Evidenc
     if quantity.kind != "money":
         return False
     amounts = [q for q in near if q.kind == "money" and q.value == quantity.value]
-    return bool(amounts) and not any(
-        q.unit == quantity.unit and quantity.equals(q) for q, _ in evidence.quantities
-    )
+    if not amounts or any(q.unit == quantity.unit for q in amounts):
+        return False
+    return not any(q.unit == quantity.unit and quantity.equals(q) for q, _ in evidence.quantities)
 
 
 def _of_another_row(quantity: Quantity, rows: Sequence[Piece], evidence: Evidence) -> bool:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 from typing import TYPE_CHECKING, Final
 
 from rag_monitor.judges.embedded import plain_matching
@@ -70,7 +71,7 @@ class Matches:
         vocabulary = present()
         coded = [passage.coded(vocabulary) for passage in evidence.passages]
         asked = evidence.question.terms
-        terms, self._held, found = compare(
+        terms, self._held, seen, found = compare(
             [vocabulary.numbers(claim.folded) for claim in claims],
             [claim.terms for claim in claims],
             [(passage.words, passage.lengths) for passage in coded],
@@ -81,8 +82,8 @@ class Matches:
             _SCORING,
         )
         self._passages = len(coded)
-        self._rows = {term: row for row, term in enumerate(terms)}
-        self.seen = frozenset([term for term in terms if any(self.held(term))])
+        self._rows = dict(zip(terms, count(), strict=False))
+        self.seen = frozenset(seen)
         """Terms of the statements that stand in a passage."""
         self.known = self.seen | asked
         """These and the terms of the question."""

@@ -20,7 +20,6 @@ from rag_monitor.language.labelled import Label
 from rag_monitor.language.normalise import fold, fold_all
 from rag_monitor.language.numbers import Quantity, find_quantities
 from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_negate
-from rag_monitor.language.script import length
 from rag_monitor.language.sentences import sentence_texts
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.tokens import term_set, tokenise
@@ -273,23 +272,25 @@ class PassageCache:
                 self._passages.move_to_end(text)
                 return passage
         passage = Passage(text)
-        if _size(text) <= self._most:
-            self._keep(text, passage)
+        size = _size(text)
+        if size <= self._most:
+            self._keep(text, passage, size)
         return passage
 
-    def _keep(self, text: str, passage: Passage) -> None:
+    def _keep(self, text: str, passage: Passage, size: int) -> None:
         with self._turn:
             if text not in self._passages:
-                self._held += _size(text)
+                self._held += size
             self._passages[text] = passage
             while self._held > self._most:
                 forgotten, _ = self._passages.popitem(last=False)
                 self._held -= _size(forgotten)
 
 
-_HAN_COUNTS: Final = 5
-
-
 def _size(text: str) -> int:
-    """What a passage counts: Han characters are words, and their pairs are terms besides."""
-    return length(text, han=_HAN_COUNTS)
+    """What a passage counts: a Han character, of three bytes, five.
+
+    Each is a word, and pairs of them are terms besides.
+    """
+    bytes_beyond = 0 if text.isascii() else len(text.encode(errors="surrogatepass")) - len(text)
+    return len(text) + 2 * bytes_beyond

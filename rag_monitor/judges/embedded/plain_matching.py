@@ -7,7 +7,7 @@ and 1 stand for words of the passages that no statement holds, with and without 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, chain, count, pairwise
+from itertools import accumulate, chain, compress, count, pairwise
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -56,7 +56,7 @@ def compare(
     weights: Mapping[str, float],
     asked: frozenset[str],
     scoring: Scoring,
-) -> tuple[list[str], bytes, list[Found]]:
+) -> tuple[list[str], bytes, list[str], list[Found]]:
     """Look all statements up in all passages.
 
     Args:
@@ -70,8 +70,8 @@ def compare(
         scoring: How the best sentence is chosen.
 
     Returns:
-        All terms; for each of them a byte a passage, 1 where it stands there; what was found of
-        each statement.
+        All terms; for each of them a byte a passage, 1 where it stands there; those that stand
+        in any; what was found of each statement.
     """
     return _Comparison(
         claims, terms, passages, vocabulary, grammar, weights, asked, scoring
@@ -158,7 +158,7 @@ class _Comparison:
             )
         return held
 
-    def result(self) -> tuple[list[str], bytes, list[Found]]:
+    def result(self) -> tuple[list[str], bytes, list[str], list[Found]]:
         add = np.add.reduce
         held = self._by_passage()
         seen = np.logical_or.reduce(held, axis=1)
@@ -183,7 +183,8 @@ class _Comparison:
             self._unseen_triples(),
             self._near(),
         )
-        return self._terms, held.tobytes(), list(zip(*columns, strict=True))
+        found = list(zip(*columns, strict=True))
+        return self._terms, held.tobytes(), list(compress(self._terms, seen.tolist())), found
 
     def _near(self) -> list[list[int]]:
         """Per statement the sentences that share enough words with a meaning."""

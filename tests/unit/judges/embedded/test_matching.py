@@ -102,9 +102,10 @@ def test_what_is_compiled_finds_what_numpy_finds(
         compare(*asking, given_terms, matching._SCORING)
         for compare in (matching.compare, plain_matching.compare)
     ]
-    held = [by_term(terms, rows, len(passages)) for terms, rows, _ in found]
+    held = [by_term(terms, rows, len(passages)) for terms, rows, *_ in found]
     assert held[0] == held[1]
-    for compiled, plain in zip(found[0][2], found[1][2], strict=True):
+    assert set(found[0][2]) == set(found[1][2])
+    for compiled, plain in zip(found[0][3], found[1][3], strict=True):
         assert compiled[0] == plain[0]
         assert compiled[1:6] == pytest.approx(plain[1:6])
         assert compiled[6] == pytest.approx(plain[6])
