@@ -71,7 +71,10 @@ def _plain_fold_alone(text: str) -> str | None:
 
 
 def fold_all(texts: Sequence[str]) -> list[str]:
-    """Every text folded, in one go."""
+    """Every text folded."""
+    if _fold_alone is not _plain_fold_alone:
+        return list(map(fold, texts))
+    # In one go, for each character beyond ASCII is looked for once.
     folded = _fold(_APART.join(texts)).split(_APART)
     return folded if len(folded) == len(texts) else list(map(fold, texts))
 
