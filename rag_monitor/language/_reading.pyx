@@ -268,3 +268,27 @@ cdef inline Py_ssize_t _after_space(
     while place < end and Py_UNICODE_ISSPACE(<Py_UCS4>text[place]):
         place += 1
     return place
+
+
+def letters_apart(str text):
+    """Whether two letters stand alone, one after the other: ` [a-z] +[a-z] `."""
+    cdef void *data = PyUnicode_DATA(text)
+    cdef int width = PyUnicode_KIND(text)
+    if width == 1:
+        return _letters_apart(<uint8_t *>data, len(text))
+    if width == 2:
+        return _letters_apart(<uint16_t *>data, len(text))
+    return _letters_apart(<uint32_t *>data, len(text))
+
+
+cdef bint _letters_apart(const Characters *text, Py_ssize_t size) noexcept:
+    cdef Py_ssize_t place = 0, after
+    while place + 4 < size:
+        if text[place] == c" " and 97 <= text[place + 1] <= 122 and text[place + 2] == c" ":
+            after = place + 3
+            while after < size and text[after] == c" ":
+                after += 1
+            if after + 1 < size and 97 <= text[after] <= 122 and text[after + 1] == c" ":
+                return True
+        place += 1
+    return False

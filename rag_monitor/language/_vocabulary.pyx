@@ -74,7 +74,8 @@ cdef class Vocabulary:
 
     cdef readonly list words
     cdef readonly object generation
-    cdef dict _numbers, _marks
+    cdef readonly dict index
+    cdef dict _marks
     cdef object _reduce
     cdef int32_t _han[LAST_HAN - FIRST_HAN + 1]
     cdef Entry *_entries
@@ -87,7 +88,7 @@ cdef class Vocabulary:
         self.generation = generation
         self.words = list(first)
         self._marks = {}
-        self._numbers = {word: number for number, word in enumerate(self.words)}
+        self.index = {word: number for number, word in enumerate(self.words)}
         memset(self._han, 0xFF, sizeof(self._han))
         self._filled = self._used = self._characters = 0
         self._room, self._space, self._mask = 4096, 32768, 8191
@@ -111,10 +112,6 @@ cdef class Vocabulary:
     def number(self, str word):
         """The number of a reduced word, given now if it has none."""
         return self._number(word)
-
-    def known(self, str word):
-        """The number of a reduced word, 0 if it has none."""
-        return self._numbers.get(word, 0)
 
     def numbers(self, str folded):
         """The numbers of the words of folded text, in order, as packed 32-bit integers."""
@@ -194,10 +191,10 @@ cdef class Vocabulary:
         return self._marks[wanted]
 
     cdef int32_t _number(self, str word) except -1:
-        number = self._numbers.get(word)
+        number = self.index.get(word)
         if number is None:
             number = len(self.words)
-            self._numbers[word] = number
+            self.index[word] = number
             self.words.append(word)
             self._characters += len(word)
         return number

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from rag_monitor.language.compiled import COMPILED
 
 _INVISIBLE: Final = re.compile("[\u00ad\u200b-\u200f\u202a-\u202e\u2060-\u2064\ufeff\ufe00-\ufe0f]")
 _QUOTES: Final = {
@@ -72,7 +74,7 @@ def _plain_fold_alone(text: str) -> str | None:
 
 def fold_all(texts: Sequence[str]) -> list[str]:
     """Every text folded."""
-    if _fold_alone is not _plain_fold_alone:
+    if COMPILED:
         return list(map(fold, texts))
     # In one go, for each character beyond ASCII is looked for once.
     folded = _fold(_APART.join(texts)).split(_APART)
@@ -120,12 +122,6 @@ def _fold_whole(text: str) -> str:
     return text.translate(_folding()).lower()
 
 
-if TYPE_CHECKING:
-    _fold_alone = _plain_fold_alone
-else:
-    try:
-        from rag_monitor.language._reading import Folding
-    except ImportError:
-        _fold_alone = _plain_fold_alone
-    else:
-        _fold_alone = Folding(_ALONE.__getitem__).fold
+_fold_alone: Final[Callable[[str], str | None]] = (
+    COMPILED.folding(_ALONE.__getitem__).fold if COMPILED else _plain_fold_alone
+)

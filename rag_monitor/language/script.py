@@ -6,7 +6,7 @@ import re
 from enum import StrEnum
 from typing import Final
 
-_HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]")
+_HAN: Final = re.compile(r"[\u3400-\u9fff\uf900-\ufaff]+")
 _LATIN: Final = re.compile(r"[A-Za-z]+")
 
 
@@ -24,7 +24,7 @@ def detect_script(text: str) -> Script:
     Han characters are compared with Latin words, because one of each carries about the same
     meaning. `MIXED` needs at least a fifth of both; a text without either counts as English.
     """
-    han = len(_HAN.findall(text))
+    han = count_han(text)
     if not han:
         return Script.ENGLISH
     latin = len(_LATIN.findall(text))
@@ -36,7 +36,7 @@ def detect_script(text: str) -> Script:
 
 def count_han(text: str) -> int:
     """How many Han characters `text` holds."""
-    return 0 if text.isascii() else len(_HAN.findall(text))
+    return 0 if text.isascii() else sum(map(len, _HAN.findall(text)))
 
 
 def length(text: str, *, han: int) -> int:

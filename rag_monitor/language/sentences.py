@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final
+from typing import Final
+
+from rag_monitor.language.compiled import COMPILED
 
 _ABBREVIATED_TEXT: Final = """
 mr mrs ms dr prof st sr jr vs etc e.g i.e eg ie cf al inc ltd co corp no nos vol fig figs approx
@@ -138,12 +141,8 @@ def _marker(piece: str) -> int:
     return marker.end() if marker else 0
 
 
-if TYPE_CHECKING:
-    _pieces = _plain_pieces
-else:
-    try:
-        from rag_monitor.language._reading import pieces
-    except ImportError:
-        _pieces = _plain_pieces
-    else:
-        _pieces = partial(pieces, protected=_is_protected, marker=_marker, marks=_MARKS)
+_pieces: Final[Callable[[str], list[tuple[str, int]]]] = (
+    partial(COMPILED.pieces, protected=_is_protected, marker=_marker, marks=_MARKS)
+    if COMPILED
+    else _plain_pieces
+)

@@ -13,8 +13,9 @@ from collections.abc import Callable, Sequence
 from itertools import accumulate, chain, count
 from struct import Struct
 from threading import Lock
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final, Protocol
 
+from rag_monitor.language.compiled import COMPILED
 from rag_monitor.language.remembered import Remembered
 from rag_monitor.language.stems import GRAMMAR, REDUCED
 
@@ -39,8 +40,10 @@ _GENERATIONS: Final = count()
 class Words(Protocol):
     """Each word to a number of its own, given when it is first met. Thread-safe."""
 
-    words: Sequence[str]
-    """The word of each number."""
+    words: list[str]
+    """The reduced word of each number."""
+    index: dict[str, int]
+    """The number of each reduced word that was met."""
     generation: int
     """Tells these numbers from those of another vocabulary."""
 
@@ -50,9 +53,6 @@ class Words(Protocol):
 
     def number(self, word: str) -> int:
         """The number of a reduced word, given now if it has none."""
-
-    def known(self, word: str) -> int:
-        """The number of a reduced word, 0 if it has none."""
 
     def numbers(self, folded: str) -> bytes:
         """The numbers of the words of folded text, in order, as packed 32-bit integers."""
@@ -76,14 +76,12 @@ class PlainVocabulary:
         generation: As in `Words`.
     """
 
-    def __init__(
-        self, reduce: Callable[[str], str], first: Sequence[str], generation: int
-    ) -> None:
+    def __init__(self, reduce: Callable[[str], str], first: Sequence[str], generation: int) -> None:
         self.words = list(first)
         self.generation = generation
         self._reduce = reduce
-        self._numbers = Remembered(self._give, largest=sys.maxsize)
-        self._numbers.update(zip(self.words, count(), strict=False))
+        self.index: dict[str, int] = Remembered(self._give, largest=sys.maxsize)
+        self.index.update(zip(self.words, count(), strict=False))
         self._characters = 0
         self._turn = Lock()
         self._wanted: dict[frozenset[str], frozenset[int]] = {}
@@ -94,30 +92,31 @@ class PlainVocabulary:
 
     @property
     def size(self) -> int:
+        """See `Words`."""
         return max(len(self.words), self._characters // _LETTERS)
 
     def number(self, word: str) -> int:
-        return self._numbers[word]
+        """See `Words`."""
+        return self.index[word]
 
     def _give(self, word: str) -> int:
         with self._turn:
-            found = self._numbers.get(word)
+            found = self.index.get(word)
             if found is None:
-                found = self._numbers[word] = len(self.words)
+                found = self.index[word] = len(self.words)
                 self.words.append(word)
                 self._characters += len(word)
             return found
 
-    def known(self, word: str) -> int:
-        return self._numbers.get(word, 0)
-
     def numbers(self, folded: str) -> bytes:
+        """See `Words`."""
         spaced = _stretches(folded)
         if spaced is not None:
             return b"".join(map(self._packed.__getitem__, spaced))
-        return array("i", map(self._numbers.__getitem__, self.tokens(folded))).tobytes()
+        return array("i", map(self.index.__getitem__, self.tokens(folded))).tobytes()
 
     def tokens(self, folded: str) -> list[str]:
+        """See `Words`."""
         spaced = _stretches(folded)
         if spaced is not None:
             return list(chain.from_iterable(map(self._stretches.__getitem__, spaced)))
@@ -130,10 +129,12 @@ class PlainVocabulary:
         return found
 
     def sentences(self, folded: list[str]) -> tuple[bytes, list[int]]:
+        """See `Words`."""
         found = list(map(self.numbers, folded))
         return b"".join(found), [len(numbers) // _ONE.size for numbers in found]
 
     def holders(self, wanted: frozenset[str], numbers: bytes, lengths: list[int]) -> list[int]:
+        """See `Words`."""
         known = self._wanted.get(wanted)
         if known is None:
             known = self._wanted[wanted] = frozenset(map(self.number, wanted))
@@ -152,7 +153,7 @@ class PlainVocabulary:
         return tuple(map(self._reduce, _WORD.findall(stretch)))
 
     def _pack(self, stretch: str) -> bytes:
-        return array("i", map(self._numbers.__getitem__, self._stretches[stretch])).tobytes()
+        return array("i", map(self.index.__getitem__, self._stretches[stretch])).tobytes()
 
 
 _AROUND: Final = ".,;:!?()[]\"'"
@@ -183,11 +184,7 @@ def present() -> Words:
     return _present
 
 
-if TYPE_CHECKING:
-    Vocabulary = PlainVocabulary
-else:
-    try:
-        from rag_monitor.language._vocabulary import Vocabulary
-    except ImportError:
-        Vocabulary = PlainVocabulary
+Vocabulary: Final[Callable[[Callable[[str], str], Sequence[str], int], Words]] = (
+    COMPILED.vocabulary if COMPILED else PlainVocabulary
+)
 _present: Words = vocabulary()

@@ -142,6 +142,7 @@ cdef list _gather(
 ):
     """Number the terms of the statements and look up what each weighs; this may run Python."""
     cdef dict rows = {}
+    cdef dict index = vocabulary.index
     cdef list found = []
     cdef str term
     cdef bytes numbers
@@ -182,10 +183,10 @@ cdef list _gather(
         answer.weights[row] = weights[term] * (given if term in asked else 1.0)
         answer.seconds[row] = -1
         if len(term) == 2 and _is_han(term[0]) and _is_han(term[1]):
-            answer.firsts[row] = vocabulary.known(term[0])
-            answer.seconds[row] = vocabulary.known(term[1])
+            answer.firsts[row] = index.get(term[0], 0)
+            answer.seconds[row] = index.get(term[1], 0)
         else:
-            answer.firsts[row] = vocabulary.known(term)
+            answer.firsts[row] = index.get(term, 0)
     return found
 
 

@@ -9,9 +9,10 @@ like any chatter. It keeps them from lending each other support, and lets a pers
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
+from rag_monitor.language.compiled import COMPILED
 from rag_monitor.language.hints import holds_any
 from rag_monitor.language.stems import stem
 
@@ -35,8 +36,10 @@ _HAN_HINTS: Final = frozenset(
     {"满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分", "你现在是"}
 )
 _LETTERED: Final = re.compile(r"\b(?:[a-z] +){4,}[a-z]\b")
-_LETTERS_APART: Final = re.compile(r" [a-z] +[a-z] ")
-"""Part of every `_LETTERED`, and quick to look for: it begins with one certain character."""
+_letters_apart: Final[Callable[[str], object]] = (
+    COMPILED.letters_apart if COMPILED else re.compile(r" [a-z] +[a-z] ").search
+)
+"""Whether text holds a part of every `_LETTERED`, which is quick to look for."""
 _HAN_GAP: Final = re.compile(r"(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
 _QUOTED: Final = re.compile(r"\"[^\"]{2,}\"")
 
@@ -90,7 +93,7 @@ _ALONE_NEEDS: Final = (
 
 def may_address_judge(folded: str) -> bool:
     """Whether folded text without any of the `HINTS` may hold what `addresses_judge`."""
-    if _LETTERS_APART.search(folded):
+    if _letters_apart(folded):
         return True
     if folded.isascii():
         return False
@@ -111,16 +114,14 @@ def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
         hinted = any(hint in folded for hint in _HAN_HINTS)
     else:
         hinted = False
-    letters = len(tokens) > 4 and "a" <= folded[:1] <= "z" and _LETTERS_APART.search(folded)
+    letters = len(tokens) > 4 and "a" <= folded[:1] <= "z" and _letters_apart(folded)
     spaced = _LETTERED.search(folded) if letters else None
     if spaced:
         folded = re.sub(r"(?<=\b[a-z]) (?=[a-z]\b)", "", folded)
     if not (hinted or spaced):
         hints = HINTS.intersection(tokens)
         if not hints or (
-            hints <= _COMMON_HINTS
-            and folded.isascii()
-            and not holds_any(folded, _BESIDE_COMMON)
+            hints <= _COMMON_HINTS and folded.isascii() and not holds_any(folded, _BESIDE_COMMON)
         ):
             return False
     folded = _QUOTED.sub(" ", folded)

@@ -23,9 +23,9 @@ from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.labelled import Label
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import TIME, Quantity
+from rag_monitor.language.stems import stem
 from rag_monitor.language.strength import absolutes, causes, counts, hedges, times
 from rag_monitor.language.synonyms import others
-from rag_monitor.language.stems import stem
 from rag_monitor.language.tokens import is_han
 from rag_monitor.language.weekdays import named_weekdays
 

@@ -5,26 +5,25 @@ How the words are compared is compiled where the package was built with a C comp
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from rag_monitor.judges.embedded import plain_matching
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.language.compiled import compiled_module
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.vocabulary import present
 
-if TYPE_CHECKING:
-    compare = plain_matching.compare
-    lcs_length = plain_matching.lcs_length
-else:
-    try:
-        from rag_monitor.judges.embedded._matching import compare, lcs_length
-    except ImportError:
-        compare = plain_matching.compare
-        lcs_length = plain_matching.lcs_length
+_compiled = compiled_module("rag_monitor.judges.embedded._matching")
+compare: Final[Callable[..., tuple[list[str], bytes, list[str], list[plain_matching.Found]]]] = (
+    _compiled.compare if _compiled is not None else plain_matching.compare
+)
+lcs_length: Final[Callable[[bytes, bytes], int]] = (
+    _compiled.lcs_length if _compiled is not None else plain_matching.lcs_length
+)
 
 GIVEN: Final = 0.3
 """What a term of the question weighs when a claim repeats it: little, it was given."""

@@ -19,9 +19,7 @@ from rag_monitor.language.vocabulary import Words
 Numbers = NDArray[np.intp]
 Weights = NDArray[np.float64]
 
-Found = tuple[
-    int | None, float, float, float, float, float, list[float], float, float, list[int]
-]
+Found = tuple[int | None, float, float, float, float, float, list[float], float, float, list[int]]
 """The fields of a `Match` but for the last."""
 
 _CONTENT: Final = 0
@@ -123,7 +121,7 @@ class _Comparison:
         return np.where(self._spoken[near] == words, near + _FREE, unsaid)
 
     def _place(self, word: str, vocabulary: Words) -> int:
-        return int(np.searchsorted(self._spoken, vocabulary.known(word))) + _FREE
+        return int(np.searchsorted(self._spoken, vocabulary.index.get(word, 0))) + _FREE
 
     def _find(self, vocabulary: Words) -> NDArray[np.bool_]:
         """Which terms stand in which sentences, one row a term."""

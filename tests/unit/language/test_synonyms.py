@@ -2,8 +2,8 @@
 
 import pytest
 
-from rag_monitor.language.synonyms import han_words, others
 from rag_monitor.language.stems import stem
+from rag_monitor.language.synonyms import han_words, others
 
 
 @pytest.mark.parametrize(

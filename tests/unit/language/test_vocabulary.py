@@ -48,14 +48,16 @@ def test_text_is_read_into_the_numbers_of_its_words(kind: Make, text: str) -> No
         numbers = unpacked(words.numbers(text))
         assert [words.words[number] for number in numbers] == tokens
         assert numbers == [words.number(token) for token in tokens]
-        assert all(words.words[words.known(token)] == token for token in tokens)
+        assert all(words.words[words.index[token]] == token for token in tokens)
 
 
 WORD = re.compile(
     r"[\u3400-\u9fff]|[a-z]+(?:'[a-z]+)?|\d+(?:,\d{3})*(?:\.\d+)?|[^\W\d_\u3400-\u9fff]+|\0"
 )
 """What a word is."""
-ODD = st.text(st.sampled_from("abcnst'’.,:-_ \n\0019٣½²éΣßİ漢字一年Aa%$()\ud800\U0001f600"), max_size=60)
+ODD = st.text(
+    st.sampled_from("abcnst'’.,:-_ \n\0019٣½²éΣßİ漢字一年Aa%$()\ud800\U0001f600"), max_size=60
+)
 
 
 @both
@@ -92,9 +94,9 @@ def test_texts_that_hold_certain_words_are_told(kind: Make) -> None:
 def test_a_word_that_was_never_met_has_no_number(kind: Make) -> None:
     words = made(kind, [BREAK, "the"])
 
-    assert words.known("whale") == 0
-    assert words.known("the") == 1
-    assert words.number("whale") == words.known("whale") == 2
+    assert "whale" not in words.index
+    assert words.index["the"] == 1
+    assert words.number("whale") == words.index["whale"] == 2
 
 
 @both
