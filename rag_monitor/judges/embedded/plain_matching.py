@@ -120,21 +120,20 @@ class _Comparison:
         unsaid = np.where(words > grammar, _CONTENT, _PLAIN)
         return np.where(self._spoken[near] == words, near + _FREE, unsaid)
 
-    def _place(self, word: str, vocabulary: Words) -> int:
-        return int(np.searchsorted(self._spoken, vocabulary.index.get(word, 0))) + _FREE
-
     def _find(self, vocabulary: Words) -> NDArray[np.bool_]:
         """Which terms stand in which sentences, one row a term."""
         read, where = self._read, self._where
         held = np.zeros((len(self._terms), len(self._costs)), bool)
         row_of = np.full(self._size, -1)
+        place_of = dict(zip(self._spoken.tolist(), count(_FREE), strict=False))
+        number_of = vocabulary.index
         pairs: dict[int, int] = {}
         for row, term in enumerate(self._terms):
             if _is_pair(term):
-                first, second = (self._place(char, vocabulary) for char in term)
+                first, second = (place_of[number_of[char]] for char in term)
                 pairs[first * self._size + second] = row
             else:
-                row_of[self._place(term, vocabulary)] = row
+                row_of[place_of[number_of[term]]] = row
         rows = row_of[read]
         held[rows[rows >= 0], where[rows >= 0]] = True
         if pairs and len(read) > 1:
