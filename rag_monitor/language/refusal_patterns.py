@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rag_monitor.language.alternatives import Alternatives
+
 _SOURCES: Final = (
     r"(?:documents?|documentation|docs|sources?|contexts?|passages?|texts?|knowledge ?bases?"
     r"|materials?|databases?|records|files|results|index|articles?|excerpts?|snippets?|manuals?"
@@ -26,7 +28,7 @@ _WITHHELD: Final = (
     r"|offer|advise|give|provide|say|tell|find|help|assist|browse|open|predict|locate|determine"
     r"|comply|respond|guess|speculate|make out|work out|do (?:that|this))\b"
 )
-SILENT: Final = re.compile(
+SILENT: Final = Alternatives(
     rf"\bnothing (?:\w+ ){{0,3}}?(?:in|from|within) {_ITS_SOURCES}"
     rf"|\bno (?:\w+ ){{0,3}}?{_TOLD}\b[^.!?;]{{0,60}}?\b(?:in|from|within|among|across) "
     rf"{_ITS_SOURCES}(?=\s*(?:[.!,;]|$|that\b|about\b|on\b|regarding\b|for\b|to\b|match))"
@@ -71,7 +73,7 @@ SILENT: Final = re.compile(
     r"|none found|empty response)[.! ]*$"
 )
 """The sources hold nothing, in English; each of these is enough."""
-NOT_MINE: Final = re.compile(
+NOT_MINE: Final = Alternatives(
     r"\bi(?:'m| am) (?:\w+ly )?(?:unable|not (?:able|allowed|permitted|authori[sz]ed|qualified"
     r"|equipped|trained|designed|programmed|in a position|at liberty|aware|familiar))\b"
     rf"|\bi (?:\w+ly )?(?:can't|cannot|can not|won't|will not|couldn't|could not|may not|must not"

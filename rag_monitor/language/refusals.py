@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rag_monitor.language.alternatives import Alternatives
 from rag_monitor.language.apologies import APOLOGY, SORRY_FIRST
 from rag_monitor.language.hints import holds_any
 from rag_monitor.language.refusal_patterns import HAN_NOT_MINE, HAN_SILENT, NOT_MINE, SILENT
 
-_REFUSAL: Final = re.compile(
+_REFUSAL: Final = Alternatives(
     r"\b(?:unable to|cannot|can't|could ?n[o']t|can not|not able to|am not able to)\s+"
     r"(?:\w+\s+){0,3}?(?:answer|provide|find|determine|help|assist|give|tell|locate|respond|"
     r"comply)\b"
@@ -52,13 +53,13 @@ _ENGLISH_REFUSAL_HINTS: Final = (
     "something", "response",
 )  # fmt: skip
 """And one in ASCII letters also one of these; most sentences with a "not" do not."""
-_DECLINES: Final = re.compile(
+_DECLINES: Final = Alternatives(
     r"\b(?:unable to|cannot|can't|can not|could not|not able to) (?:answer|help|assist|determine)\b"
     r"|\bunanswerable\b|\bsorry\b|无法(?:回答|确定|得知|判断|作答|解答|提供)|不能回答|"
     r"不知道|(?<![尚仍])不(?:太)?清楚|抱歉|对不起"
     r"|信息不足|资料不足|无可奉告|无从|(?:答|回答|解答|帮)不(?:了|上|出)|无能为力|爱莫能助"
 )
-_SOURCE_TALK: Final = re.compile(
+_SOURCE_TALK: Final = Alternatives(
     r"\b(?:passages?|contexts?|documents?|texts?|information|articles?|sources?|excerpts?|"
     r"question|knowledge base)\b"
     r"|\bi\b|已知|上下文|文档|资料|材料|信息|文章|段落|知识库|原文|新闻|问题|我|相关的?内容"
@@ -110,7 +111,7 @@ _QUOTED: Final = re.compile(r'"[^"]{1,30}"')
 def _outright(folded: str) -> bool:
     """Whether a sentence declines in so many words, about whatever it is."""
     if folded.isascii():
-        return SILENT.search(folded) is not None or NOT_MINE.search(folded) is not None
+        return SILENT.found(folded) or NOT_MINE.found(folded)
     return HAN_SILENT.search(folded) is not None or HAN_NOT_MINE.search(folded) is not None
 
 
@@ -129,13 +130,11 @@ def is_refusal(folded: str) -> bool:
         folded = folded[polite.end() :]
         if _NOT_FROM_ME.match(folded) is not None:
             return True
-    if not (_outright(folded) or _REFUSAL.search(folded) or _CONDITION.match(folded)):
+    if not (_outright(folded) or _REFUSAL.found(folded) or _CONDITION.match(folded)):
         return False
     folded = _OF_OTHERS.sub(" ", _CONDITION.sub(" ", _QUOTED.sub(" ", folded))).strip()
     if _outright(folded):
         return True
-    if _REFUSAL.search(folded) is None:
+    if not _REFUSAL.found(folded):
         return False
-    if _SOURCE_TALK.search(folded) is not None:
-        return True
-    return _DECLINES.search(folded) is not None
+    return _SOURCE_TALK.found(folded) or _DECLINES.found(folded)

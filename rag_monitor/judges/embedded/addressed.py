@@ -12,6 +12,7 @@ import re
 from collections.abc import Callable, Collection, Iterable
 from typing import Final
 
+from rag_monitor.language.alternatives import Alternatives
 from rag_monitor.language.compiled import COMPILED
 from rag_monitor.language.hints import holds_any
 from rag_monitor.language.stems import stem
@@ -70,9 +71,9 @@ _VERDICT_NEEDS: Final = (
     " faithful", " perfect", "as true", "flawless", "fabricated", "hallucination",
 )  # fmt: skip
 """One of these is part of every English `_VERDICT`, and each is quick to look for."""
-_VERDICT_FOUND: Final = re.compile(_VERDICT)
-_DIRECTED: Final = re.compile(f"{_DIRECTIVE}|{_OBJECT}")
-_ALONE: Final = re.compile(
+_VERDICT_FOUND: Final = Alternatives(_VERDICT)
+_DIRECTED: Final = Alternatives(f"{_DIRECTIVE}|{_OBJECT}")
+_ALONE: Final = Alternatives(
     r"(?:(?:^|[.!?;:>\[(-])\s*|\b(?:please|kindly|now) )(?:ignore|disregard|forget|override)\b"
     r"[^.!?]{0,24}\b(?:previous|above|prior|earlier|the)\b"
     r"[^.!?]{0,24}\b(?:instructions?|criteri(?:a|on)|rubric)\b"
@@ -127,11 +128,11 @@ def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
     folded = _QUOTED.sub(" ", folded)
     if _found(_ALONE, _ALONE_NEEDS, folded):
         return True
-    return _found(_VERDICT_FOUND, _VERDICT_NEEDS, folded) and _DIRECTED.search(folded) is not None
+    return _found(_VERDICT_FOUND, _VERDICT_NEEDS, folded) and _DIRECTED.found(folded)
 
 
-def _found(pattern: re.Pattern[str], needs: Iterable[str], folded: str) -> bool:
+def _found(pattern: Alternatives, needs: Iterable[str], folded: str) -> bool:
     """Whether a pattern matches; English text without any of what it `needs` is not searched."""
     if folded.isascii() and not holds_any(folded, needs):
         return False
-    return pattern.search(folded) is not None
+    return pattern.found(folded)
