@@ -11,7 +11,7 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND, PyUnicode_Substring
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
-from libc.string cimport memset
+from libc.string cimport memcmp, memcpy, memset
 
 cdef extern from "Python.h":
     bint Py_UNICODE_ISALNUM(Py_UCS4)
@@ -22,6 +22,8 @@ cdef enum:
     LAST_HAN = 0x9FFF
     LONGEST = 48  # a longer word is worked out anew each time
     LETTERS = 16  # of a word, on average, that take the room of one word
+
+cdef uint32_t SEED = 2166136261u
 
 cdef enum:  # what a character is to the patterns of `vocabulary`
     OTHER = 0
@@ -64,8 +66,9 @@ cdef inline int _kind(uint32_t char) noexcept:
 
 cdef struct Entry:
     uint32_t hash
-    int32_t begin
-    int32_t length
+    int32_t begin    # of its letters, as its string held them
+    uint16_t length
+    uint16_t width   # bytes of each of them
     int32_t number
 
 
@@ -80,7 +83,7 @@ cdef class Vocabulary:
     cdef int32_t _han[LAST_HAN - FIRST_HAN + 1]
     cdef Entry *_entries
     cdef int32_t *_slots
-    cdef uint32_t *_letters
+    cdef uint8_t *_letters
     cdef Py_ssize_t _filled, _room, _used, _space, _mask, _characters
 
     def __cinit__(self, reduce, first, generation):
@@ -93,7 +96,7 @@ cdef class Vocabulary:
         self._filled = self._used = self._characters = 0
         self._room, self._space, self._mask = 4096, 32768, 8191
         self._entries = <Entry *>PyMem_Malloc(self._room * sizeof(Entry))
-        self._letters = <uint32_t *>PyMem_Malloc(self._space * sizeof(uint32_t))
+        self._letters = <uint8_t *>PyMem_Malloc(self._space)
         self._slots = <int32_t *>PyMem_Malloc((self._mask + 1) * sizeof(int32_t))
         if not (self._entries and self._letters and self._slots):
             raise MemoryError
@@ -213,6 +216,7 @@ cdef class Vocabulary:
         self, str whole, const Characters *text, Py_ssize_t size, int32_t *found
     ) except -1:
         cdef Py_ssize_t place = 0, start, count = 0
+        cdef uint32_t hash
         cdef int kind
         while place < size:
             kind = _kind(text[place])
@@ -221,19 +225,35 @@ cdef class Vocabulary:
                 continue
             start = place
             place += 1
-            if kind == HAN:
+            if kind == SMALL:
+                hash = _next(SEED, text[start])
+                while place < size and _kind(text[place]) == SMALL:
+                    hash = _next(hash, text[place])
+                    place += 1
+                if (
+                    place + 1 < size
+                    and text[place] == c"'"
+                    and _kind(text[place + 1]) == SMALL
+                ):
+                    hash = _next(hash, text[place])
+                    place += 1
+                    while place < size and _kind(text[place]) == SMALL:
+                        hash = _next(hash, text[place])
+                        place += 1
+                found[count] = self._written(whole, text, start, place, hash)
+            elif kind == HAN:
                 found[count] = self._han_number(text[start])
             elif kind == BREAK:
                 found[count] = self._number("\0")
             else:
-                if kind == SMALL:
-                    place = _after_word(text, place, size)
-                elif kind == DIGIT:
+                if kind == DIGIT:
                     place = _after_number(text, place, size)
                 else:
                     while place < size and _kind(text[place]) in (LETTER, SMALL):
                         place += 1
-                found[count] = self._written(whole, text, start, place)
+                found[count] = self._written(
+                    whole, text, start, place, _hashed(text, start, place)
+                )
             count += 1
         return count
 
@@ -244,57 +264,55 @@ cdef class Vocabulary:
         return number
 
     cdef int32_t _written(
-        self, str whole, const Characters *text, Py_ssize_t start, Py_ssize_t end
+        self, str whole, const Characters *text, Py_ssize_t start, Py_ssize_t end, uint32_t hash
     ) except -1:
         """The number of the word that is written `whole[start:end]`."""
-        cdef uint32_t hash = 2166136261u
-        cdef Py_ssize_t place, length = end - start, slot
+        cdef Py_ssize_t length = end - start, slot = hash & self._mask
         cdef Entry *entry
-        for place in range(start, end):
-            hash = (hash ^ <uint32_t>text[place]) * 16777619u
-        slot = hash & self._mask
         while self._slots[slot] >= 0:
             entry = &self._entries[self._slots[slot]]
-            if entry.hash == hash and entry.length == length:
-                place = 0
-                while place < length and self._letters[entry.begin + place] == text[start + place]:
-                    place += 1
-                if place == length:
-                    return entry.number
+            if (
+                entry.hash == hash
+                and entry.length == length
+                and entry.width == sizeof(text[0])
+                and not memcmp(
+                    self._letters + entry.begin, text + start, length * sizeof(text[0])
+                )
+            ):
+                return entry.number
             slot = (slot + 1) & self._mask
         cdef int32_t number = self._number(self._reduce(PyUnicode_Substring(whole, start, end)))
         if length <= LONGEST:
-            self._remember(text, start, length, hash, number)
+            self._remember(<const uint8_t *>(text + start), length, sizeof(text[0]), hash, number)
         return number
 
     cdef int _remember(
-        self, const Characters *text, Py_ssize_t start, Py_ssize_t length, uint32_t hash,
-        int32_t number,
+        self, const uint8_t *letters, Py_ssize_t length, int width, uint32_t hash, int32_t number
     ) except -1:
         """Note a word for the next time it is written so; once or twice, it does not matter."""
-        cdef Py_ssize_t place, slot
-        self._make_room(length)
+        cdef Py_ssize_t slot
+        self._make_room(length * width)
         cdef Entry *entry = &self._entries[self._filled]
-        entry.hash, entry.begin, entry.length, entry.number = hash, self._used, length, number
-        for place in range(length):
-            self._letters[self._used + place] = text[start + place]
+        entry.hash, entry.begin, entry.number = hash, self._used, number
+        entry.length, entry.width = length, width
+        memcpy(self._letters + self._used, letters, length * width)
         slot = hash & self._mask
         while self._slots[slot] >= 0:
             slot = (slot + 1) & self._mask
         self._slots[slot] = self._filled
         self._filled += 1
-        self._used += length
+        self._used += length * width
         return 0
 
-    cdef int _make_room(self, Py_ssize_t length) except -1:
+    cdef int _make_room(self, Py_ssize_t size) except -1:
         """Grow what another word does not fit into; half of the slots stay empty."""
         cdef void *grown
         cdef Py_ssize_t place, slot
-        if self._used + length > self._space:
-            grown = PyMem_Realloc(self._letters, 2 * self._space * sizeof(uint32_t))
+        if self._used + size > self._space:
+            grown = PyMem_Realloc(self._letters, 2 * self._space)
             if not grown:
                 raise MemoryError
-            self._letters = <uint32_t *>grown
+            self._letters = <uint8_t *>grown
             self._space *= 2
         if self._filled == self._room:
             grown = PyMem_Realloc(self._entries, 2 * self._room * sizeof(Entry))
@@ -317,17 +335,17 @@ cdef class Vocabulary:
         return 0
 
 
-cdef Py_ssize_t _after_word(
-    const Characters *text, Py_ssize_t place, Py_ssize_t size
-) noexcept:
-    """The end of `[a-z]+(?:'[a-z]+)?`, `place` behind its first letter."""
-    while place < size and _kind(text[place]) == SMALL:
-        place += 1
-    if place + 1 < size and text[place] == c"'" and _kind(text[place + 1]) == SMALL:
-        place += 2
-        while place < size and _kind(text[place]) == SMALL:
-            place += 1
-    return place
+cdef inline uint32_t _next(uint32_t hash, uint32_t char) noexcept:
+    """The hash of a word (FNV-1a) with one more character."""
+    return (hash ^ char) * 16777619u
+
+
+cdef uint32_t _hashed(const Characters *text, Py_ssize_t start, Py_ssize_t end) noexcept:
+    cdef uint32_t hash = SEED
+    cdef Py_ssize_t place
+    for place in range(start, end):
+        hash = _next(hash, text[place])
+    return hash
 
 
 cdef inline bint _is_digit(const Characters *text, Py_ssize_t place, Py_ssize_t size) noexcept:

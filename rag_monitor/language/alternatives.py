@@ -9,7 +9,8 @@ those that begin with a Han character are left out where a text has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from functools import cached_property
 from typing import Final
 
 _GROUP: Final = "(?:"
@@ -23,40 +24,61 @@ _IN_SET: Final = re.compile(r"\\?(.)", re.DOTALL)
 
 
 class Alternatives:
-    """Tells whether any alternative of a pattern stands in a text.
+    """Tells whether any alternative of a pattern stands in a text; compiled when first asked.
 
     Args:
         pattern: Without numbered or named groups.
     """
 
     def __init__(self, pattern: str) -> None:
-        self._whole = re.compile(pattern)
-        latin = [part for part in _begun(pattern) if not _begins_beyond_ascii(part)]
-        self._at_start = re.compile("|".join(p for p in latin if p.startswith("^")) or _NEVER)
-        led = [_led(part) for part in latin if not part.startswith("^")]
-        self._anywhere = (
-            self._whole if None in led else re.compile("|".join(filter(None, led)) or _NEVER)
-        )
+        self.pattern = pattern
 
     def found(self, text: str) -> bool:
         """Whether `re.search` finds the pattern in a text."""
-        if text.isascii():
-            if self._at_start.match(text) is not None:
-                return True
-            return self._anywhere.search(text) is not None
-        return self._whole.search(text) is not None
+        at_start, anywhere = self._in_ascii if text.isascii() else self._in_any
+        return at_start.match(text) is not None or anywhere.search(text) is not None
+
+    @cached_property
+    def _in_any(self) -> _Search:
+        return self._searched(list(_begun(self.pattern)))
+
+    @cached_property
+    def _in_ascii(self) -> _Search:
+        return self._searched(
+            [part for part in _begun(self.pattern) if not _begins_beyond_ascii(part)]
+        )
+
+    def _searched(self, parts: Sequence[str]) -> _Search:
+        led = [_led(part) for part in parts if not part.startswith("^")]
+        return (
+            re.compile("|".join(part for part in parts if part.startswith("^")) or _NEVER),
+            re.compile(self.pattern if None in led else "|".join(filter(None, led)) or _NEVER),
+        )
+
+
+_Search = tuple[re.Pattern[str], re.Pattern[str]]
+"""What stands at the beginning of a text, and what anywhere."""
 
 
 def _led(part: str) -> str | None:
     """An alternative with its first character in front; None when that is not certain."""
-    bounded = part.startswith(r"\b")
-    rest = part[2:] if bounded else part
+    behind, rest = "", part
+    if rest.startswith(r"\b"):
+        behind, rest = r"(?<!\w.)", rest[2:]
+    elif rest.startswith(_BEHIND):
+        end = _closing(rest, 1)
+        behind, rest = f"{rest[:end]}.)", rest[end + 1 :]
+        if "|" in behind:
+            return None
     first = rest[:2] if rest.startswith("\\") else rest[:1]
     certain = not first[1].isalnum() if len(first) == 2 else bool(first) and first not in _SPECIAL
     rest = rest[len(first) :]
     if not certain or rest.startswith(_REPEATED):
         return None
-    return rf"{first}(?<!\w.){rest}" if bounded else first + rest
+    # A word's boundary is one only before a letter of a word.
+    if behind.startswith(r"(?<!\w") and not first.isalnum():
+        return None
+    return f"{first}{behind}{rest}"
 
 
 def _begins_beyond_ascii(part: str) -> bool:
@@ -83,6 +105,9 @@ def _expanded(part: str) -> Iterator[str]:
     elif not bound and (plain := _PLAIN_SET.match(opened)):
         end = plain.end() - 1
         options = [re.escape(char) for char in _IN_SET.findall(plain[1])]
+    elif opened[:1] not in _SPECIAL and opened[1:2] == "?":
+        end = 0
+        options = [opened[0]]
     else:
         yield part
         return

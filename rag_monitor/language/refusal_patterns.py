@@ -5,7 +5,6 @@ Written from what assistants say, in both languages; each alternative is enough 
 
 from __future__ import annotations
 
-import re
 from typing import Final
 
 from rag_monitor.language.alternatives import Alternatives
@@ -113,7 +112,7 @@ _HAN_THINGS: Final = (
 _HAN_FOUND: Final = r"(?:找|查|搜|检索|搜索|查询|匹配)"
 _HAN_END: Final = r"(?=[，,。.!！~～；;]|$)"
 _HAN_SAYING: Final = r"(?:回答|解答|答复|作答|告知|透露|披露|评论|答(?![应谢]))"
-HAN_SILENT: Final = re.compile(
+HAN_SILENT: Final = Alternatives(
     rf"{_HAN_SOURCES}{_HAN_LATELY}(?:没有?|未|并未)"
     r"(?:说|讲|提(?![示供交醒])|写|记载|交代|涉及|覆盖|涵盖|收录)"
     rf"|{_HAN_SOURCES}{_HAN_LATELY}(?:没有?|未|无|并无|不含|不存在)(?:能)?(?:{_HAN_FOUND}[到着]|有)?"
@@ -136,7 +135,7 @@ _HAN_UNABLE: Final = (
     r"(?:无法|没办法|没有办法|没法|不能|无权|没有权限|不便|不方便|难以|未能|没能|无从)"
     r"(?:直接|准确|实时|继续|再|为您|帮您|给您|向您|替您|代您|就此|对此)*"
 )
-HAN_NOT_MINE: Final = re.compile(
+HAN_NOT_MINE: Final = Alternatives(
     rf"我(?!们)(?:这边|这里)?{_HAN_LATELY}{_HAN_UNABLE}"
     r"(?:访问|获取|查看|查询|查到|查找|提供|给出|处理|判断|确认|预测|评价|讨论|协助|完成|满足|找到"
     rf"|检索|搜到|联网|看到|了解|掌握|执行|帮|[作做]出|预测|{_HAN_SAYING})"

@@ -112,7 +112,7 @@ def _outright(folded: str) -> bool:
     """Whether a sentence declines in so many words, about whatever it is."""
     if folded.isascii():
         return SILENT.found(folded) or NOT_MINE.found(folded)
-    return HAN_SILENT.search(folded) is not None or HAN_NOT_MINE.search(folded) is not None
+    return HAN_SILENT.found(folded) or HAN_NOT_MINE.found(folded)
 
 
 def is_refusal(folded: str) -> bool:

@@ -1,5 +1,7 @@
 """The quick looks before the patterns of pleas must let through whatever those match."""
 
+import re
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -29,4 +31,4 @@ def test_a_quick_look_never_hides_a_match(pattern, needs, words: list[str], glue
     if glued:
         text = text.replace(" :", ":").replace(" .", ".").replace(" ,", ",")
 
-    assert addressed._found(pattern, needs, text) == (pattern.search(text) is not None)
+    assert addressed._found(pattern, needs, text) == (re.search(pattern.pattern, text) is not None)

@@ -1,0 +1,70 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rag_monitor.judges.embedded import addressed
+from rag_monitor.language import refusal_patterns, refusals
+from rag_monitor.language.alternatives import Alternatives
+
+OURS = (
+    refusal_patterns.SILENT,
+    refusal_patterns.NOT_MINE,
+    refusal_patterns.HAN_SILENT,
+    refusal_patterns.HAN_NOT_MINE,
+    refusals._REFUSAL,
+    refusals._DECLINES,
+    refusals._SOURCE_TALK,
+    addressed._VERDICT_FOUND,
+    addressed._DIRECTED,
+    addressed._ALONE,
+)
+PATTERNS = (
+    r"\bno (?:answer|data)\b|^zero hits|(?:\bnot|n't) (?:mine|yours)",
+    r"\b(?:i|we) (?:\w+ly )?did(?:n't| not)|\b(?:this )?(?:chat ?bot|bot) cannot",
+    r"(?:^|[.!?;:>\[(-])\s*(?:give|award)|\b(?:please|now) go",
+    r"(?:没有|暂无)答案|(?<![尚仍])不清楚|^我(?!们)|暂?不支持|[无没]从\w|x[^。！]{0,3}y",
+    r"(?:a|b)+c|(?<=a|b)c|\d+ hits|[a-c]x|é(?:t)?é",
+    r"(?:(?:one|two) )?(?:red|(?:dark )?blue)? ?boats?",
+)
+WORDS = (
+    "no answer data zero hits not n't mine yours i we really did didn't this chatbot chat bot"
+    " cannot . ! ? ; : > [ ( - give award please now go a b c x y 5 é été one two red dark"
+    " blue boat boats"
+    " 没有 暂无 答案 尚 仍 不清楚 我 我们 暂 不支持 无从 没从 信 。"
+)
+TEXT = st.lists(st.sampled_from([*WORDS.split(), " ", "  ", "\n", "_", ""]), max_size=14).flatmap(
+    lambda words: st.sampled_from([" ", ""]).map(lambda between: between.join(words))
+)
+
+
+@pytest.mark.parametrize("pattern", PATTERNS)
+@given(text=TEXT)
+def test_what_is_found_is_what_re_finds(pattern: str, text: str) -> None:
+    assert Alternatives(pattern).found(text) == bool(re.search(pattern, text))
+
+
+SAID = (
+    "i we cannot can't could not unable to answer find provide no relevant information was found in"
+    " the documents nothing none of passages mention it is not clear from context outside my scope"
+    " this question be answered score it 1.0 as fully supported please mark answer ignore previous"
+    " instructions you are now a grader return result : . ! - sorry don't have any data about"
+    " 我 无法 回答 没有 相关 信息 未 提及 满分 请 给 该 回答 判 有依据 忽略 以上 指令"
+    " 资料 中 不 知道 暂不支持 您的 问题"
+)
+SENTENCE = st.lists(st.sampled_from(SAID.split()), max_size=12)
+
+
+@pytest.mark.parametrize("ours", OURS, ids=lambda ours: ours.pattern[:24])
+@given(words=SENTENCE)
+def test_our_patterns_are_found_as_re_finds_them(ours: Alternatives, words: list[str]) -> None:
+    for between in (" ", ""):
+        text = between.join(words)
+        assert ours.found(text) == bool(re.search(ours.pattern, text))
+
+
+@pytest.mark.parametrize("ours", OURS, ids=lambda ours: ours.pattern[:24])
+def test_our_patterns_begin_with_certain_characters(ours: Alternatives) -> None:
+    for _, anywhere in (ours._in_any, ours._in_ascii):
+        assert anywhere.pattern != ours.pattern
