@@ -1,8 +1,8 @@
-"""Patterns of many alternatives, searched several times as fast as `re` searches them.
+r"""Patterns of many alternatives, searched several times as fast as `re` searches them.
 
 `re` tries every alternative at every place of a text, unless each begins with one certain
 character: then it runs to the next of these. So an alternative that begins with a word is turned
-round (`\\bno answer` to `n(?<!\\w.)o answer`), one that begins with a choice becomes several, and
+round (`\bno answer` to `n(?<!\w.)o answer`), one that begins with a choice becomes several, and
 those that begin with a Han character are left out where a text has none.
 """
 
