@@ -27,6 +27,7 @@ from benchmarks.embedded_judge.corpora import load
 from rag_monitor.domain.judgement import Aspect, JudgeRequest
 from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
 from rag_monitor.judges.embedded.judge import ASPECTS
+from rag_monitor.language.compiled import COMPILED
 from rag_monitor.language.sentences import split_sentences
 
 SUPPORT = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})
@@ -152,6 +153,7 @@ def main(folder: Path, make: Callable[[], EmbeddedJudge]) -> None:
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     report: dict[str, object] = {
         "judge": str(make().identity),
+        "compiled": COMPILED is not None,
         "load_average": round(os.getloadavg()[0], 2),
     }
     kinds: tuple[tuple[str, list[JudgeRequest], int, Callable[[str], int]], ...] = (

@@ -23,6 +23,7 @@ from rag_monitor.cli.words import Language, LanguageOption, chosen, told
 from rag_monitor.errors import ConfigurationError, RagMonitorError
 from rag_monitor.evaluation.problems import problem
 from rag_monitor.judges.judge import InspectableJudge
+from rag_monitor.language.compiled import COMPILED
 
 if TYPE_CHECKING:
     from rag_monitor.alerting.notifiers.notifier import Notifier
@@ -88,7 +89,7 @@ def doctor(
     if notify is not None:
         _end(_trials(load(config), notify), as_json)
         return
-    checks = [_python(), *_extras()]
+    checks = [_python(), _compiled(), *_extras()]
     try:
         settings = load(config)
     except ConfigurationError as error:
@@ -147,6 +148,17 @@ def _python() -> Check:
         wanted = ".".join(map(str, _MINIMUM))
         found = told("{found}; rag-monitor needs {wanted} or newer", found=found, wanted=wanted)
     return Check("python", ok=ok, detail=found)
+
+
+def _compiled() -> Check:
+    if COMPILED is None:
+        found = told(
+            "no: the embedded judge takes two to three times as long; install a C compiler"
+            " and rag-monitor anew"
+        )
+    else:
+        found = told("yes")
+    return Check("compiled", ok=True, detail=found)
 
 
 def _extras() -> list[Check]:

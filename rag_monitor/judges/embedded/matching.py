@@ -13,11 +13,11 @@ from typing import Final
 from rag_monitor.judges.embedded import plain_matching
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.pieces import Piece
-from rag_monitor.language.compiled import compiled_module
+from rag_monitor.language.compiled import COMPILED, compiled_module
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.vocabulary import present
 
-_compiled = compiled_module("rag_monitor.judges.embedded._matching")
+_compiled = compiled_module("rag_monitor.judges.embedded._matching") if COMPILED else None
 compare: Final[Callable[..., tuple[list[str], bytes, list[str], list[plain_matching.Found]]]] = (
     _compiled.compare if _compiled is not None else plain_matching.compare
 )

@@ -87,6 +87,13 @@ def test_extras_and_build_inputs_are_those_of_the_project() -> None:
         assert needed.split("/")[0] in copied
 
 
+def test_the_judge_is_compiled_in_the_image_that_builds_it() -> None:
+    build, final = (" ".join(rest for _, rest in stage) for stage in _stages())
+    assert "hatch_build.py" in build
+    assert "gcc libc6-dev" in build
+    assert "gcc" not in final
+
+
 def test_nothing_secret_and_nothing_unpinned_is_in_it() -> None:
     assert ":latest" not in DOCKERFILE
     assert not re.search(r"(?i)(password|secret|token|api_key)\s*=", DOCKERFILE)
