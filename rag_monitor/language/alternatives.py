@@ -18,9 +18,10 @@ _BEHIND: Final = ("(?<!", "(?<=")
 _REPEATED: Final = ("?", "*", "+", "{")
 _SPECIAL: Final = frozenset(".^$*+?{}[]\\|()")
 _NEVER: Final = "(?!)"
-_PLAIN_SET: Final = re.compile(r"\[((?:[^\\\]^-]|\\\W)(?:[^\\\]-]|\\\W)*-?)\]")
+_PLAIN_SET: Final = re.compile(r"\[((?:[^\\\]^-]|\\[\Wnt0])(?:[^\\\]-]|\\[\Wnt0])*-?)\]")
 """Without ranges, kinds of characters or a "none of these"."""
-_IN_SET: Final = re.compile(r"\\?(.)", re.DOTALL)
+_IN_SET: Final = re.compile(r"\\?.", re.DOTALL)
+_CONTROL: Final = frozenset((r"\n", r"\t", r"\0"))
 
 
 class Alternatives:
@@ -56,6 +57,18 @@ class Alternatives:
         )
 
 
+def quick(pattern: str) -> re.Pattern[str]:
+    """A pattern that matches the same stretches, in the same order, found faster.
+
+    Raises:
+        ValueError: Not every alternative begins with a certain character.
+    """
+    led = [_led(part) for part in _begun(pattern)]
+    if None in led:
+        raise ValueError(f"no certain beginning: {pattern}")
+    return re.compile("|".join(filter(None, led)))
+
+
 _Search = tuple[re.Pattern[str], re.Pattern[str]]
 """What stands at the beginning of a text, and what anywhere."""
 
@@ -71,7 +84,10 @@ def _led(part: str) -> str | None:
         if "|" in behind:
             return None
     first = rest[:2] if rest.startswith("\\") else rest[:1]
-    certain = not first[1].isalnum() if len(first) == 2 else bool(first) and first not in _SPECIAL
+    if len(first) == 2:
+        certain = first in _CONTROL or not first[1].isalnum()
+    else:
+        certain = bool(first) and first not in _SPECIAL
     rest = rest[len(first) :]
     if not certain or rest.startswith(_REPEATED):
         return None
@@ -104,7 +120,9 @@ def _expanded(part: str) -> Iterator[str]:
         options = list(_split(opened[len(_GROUP) : end]))
     elif not bound and (plain := _PLAIN_SET.match(opened)):
         end = plain.end() - 1
-        options = [re.escape(char) for char in _IN_SET.findall(plain[1])]
+        options = [
+            char if char in _CONTROL else re.escape(char[-1]) for char in _IN_SET.findall(plain[1])
+        ]
     elif opened[:1] not in _SPECIAL and opened[1:2] == "?":
         end = 0
         options = [opened[0]]

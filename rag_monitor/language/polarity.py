@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
 
+from rag_monitor.language.alternatives import quick
 from rag_monitor.language.stems import stem
 from rag_monitor.language.tokens import is_content, is_han, tokenise
 
-_NEGATION: Final = re.compile(
+_NEGATION: Final = quick(
     r"\b(?:not|never|no longer|cannot|nobody|nothing|none|neither|nor|without|no|hardly|rarely)\b"
     r"|n't\b|\bnon-(?=[a-z])|\b(?:unable|unlikely|fails? to|failed to|refus\w+ to|lacks?"
     r"|denied|denies)\b"
@@ -18,7 +19,7 @@ _NEGATION: Final = re.compile(
     r"并非|无(?!论|线|锡|数|人机|限)|勿|(?<![分特个级差区性类告辨识])别(?=[^的人墅名急慌怕忘])(?!着急|担心)|莫(?=[^斯])|绝非|从未|尚未|禁止|"
     r"拒绝|否认|取消|禁(?=[用服食](?:[。，；：！？;:!?,.]|$))"
 )
-_DOUBLE: Final = re.compile(
+_DOUBLE: Final = quick(
     r"不得不|不可不|无不|不是不|not only|not just|not necessarily|no doubt"
     r"|\b(?:no|not)(?= (?:more|less|fewer|later|earlier|longer|higher|lower|older|younger|larger"
     r"|smaller|sooner|greater|further|better|worse) than\b)"

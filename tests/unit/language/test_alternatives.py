@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from rag_monitor.judges.embedded import addressed
 from rag_monitor.language import refusal_patterns, refusals
-from rag_monitor.language.alternatives import Alternatives
+from rag_monitor.language.alternatives import Alternatives, quick
 
 OURS = (
     refusal_patterns.SILENT,
@@ -68,3 +68,52 @@ def test_our_patterns_are_found_as_re_finds_them(ours: Alternatives, words: list
 def test_our_patterns_begin_with_certain_characters(ours: Alternatives) -> None:
     for _, anywhere in (ours._in_any, ours._in_ascii):
         assert anywhere.pattern != ours.pattern
+
+
+QUICK = (
+    PATTERNS[1],
+    r"(?:没有|暂无)答案|(?<![尚仍])不清楚|暂?不支持",
+    r"\b(?:one |two )?(?:red|blue)?boat|a(?:b|c)?x",
+)
+
+
+@pytest.mark.parametrize("pattern", QUICK)
+@given(text=TEXT)
+def test_a_quick_pattern_matches_the_same_stretches(pattern: str, text: str) -> None:
+    assert stretches(quick(pattern), text) == stretches(re.compile(pattern), text)
+
+
+CLAUSES = r"[。，;!\n\0]|[,.:](?!\d)|\b(?:but|so)\b|,?\band\b(?=(?:\W+\w+){2})"
+CLAUSE_WORDS = [
+    "but",
+    "so",
+    "and",
+    "sob",
+    ",",
+    ".",
+    ":",
+    "5",
+    "1,5",
+    "。",
+    "，",
+    ";",
+    "\n",
+    "\0",
+    "x",
+]
+
+
+@given(words=st.lists(st.sampled_from(CLAUSE_WORDS), max_size=12))
+def test_a_quick_pattern_prefers_what_the_pattern_prefers(words: list[str]) -> None:
+    for between in (" ", ""):
+        text = between.join(words)
+        assert stretches(quick(CLAUSES), text) == stretches(re.compile(CLAUSES), text)
+
+
+def stretches(pattern: re.Pattern[str], text: str) -> list[tuple[int, int]]:
+    return [match.span() for match in pattern.finditer(text)]
+
+
+def test_what_begins_with_anything_cannot_be_made_quick() -> None:
+    with pytest.raises(ValueError, match="no certain beginning"):
+        quick(r"\w+ hits|none")
