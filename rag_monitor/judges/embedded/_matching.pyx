@@ -118,6 +118,7 @@ def compare(
     _reach(len(vocabulary.words))
     cdef int32_t *last = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
     cdef uint8_t *given_rows = <uint8_t *>rooms.take(answer.rows, 1)
+    cdef double *gains = <double *>rooms.take(known.count, sizeof(double))
     cdef Py_ssize_t row, claim
     for row in range(answer.rows):
         given_rows[row] = all_terms[row] in asked
@@ -131,7 +132,7 @@ def compare(
         if memchr(known.held + row * known.count, 1, known.count)
     ]
     return all_terms, held, seen, [
-        _found(&answer, &known, claim, given_rows, length_costs, never_longer, alike)
+        _found(&answer, &known, claim, given_rows, gains, length_costs, never_longer, alike)
         for claim in range(answer.claims)
     ]
 
@@ -337,37 +338,27 @@ cdef void _forget(const Answer *answer) noexcept nogil:
         _places[answer.said[place]] = 0
 
 
+cdef struct Sums:  # of the weights of a statement's terms
+    double total
+    double missing  # of those that stand in no passage
+    double given    # of these, those of the question
+    double own      # of those that the question did not give
+
+
 cdef tuple _found(
     const Answer *answer, const Passages *known, Py_ssize_t claim, const uint8_t *asked,
-    double length_costs, double never_longer, double alike,
+    double *gains, double length_costs, double never_longer, double alike,
 ):
     """What was found of one statement, as `Match` takes it."""
-    cdef double total = 0, missing = 0, given = 0, own = 0, weight
-    cdef Py_ssize_t row, passage, sentence, best
-    cdef bint seen
-    cdef list gains = [0.0] * known.count
-    for row in range(answer.rows):
-        if not answer.uses[row * answer.claims + claim]:
-            continue
-        weight = answer.weights[row]
-        total += weight
-        seen = False
-        for passage in range(known.count):
-            if known.held[row * known.count + passage]:
-                seen = True
-                if not asked[row]:
-                    gains[passage] = <double>gains[passage] + weight
-        if not seen:
-            missing += weight
-            given += weight if asked[row] else 0
-        if not asked[row]:
-            own += weight
-    best = _best(answer, known, claim, length_costs, never_longer, alike)
+    cdef Sums sums = _add_up(answer, known, claim, asked, gains)
+    cdef Py_ssize_t passage, sentence
+    cdef Py_ssize_t best = _best(answer, known, claim, length_costs, never_longer, alike)
     covered = 0.0
     if best >= 0:
-        covered = round(min(1.0, known.scores[best * answer.claims + claim] / total), 9)
+        covered = round(min(1.0, known.scores[best * answer.claims + claim] / sums.total), 9)
     return (
-        best if best >= 0 else None, total, covered, missing, given, own, gains,
+        best if best >= 0 else None, sums.total, covered, sums.missing, sums.given, sums.own,
+        [gains[passage] for passage in range(known.count)],
         _unseen(answer, claim, &answer.neighbours, answer.neighbour_at),
         _unseen(answer, claim, &answer.triples, answer.triple_at),
         [
@@ -376,6 +367,37 @@ cdef tuple _found(
             if known.shared[sentence * answer.claims + claim] >= FEWEST
         ],
     )
+
+
+cdef Sums _add_up(
+    const Answer *answer, const Passages *known, Py_ssize_t claim, const uint8_t *asked,
+    double *gains,
+) noexcept nogil:
+    """Sum up a statement's terms; `gains` become those of its own that each passage holds."""
+    cdef Sums sums = Sums(0, 0, 0, 0)
+    cdef Py_ssize_t row, passage
+    cdef const uint8_t *held
+    cdef double weight
+    cdef bint seen
+    memset(gains, 0, known.count * sizeof(double))
+    for row in range(answer.rows):
+        if not answer.uses[row * answer.claims + claim]:
+            continue
+        weight = answer.weights[row]
+        held = known.held + row * known.count
+        sums.total += weight
+        seen = False
+        for passage in range(known.count):
+            if held[passage]:
+                seen = True
+                if not asked[row]:
+                    gains[passage] += weight
+        if not seen:
+            sums.missing += weight
+            sums.given += weight if asked[row] else 0
+        if not asked[row]:
+            sums.own += weight
+    return sums
 
 
 cdef Py_ssize_t _best(
