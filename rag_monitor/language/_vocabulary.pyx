@@ -7,10 +7,12 @@ is held throughout; only `reduce`, called for a word as it is first written, may
 and nothing that points into the table is held across that call.
 """
 
+from os import urandom
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND, PyUnicode_Substring
-from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
+from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 cdef extern from "Python.h":
@@ -22,8 +24,11 @@ cdef enum:
     LAST_HAN = 0x9FFF
     LONGEST = 48  # a longer word is worked out anew each time
     LETTERS = 16  # of a word, on average, that take the room of one word
+    FARTHEST = 32  # slots from its own that a word is kept in, and looked for
 
-cdef uint32_t SEED = 2166136261u
+# Secret, or whoever knows them could write words that are all kept in one place.
+cdef uint64_t SEED, FACTOR
+SEED, FACTOR = (int.from_bytes(urandom(8), "little") | 1 for _ in range(2))
 
 cdef enum:  # what a character is to the patterns of `vocabulary`
     OTHER = 0
@@ -216,7 +221,7 @@ cdef class Vocabulary:
         self, str whole, const Characters *text, Py_ssize_t size, int32_t *found
     ) except -1:
         cdef Py_ssize_t place = 0, start, count = 0
-        cdef uint32_t hash
+        cdef uint64_t hash
         cdef int kind
         while place < size:
             kind = _kind(text[place])
@@ -264,12 +269,14 @@ cdef class Vocabulary:
         return number
 
     cdef int32_t _written(
-        self, str whole, const Characters *text, Py_ssize_t start, Py_ssize_t end, uint32_t hash
+        self, str whole, const Characters *text, Py_ssize_t start, Py_ssize_t end, uint64_t mixed
     ) except -1:
         """The number of the word that is written `whole[start:end]`."""
-        cdef Py_ssize_t length = end - start, slot = hash & self._mask
+        cdef uint32_t hash = <uint32_t>(mixed >> 32)
+        cdef Py_ssize_t length = end - start, slot = hash & self._mask, tried = 0
         cdef Entry *entry
-        while self._slots[slot] >= 0:
+        while tried < FARTHEST and self._slots[slot] >= 0:
+            tried += 1
             entry = &self._entries[self._slots[slot]]
             if (
                 entry.hash == hash
@@ -282,7 +289,7 @@ cdef class Vocabulary:
                 return entry.number
             slot = (slot + 1) & self._mask
         cdef int32_t number = self._number(self._reduce(PyUnicode_Substring(whole, start, end)))
-        if length <= LONGEST:
+        if length <= LONGEST and tried < FARTHEST:
             self._remember(<const uint8_t *>(text + start), length, sizeof(text[0]), hash, number)
         return number
 
@@ -335,13 +342,13 @@ cdef class Vocabulary:
         return 0
 
 
-cdef inline uint32_t _next(uint32_t hash, uint32_t char) noexcept:
-    """The hash of a word (FNV-1a) with one more character."""
-    return (hash ^ char) * 16777619u
+cdef inline uint64_t _next(uint64_t hash, uint32_t char) noexcept:
+    """The hash of a word with one more character."""
+    return (hash ^ char ^ (hash >> 29)) * FACTOR
 
 
-cdef uint32_t _hashed(const Characters *text, Py_ssize_t start, Py_ssize_t end) noexcept:
-    cdef uint32_t hash = SEED
+cdef uint64_t _hashed(const Characters *text, Py_ssize_t start, Py_ssize_t end) noexcept:
+    cdef uint64_t hash = SEED
     cdef Py_ssize_t place
     for place in range(start, end):
         hash = _next(hash, text[place])

@@ -80,7 +80,7 @@ def _led(part: str) -> str | None:
         behind, rest = r"(?<!\w.)", rest[2:]
     elif rest.startswith(_BEHIND):
         end = _closing(rest, 1)
-        behind, rest = f"{rest[:end]}.)", rest[end + 1 :]
+        behind, rest = f"{rest[:end]}(?s:.))", rest[end + 1 :]
         if "|" in behind:
             return None
     first = rest[:2] if rest.startswith("\\") else rest[:1]
@@ -164,11 +164,17 @@ def _depths(pattern: str, start: int) -> Iterator[tuple[int, int]]:
         if char == "\\":
             place += 2
         elif char == "[":
-            inside = place + 2 + (pattern[place + 1] == "^")
-            while pattern[inside] != "]":
-                inside += 2 if pattern[inside] == "\\" else 1
-            place = inside + 1
+            place = _behind_set(pattern, place)
         else:
             depth += (char == "(") - (char == ")")
             yield place, depth
             place += 1
+
+
+def _behind_set(pattern: str, place: int) -> int:
+    """Where the set is over that begins at `place`; a bracket that it begins with is in it."""
+    place += 2 if pattern.startswith("[^", place) else 1
+    first = place
+    while pattern[place] != "]" or place == first:
+        place += 2 if pattern[place] == "\\" else 1
+    return place + 1

@@ -6,6 +6,8 @@ What `plain_matching` does with numpy, ten times as fast. Whatever may run Pytho
 `_index` on nothing does, for what each word is to the answer is noted in one table of the process.
 """
 
+from os import urandom
+
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
 from libc.math cimport rint
@@ -15,15 +17,21 @@ from libc.string cimport memchr, memset
 cdef enum:
     FEWEST = 2
 
+# Secret, or whoever knows it could write pairs of words that are all kept in one place.
+cdef uint64_t FACTOR = int.from_bytes(urandom(8), "little") | 1
+
 cdef int32_t *_places = NULL
 """Per number of a vocabulary its place among the words at hand, from 1; 0 between two calls."""
 cdef Py_ssize_t _places_size = 0
 
 
+cdef enum:
+    ROOMS = 32
+
 cdef class Rooms:
     """Memory, empty at first, that lives as long as this object."""
 
-    cdef void *_taken[24]
+    cdef void *_taken[ROOMS]
     cdef int _count
 
     def __dealloc__(self):
@@ -32,6 +40,8 @@ cdef class Rooms:
             PyMem_Free(self._taken[place])
 
     cdef void *take(self, Py_ssize_t count, size_t size) except NULL:
+        if self._count == ROOMS:
+            raise MemoryError
         cdef void *room = PyMem_Calloc(max(1, count), size)
         if not room:
             raise MemoryError
@@ -59,7 +69,7 @@ cdef int _open(Table *table, Rooms rooms, Py_ssize_t entries) except -1:
 
 cdef inline Py_ssize_t _slot(const Table *table, uint64_t key) noexcept nogil:
     """Where a key is, or would be."""
-    cdef Py_ssize_t slot = ((key * 0x9E3779B97F4A7C15u) >> 32) & table.mask
+    cdef Py_ssize_t slot = ((key * FACTOR) >> 32) & table.mask
     while table.keys[slot] and table.keys[slot] != key:
         slot = (slot + 1) & table.mask
     return slot
@@ -74,6 +84,7 @@ cdef inline int32_t _keep(Table *table, uint64_t key) noexcept nogil:
 
 cdef struct Answer:
     int32_t *said           # the numbers of all statements, one after the other
+    int32_t highest         # of them
     int32_t *said_ends      # where each statement ends there
     Py_ssize_t claims
     Py_ssize_t rows         # terms
@@ -93,6 +104,7 @@ cdef struct Answer:
 
 cdef struct Passages:
     int32_t *words
+    int32_t highest         # of their numbers
     int32_t *lengths        # of the sentences
     int32_t *ends           # the number of the first sentence of the next passage
     Py_ssize_t sentences
@@ -115,7 +127,7 @@ def compare(
         &answer, rooms, claims, terms, vocabulary, grammar, weights, asked, given
     )
     _lay_out(&known, rooms, passages, &answer)
-    _reach(len(vocabulary.words))
+    _reach(max(answer.highest, known.highest) + 1)
     cdef int32_t *last = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
     cdef uint8_t *given_rows = <uint8_t *>rooms.take(answer.rows, 1)
     cdef double *gains = <double *>rooms.take(known.count, sizeof(double))
@@ -156,6 +168,7 @@ cdef list _gather(
     for numbers in claims:
         total += PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)
     answer.claims, answer.rows, answer.grammar = len(claims), len(found), grammar
+    answer.highest = 0
     answer.said = <int32_t *>rooms.take(total, sizeof(int32_t))
     answer.said_ends = <int32_t *>rooms.take(answer.claims, sizeof(int32_t))
     answer.uses = <uint8_t *>rooms.take(answer.rows * answer.claims, 1)
@@ -174,6 +187,7 @@ cdef list _gather(
         size = PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)
         for place in range(size):
             answer.said[total + place] = (<int32_t *>PyBytes_AS_STRING(numbers))[place]
+            answer.highest = max(answer.highest, answer.said[total + place])
         total += size
         answer.said_ends[claim] = total
         for term in terms[claim]:
@@ -188,6 +202,7 @@ cdef list _gather(
             answer.seconds[row] = index.get(term[1], 0)
         else:
             answer.firsts[row] = index.get(term, 0)
+        answer.highest = max(answer.highest, answer.firsts[row], answer.seconds[row])
     return found
 
 
@@ -201,7 +216,7 @@ cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *ans
     cdef list lengths
     cdef Py_ssize_t place, size, words_done = 0, sentence = 0
     known.count = len(passages)
-    known.sentences = 0
+    known.sentences = known.highest = 0
     for words, lengths in passages:
         words_done += PyBytes_GET_SIZE(words) // <Py_ssize_t>sizeof(int32_t)
         known.sentences += len(lengths)
@@ -217,10 +232,14 @@ cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *ans
         size = PyBytes_GET_SIZE(words) // <Py_ssize_t>sizeof(int32_t)
         for place in range(size):
             known.words[words_done + place] = (<int32_t *>PyBytes_AS_STRING(words))[place]
+            known.highest = max(known.highest, known.words[words_done + place])
         words_done += size
         for length in lengths:
             known.lengths[sentence] = length
+            size -= known.lengths[sentence]
             sentence += 1
+        if size:
+            raise ValueError("the sentences of a passage have other words than it")
         known.ends[passage] = sentence
         passage += 1
     return 0

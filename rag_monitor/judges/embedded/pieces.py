@@ -158,9 +158,10 @@ class Passage:
 
     def coded(self, vocabulary: Words) -> Coded:
         """Its words as numbers."""
-        if self._coded.generation != vocabulary.generation:
-            self._coded = _read([piece.folded for piece in self.sentences], vocabulary)
-        return self._coded
+        coded = self._coded  # another thread may put in the numbers of another vocabulary
+        if coded.generation != vocabulary.generation:
+            coded = self._coded = _read([piece.folded for piece in self.sentences], vocabulary)
+        return coded
 
     @lazily
     def token_set(self) -> frozenset[str]:

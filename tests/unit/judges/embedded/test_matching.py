@@ -132,3 +132,27 @@ def test_words_in_common_are_the_longest_common_subsequence(
     packed = [array("i", numbers).tobytes() for numbers in (own, other)]
     assert plain_matching.lcs_length(*packed) == longest[-1]
     assert matching.lcs_length(*packed) == longest[-1]
+
+
+@pytest.mark.skipif(matching.compare is plain_matching.compare, reason="nothing is compiled")
+def test_numbers_of_another_vocabulary_are_words_that_nobody_holds() -> None:
+    words = vocabulary()
+    claim = Piece("The red ferry sails.")
+    said, other = words.numbers(claim.folded), array("i", [1, 300_000, 2]).tobytes()
+
+    _, _, seen, (found,) = matching.compare(
+        [said], [claim.terms], [(other, [2, 1])], words, len(GRAMMAR), WEIGHTS, frozenset(),
+        matching._SCORING,
+    )  # fmt: skip
+    assert seen == []
+    assert found[0] is None
+
+
+@pytest.mark.skipif(matching.compare is plain_matching.compare, reason="nothing is compiled")
+def test_sentences_that_do_not_make_up_their_passage_are_refused() -> None:
+    words = vocabulary()
+    asking = (words, len(GRAMMAR), WEIGHTS, frozenset(), matching._SCORING)
+
+    for lengths in ([1], [2, 1, 1]):
+        with pytest.raises(ValueError, match="have other words"):
+            matching.compare([], [], [(words.numbers("red blue old"), lengths)], *asking)
