@@ -33,6 +33,9 @@ class CompiledParts(BuildHookInterface):  # type: ignore[type-arg]
             compile_all(Path(self.root), built)
         except Exception as error:  # noqa: BLE001 - without a compiler the package works as well
             self.app.display_warning(f"not compiled, runs as Python: {error}")
+            for source in SOURCES if editable else ():
+                # What was compiled from other sources must not stand in for these.
+                (Path(self.root) / compiled_name(source)).unlink(missing_ok=True)
             return
         build_data["pure_python"] = False
         build_data["infer_tag"] = True

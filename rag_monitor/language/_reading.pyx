@@ -54,7 +54,7 @@ cdef class Folding:
         for point in range(65, 91):
             self._table[point] = point + 32
 
-    def fold(self, str text):
+    def fold(self, str text not None):
         """The folded text, or None when what one of its characters becomes depends on others."""
         cdef void *data = PyUnicode_DATA(text)
         cdef int width = PyUnicode_KIND(text)
@@ -122,7 +122,7 @@ cdef class Folding:
         return becomes
 
 
-def pieces(str text, protected, marker, marks):
+def pieces(str text not None, protected, marker, marks):
     """Every sentence of a text, trimmed, and where it begins.
 
     Args:
@@ -150,6 +150,9 @@ cdef list _pieces(
         end = _end(text, place, size)
         if not end:
             place += 1
+            # Of a run of dots each would be looked at to the end of the run, in vain as the first.
+            while place < size and _is_latin_end(text[place]) and _is_latin_end(text[place - 1]):
+                place += 1
             continue
         if text[place] == c"." and _may_be_protected(text, start, place):
             if protected(whole, start, place):
@@ -250,7 +253,7 @@ cdef int _append(
             and (text[place + 1] == c"." or text[place + 1] == c")")
         )
     ):
-        start += marker(PyUnicode_Substring(whole, start, end))
+        start += max(0, marker(PyUnicode_Substring(whole, start, end)))
         place = _after_space(text, start, end)
     start = place
     while end > start and Py_UNICODE_ISSPACE(<Py_UCS4>text[end - 1]):
@@ -270,7 +273,7 @@ cdef inline Py_ssize_t _after_space(
     return place
 
 
-def letters_apart(str text):
+def letters_apart(str text not None):
     """Whether two letters stand alone, one after the other: ` [a-z] +[a-z] `."""
     cdef void *data = PyUnicode_DATA(text)
     cdef int width = PyUnicode_KIND(text)

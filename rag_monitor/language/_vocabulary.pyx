@@ -117,11 +117,11 @@ cdef class Vocabulary:
         """How much it holds, in words."""
         return max(len(self.words), self._filled, self._characters // LETTERS)
 
-    def number(self, str word):
+    def number(self, str word not None):
         """The number of a reduced word, given now if it has none."""
         return self._number(word)
 
-    def numbers(self, str folded):
+    def numbers(self, str folded not None):
         """The numbers of the words of folded text, in order, as packed 32-bit integers."""
         cdef Py_ssize_t size = len(folded)
         cdef int32_t *found = <int32_t *>PyMem_Malloc((size + 1) * sizeof(int32_t))
@@ -133,7 +133,7 @@ cdef class Vocabulary:
         finally:
             PyMem_Free(found)
 
-    def tokens(self, str folded):
+    def tokens(self, str folded not None):
         """The reduced words of folded text, in order."""
         cdef Py_ssize_t size = len(folded), place
         cdef list words = self.words
@@ -150,11 +150,12 @@ cdef class Vocabulary:
             if found != small:
                 PyMem_Free(found)
 
-    def sentences(self, list folded):
+    def sentences(self, list folded not None):
         """The numbers of the words of several texts, packed, and how many each has."""
         cdef Py_ssize_t size = 0, done = 0, read
         cdef str text
         cdef list lengths = []
+        folded = list(folded)  # nobody may change it while words are reduced
         for text in folded:
             size += len(text)
         cdef int32_t *found = <int32_t *>PyMem_Malloc((size + 1) * sizeof(int32_t))
@@ -169,7 +170,7 @@ cdef class Vocabulary:
         finally:
             PyMem_Free(found)
 
-    def holders(self, wanted, bytes numbers, list lengths):
+    def holders(self, wanted, bytes numbers not None, list lengths not None):
         """Which of several texts hold one of the `wanted` reduced words."""
         cdef bytes marks = self._marks.get(wanted)
         if marks is None:
@@ -179,6 +180,8 @@ cdef class Vocabulary:
         cdef const int32_t *words = <const int32_t *>PyBytes_AS_STRING(numbers)
         cdef Py_ssize_t text, place = 0, end = 0
         cdef list found = []
+        if sum(lengths) * <Py_ssize_t>sizeof(int32_t) > PyBytes_GET_SIZE(numbers):
+            raise ValueError("the texts have more words than numbers")
         for text in range(len(lengths)):
             end += <Py_ssize_t>lengths[text]
             while place < end:
@@ -202,8 +205,8 @@ cdef class Vocabulary:
         number = self.index.get(word)
         if number is None:
             number = len(self.words)
-            self.index[word] = number
             self.words.append(word)
+            self.index[word] = number
             self._characters += len(word)
         return number
 

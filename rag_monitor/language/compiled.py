@@ -53,7 +53,10 @@ def _load() -> Compiled | None:
     words = compiled_module("rag_monitor.language._vocabulary")
     if reading is None or words is None:
         return None
-    return Compiled(reading.Folding, reading.pieces, reading.letters_apart, words.Vocabulary)
+    try:
+        return Compiled(reading.Folding, reading.pieces, reading.letters_apart, words.Vocabulary)
+    except AttributeError:  # compiled from other sources than these
+        return None
 
 
 COMPILED: Final = _load()

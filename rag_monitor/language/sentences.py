@@ -24,17 +24,17 @@ _ABBREVIATED_ENDS: Final = tuple({word[-2:] for word in _ABBREVIATED})
 _TAIL: Final = 12
 """Characters before a dot that tell whether it ends a sentence."""
 _CLOSING: Final = r"[\"'”’)\]]*"
+_LATIN_END: Final = rf"(?<=[.!?;])(?<![.!?;]{{2}})[.!?;]*+{_CLOSING}(?=\s|$|[\u3400-\u9fff])"
+"""From the first of several marks: where that ends nothing, none of the others does."""
 _BOUNDARY: Final = re.compile(
     r"[。！？；…\n.!?;]"
     r"(?:(?<=\n)\n*"
-    rf"|(?<=[.!?;])[.!?;]*{_CLOSING}(?=\s|$|[\u3400-\u9fff])"
+    rf"|{_LATIN_END}"
     r"|(?<=[。！？；])[。！？；]*[」』”’）】》\"')\]]*"
     r"|(?<=…)…?[」』”’）】]*)"
 )
 """One leading set, so that the search skips what cannot end a sentence."""
-_LATIN_BOUNDARY: Final = re.compile(
-    rf"[\n.!?;](?:(?<=\n)\n*|(?<=[.!?;])[.!?;]*{_CLOSING}(?=\s|$|[\u3400-\u9fff]))"
-)
+_LATIN_BOUNDARY: Final = re.compile(rf"[\n.!?;](?:(?<=\n)\n*|{_LATIN_END})")
 """The same for text without `_HAN_ENDS`, in half the time."""
 _HAN_ENDS: Final = tuple("。！？；…")
 _LIST_MARKER: Final = re.compile(

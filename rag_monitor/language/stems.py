@@ -111,5 +111,5 @@ def _reduce(token: str) -> str:
     return _stem(token) if first.isascii() else token
 
 
-REDUCED: Final = Remembered(_reduce, largest=100_000)
+REDUCED: Final = Remembered(_reduce, largest=100_000, longest=48)
 """Word as written to word as matched."""

@@ -1,8 +1,11 @@
 # ruff: noqa: E501 - a case reads best on one line
+from collections.abc import Callable
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from rag_monitor.language import sentences
 from rag_monitor.language.claims import take_apart
 from rag_monitor.language.sentences import split_sentences
 
@@ -105,3 +108,11 @@ def test_long_chinese_sentences_are_cut_where_both_sides_say_something() -> None
     answer = "该公司于2019年在深圳成立并开始提供云计算服务，目前员工总数已经超过三千人，其中研发人员占比达到百分之六十。"
 
     assert len(take_apart(answer).claims) == 3
+
+
+@pytest.mark.parametrize("run", ["." * 40_000, "?!" * 20_000, "。" * 40_000, "…" * 40_000])
+@pytest.mark.parametrize("cut", [sentences._pieces, sentences._plain_pieces])
+def test_a_long_run_of_marks_is_looked_at_once(
+    cut: Callable[[str], list[tuple[str, int]]], run: str
+) -> None:
+    assert "".join(piece for piece, _ in cut(f"a{run}x")).count("x") == 1
