@@ -18,12 +18,14 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rag-monitor needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.server: pyproject.toml | $(BIN)/python
+COMPILED := hatch_build.py $(shell find rag_monitor -name '*.pyx')
+
+$(VENV)/.server: pyproject.toml $(COMPILED) | $(BIN)/python
 	@echo "installing rag-monitor into $(VENV) ..." >&2
 	@$(PIP) install -c constraints.txt -e ".[server]" >&2
 	@touch $@
 
-$(VENV)/.test: pyproject.toml | $(BIN)/python
+$(VENV)/.test: pyproject.toml $(COMPILED) | $(BIN)/python
 	@echo "installing rag-monitor and its test tools into $(VENV) ..." >&2
 	@$(PIP) install -U "pip>=25.1" >&2
 	@$(PIP) install -c constraints.txt -e ".[all,gpu]" --group test --group lint >&2

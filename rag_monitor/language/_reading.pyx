@@ -122,7 +122,7 @@ cdef class Folding:
         return becomes
 
 
-def pieces(str text not None, protected, marker, marks):
+def pieces(str text not None, protected, marker, marks, abbreviated):
     """Every sentence of a text, trimmed, and where it begins.
 
     Args:
@@ -131,18 +131,19 @@ def pieces(str text not None, protected, marker, marks):
             belongs to an abbreviation, an initial or a list number.
         marker: Of text from a sentence's start to its end: how long the list marker before it is.
         marks: What a list marker may begin with, but for letters from a to h.
+        abbreviated: A word to whether it ends in an abbreviation or an initial.
     """
     cdef void *data = PyUnicode_DATA(text)
     cdef int width = PyUnicode_KIND(text)
     if width == 1:
-        return _pieces(text, <uint8_t *>data, len(text), protected, marker, marks)
+        return _pieces(text, <uint8_t *>data, len(text), protected, marker, marks, abbreviated)
     if width == 2:
-        return _pieces(text, <uint16_t *>data, len(text), protected, marker, marks)
-    return _pieces(text, <uint32_t *>data, len(text), protected, marker, marks)
+        return _pieces(text, <uint16_t *>data, len(text), protected, marker, marks, abbreviated)
+    return _pieces(text, <uint32_t *>data, len(text), protected, marker, marks, abbreviated)
 
 
 cdef list _pieces(
-    str whole, const Characters *text, Py_ssize_t size, protected, marker, marks
+    str whole, const Characters *text, Py_ssize_t size, protected, marker, marks, abbreviated
 ):
     cdef list found = []
     cdef Py_ssize_t start = 0, place = 0, end
@@ -155,7 +156,9 @@ cdef list _pieces(
                 place += 1
             continue
         if text[place] == c"." and _may_be_protected(text, start, place):
-            if protected(whole, start, place):
+            if place - start > TAIL and not _looks_short(whole, text, place, abbreviated):
+                pass
+            elif protected(whole, start, place):
                 place = end
                 continue
         _append(found, whole, text, start, end, marker, marks)
@@ -233,6 +236,16 @@ cdef bint _may_be_protected(
     return not (
         stop - start > TAIL and text[stop - 1] < 128 and not _is_letter(text[stop - 1])
     )
+
+
+cdef bint _looks_short(
+    str whole, const Characters *text, Py_ssize_t stop, abbreviated
+) except -1:
+    """Whether the word before a dot ends in an abbreviation or an initial."""
+    cdef Py_ssize_t place = stop
+    while place > stop - TAIL and not Py_UNICODE_ISSPACE(<Py_UCS4>text[place - 1]):
+        place -= 1
+    return place < stop and abbreviated[PyUnicode_Substring(whole, place, stop)]
 
 
 cdef inline bint _is_letter(uint32_t char) noexcept:

@@ -5,7 +5,7 @@ Where it was not, the patterns of `normalise`, `sentences` and `vocabulary` do t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol
@@ -27,6 +27,7 @@ class Cut(Protocol):
         protected: Callable[[str, int, int], bool],
         marker: Callable[[str], int],
         marks: Collection[str],
+        abbreviated: Mapping[str, bool],
     ) -> list[tuple[str, int]]:
         """See `_reading.pyx`."""
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import partial
 from typing import Final
 
 from rag_monitor.language.compiled import COMPILED
+from rag_monitor.language.remembered import Remembered
 
 _ABBREVIATED_TEXT: Final = """
 mr mrs ms dr prof st sr jr vs etc e.g i.e eg ie cf al inc ltd co corp no nos vol fig figs approx
@@ -94,14 +95,17 @@ def _short(text: str, stop: int) -> bool:
     """Whether the dot at `stop` belongs to an abbreviation or an initial; faster in long text."""
     tail = text[stop - _TAIL : stop]
     words = tail.split()
-    if tail[-1].isspace() or not _ends_short(words[-1]):
+    if tail[-1].isspace() or not _ENDS_SHORT[words[-1]]:
         return False
     return _protected(text, stop - _TAIL, stop)
 
 
-@lru_cache(maxsize=16384)
 def _ends_short(word: str) -> bool:
     return _ABBREVIATION.search(word) is not None
+
+
+_ENDS_SHORT: Final = Remembered(_ends_short, largest=16_384)
+"""Whether a word ends in an abbreviation or an initial."""
 
 
 def _protected(text: str, start: int, stop: int) -> bool:
@@ -142,7 +146,13 @@ def _marker(piece: str) -> int:
 
 
 _pieces: Final[Callable[[str], list[tuple[str, int]]]] = (
-    partial(COMPILED.pieces, protected=_is_protected, marker=_marker, marks=_MARKS)
+    partial(
+        COMPILED.pieces,
+        protected=_is_protected,
+        marker=_marker,
+        marks=_MARKS,
+        abbreviated=_ENDS_SHORT,
+    )
     if COMPILED
     else _plain_pieces
 )

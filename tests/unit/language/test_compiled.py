@@ -31,7 +31,9 @@ def compiled() -> Compiled:
 
 @given(text=TEXT | PROSE)
 def test_sentences_end_where_the_patterns_end_them(compiled: Compiled, text: str) -> None:
-    cut = compiled.pieces(text, sentences._is_protected, sentences._marker, sentences._MARKS)
+    cut = compiled.pieces(
+        text, sentences._is_protected, sentences._marker, sentences._MARKS, sentences._ENDS_SHORT
+    )
 
     assert cut == sentences._plain_pieces(text)
 
@@ -57,6 +59,6 @@ def test_an_error_of_what_is_asked_reaches_the_caller(compiled: Compiled) -> Non
     with pytest.raises(LookupError):
         compiled.folding(refuse).fold("é")  # type: ignore[arg-type]
     with pytest.raises(LookupError):
-        compiled.pieces("Mr. X. Y.", refuse, len, "")
+        compiled.pieces("Mr. X. Y.", refuse, len, "", {})
     with pytest.raises(TypeError):
-        compiled.pieces(None, refuse, len, "")  # type: ignore[arg-type]
+        compiled.pieces(None, refuse, len, "", {})  # type: ignore[arg-type]
