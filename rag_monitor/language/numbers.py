@@ -210,6 +210,11 @@ def _magnitude(value: float) -> int:
     return len(str(int(value))) - 1 if value >= 1 else 0
 
 
+def may_tell_time(folded: str) -> bool:
+    """Whether folded text may hold a time of day; a quick look before a long one."""
+    return _MAY_TELL_TIME.search(folded) is not None
+
+
 def find_quantities(
     folded: str,
     skip: tuple[tuple[int, int], ...] = (),
@@ -232,7 +237,7 @@ def find_quantities(
     taken = bytearray(len(folded))
     for start, end in skip:
         taken[start:end] = b"\1" * (end - start)
-    for time in find_times(folded) if _MAY_TELL_TIME.search(folded) else ():
+    for time in find_times(folded) if may_tell_time(folded) else ():
         if 1 not in taken[time.start : time.end]:
             taken[time.start : time.end] = b"\1" * (time.end - time.start)
             unit = "" if time.exact else _HALF_OPEN

@@ -102,6 +102,17 @@ def may_address_judge(folded: str) -> bool:
     return any(hint in squeezed for hint in _HAN_HINTS)
 
 
+def may_plead(folded: str) -> bool:
+    """Whether a folded sentence may do what `addresses_judge` tells, whatever its words are."""
+    return (
+        not folded.isascii()
+        or '"' in folded
+        or holds_any(folded, _ALONE_NEEDS)
+        or holds_any(folded, _VERDICT_NEEDS)
+        or bool(_letters_apart(folded))
+    )
+
+
 def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
     """Whether a folded sentence tries to talk a judge into a verdict.
 

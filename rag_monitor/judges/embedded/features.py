@@ -20,7 +20,7 @@ from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches, common_w
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.judges.embedded.reckoning import Reckoning
 from rag_monitor.language import answers, synonyms
-from rag_monitor.language.numbers import TIME
+from rag_monitor.language.numbers import TIME, may_tell_time
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
 from rag_monitor.language.stems import STOP_CHARS
@@ -201,9 +201,9 @@ def _credited(piece: Piece, findings: Findings, evidence: Evidence) -> frozenset
     if findings.numbers_missing or findings.units_changed or findings.dates_missing:
         return frozenset()
     credited = {term for term in piece.terms if term[0].isdigit()}
-    if not credited and not findings.numbers_derived and piece.folded.isascii():
-        return frozenset()  # what is spelled in English is found as it is spelled
-    for quantity in piece.quantities:
+    # In English only times of day have words that may be spelled otherwise.
+    plain = piece.folded.isascii() and not may_tell_time(piece.folded)
+    for quantity in () if plain else piece.quantities:
         stated = term_set(tokenise(piece.folded[quantity.start : quantity.end]), han=True)
         whole = quantity.kind == TIME
         if whole and not comparable(quantity, evidence):

@@ -9,7 +9,12 @@ from itertools import accumulate, pairwise
 from threading import Lock
 from typing import Final, NamedTuple
 
-from rag_monitor.judges.embedded.addressed import HINTS, addresses_judge, may_address_judge
+from rag_monitor.judges.embedded.addressed import (
+    HINTS,
+    addresses_judge,
+    may_address_judge,
+    may_plead,
+)
 from rag_monitor.judges.embedded.crossed import clauses
 from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.stated import Sort, Stated, Value, by_sort, places
@@ -139,7 +144,11 @@ class Passage:
         self.folded = " ".join(folded)
         vocabulary = present()
         self._coded = _read(folded, vocabulary)
-        pleas = {place for place in self._suspects(vocabulary) if self.sentences[place].addressed}
+        pleas = {
+            place
+            for place in self._suspects(vocabulary)
+            if may_plead(self.sentences[place].folded) and self.sentences[place].addressed
+        }
         if pleas:
             self._leave_out(pleas)
 
