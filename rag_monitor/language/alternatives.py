@@ -9,7 +9,7 @@ those that begin with a Han character are left out where a text has none.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from typing import Final
 
@@ -53,7 +53,7 @@ class Alternatives:
         led = [_led(part) for part in parts if not part.startswith("^")]
         return (
             re.compile("|".join(part for part in parts if part.startswith("^")) or _NEVER),
-            re.compile(self.pattern if None in led else "|".join(filter(None, led)) or _NEVER),
+            re.compile(self.pattern if None in led else _gathered(filter(None, led)) or _NEVER),
         )
 
 
@@ -66,15 +66,26 @@ def quick(pattern: str) -> re.Pattern[str]:
     led = [_led(part) for part in _begun(pattern)]
     if None in led:
         raise ValueError(f"no certain beginning: {pattern}")
-    return re.compile("|".join(filter(None, led)))
+    return re.compile("|".join(head + rest for head, rest in filter(None, led)))
+
+
+def _gathered(led: Iterable[tuple[str, str]]) -> str:
+    """Alternatives with the same beginning as one; in which order, decides nothing here."""
+    by_head: dict[str, list[str]] = {}
+    for head, rest in led:
+        by_head.setdefault(head, []).append(rest)
+    return "|".join(f"{head}(?:{'|'.join(rests)})" for head, rests in by_head.items())
 
 
 _Search = tuple[re.Pattern[str], re.Pattern[str]]
 """What stands at the beginning of a text, and what anywhere."""
 
 
-def _led(part: str) -> str | None:
-    """An alternative with its first character in front; None when that is not certain."""
+def _led(part: str) -> tuple[str, str] | None:
+    """An alternative as its first character, with what stands before it, and the rest.
+
+    None when the first character is not certain.
+    """
     behind, rest = "", part
     if rest.startswith(r"\b"):
         behind, rest = r"(?<!\w.)", rest[2:]
@@ -94,7 +105,7 @@ def _led(part: str) -> str | None:
     # A word's boundary is one only before a letter of a word.
     if behind.startswith(r"(?<!\w") and not first.isalnum():
         return None
-    return f"{first}{behind}{rest}"
+    return first + behind, rest
 
 
 def _begins_beyond_ascii(part: str) -> bool:
