@@ -15,7 +15,7 @@ from pathlib import Path
 
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.sentences import split_sentences
-from rag_monitor.language.tokens import term_set, tokenise
+from rag_monitor.language.tokens import term_set
 
 SOURCES = ("wice_dev", "wice_train", "expertqa_claims", "clapnq_dev", "halueval_qa_first1000")
 CHINESE = ("uhgeval_zh",)
@@ -40,7 +40,7 @@ def count(folder: Path, names: tuple[str, ...]) -> tuple[Counter[str], int]:
                             continue
                         seen.add(span.text)
                         folded = fold(span.text)
-                        counts.update(term_set(tokenise(folded), han=not folded.isascii()))
+                        counts.update(term_set(folded))
     return counts, len(seen)
 
 

@@ -11,11 +11,14 @@ from os import urandom
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc, PyMem_Realloc
+from cpython.ref cimport PyObject
+from cpython.set cimport PySet_Add
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND, PyUnicode_Substring
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
 cdef extern from "Python.h":
+    object PyFrozenSet_New(PyObject *iterable)  # NULL for an empty one, which may be filled
     bint Py_UNICODE_ISALNUM(Py_UCS4)
     bint Py_UNICODE_ISDECIMAL(Py_UCS4)
 
@@ -25,6 +28,7 @@ cdef enum:
     LONGEST = 48  # a longer word is worked out anew each time
     LETTERS = 16  # of a word, on average, that take the room of one word
     FARTHEST = 32  # slots from its own that a word is kept in, and looked for
+    PAIR_BITS = 15  # of the number of pairs of Han characters that are kept as strings
 
 # Secret, or whoever knows them could write words that are all kept in one place.
 cdef uint64_t SEED, FACTOR
@@ -85,7 +89,10 @@ cdef class Vocabulary:
     cdef readonly dict index
     cdef dict _marks
     cdef object _reduce
+    cdef int32_t _grammar
     cdef int32_t _han[LAST_HAN - FIRST_HAN + 1]
+    cdef uint64_t _pair_keys[1 << PAIR_BITS]
+    cdef list _pairs
     cdef Entry *_entries
     cdef int32_t *_slots
     cdef uint8_t *_letters
@@ -97,7 +104,10 @@ cdef class Vocabulary:
         self.words = list(first)
         self._marks = {}
         self.index = {word: number for number, word in enumerate(self.words)}
+        self._grammar = len(self.words) - 1
         memset(self._han, 0xFF, sizeof(self._han))
+        memset(self._pair_keys, 0, sizeof(self._pair_keys))
+        self._pairs = [""] * (1 << PAIR_BITS)
         self._filled = self._used = self._characters = 0
         self._room, self._space, self._mask = 4096, 32768, 8191
         self._entries = <Entry *>PyMem_Malloc(self._room * sizeof(Entry))
@@ -149,6 +159,52 @@ cdef class Vocabulary:
         finally:
             if found != small:
                 PyMem_Free(found)
+
+    def terms(self, str folded not None):
+        """The words of folded text that have a meaning, and its pairs of Han characters."""
+        cdef Py_ssize_t size = len(folded), place
+        cdef int32_t small[256]
+        cdef int32_t *read = small
+        cdef int32_t number, before = 0
+        cdef str word
+        cdef bint after_han = False
+        found = PyFrozenSet_New(NULL)
+        if size > 256:
+            read = <int32_t *>PyMem_Malloc(size * sizeof(int32_t))
+            if not read:
+                raise MemoryError
+        try:
+            size = self._read(folded, read)
+            for place in range(size):
+                number = read[place]
+                word = self.words[number]
+                if not 0 < number <= self._grammar:
+                    PySet_Add(found, word)
+                if not (len(word) == 1 and FIRST_HAN <= word[0] <= LAST_HAN):
+                    after_han = False
+                    continue
+                if after_han and (before > self._grammar or number > self._grammar):
+                    PySet_Add(found, self._pair(before, number))
+                before, after_han = number, True
+            return found
+        finally:
+            if read != small:
+                PyMem_Free(read)
+
+    def pair(self, int32_t first, int32_t second):
+        """Two characters, by their numbers, as one term."""
+        return self._pair(first, second)
+
+    cdef str _pair(self, int32_t first, int32_t second):
+        cdef uint64_t key = <uint64_t>first << 32 | <uint32_t>second
+        cdef Py_ssize_t slot = key * FACTOR >> (64 - PAIR_BITS)
+        cdef str pair
+        if self._pair_keys[slot] != key:
+            # In the place of another: what recurs is found as it was, whose hash is known.
+            pair = <str>self.words[first] + <str>self.words[second]
+            self._pairs[slot] = pair
+            self._pair_keys[slot] = key
+        return <str>self._pairs[slot]
 
     def sentences(self, list folded not None):
         """The numbers of the words of several texts, packed, and how many each has."""

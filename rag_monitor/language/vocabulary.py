@@ -11,6 +11,7 @@ import sys
 from array import array
 from collections.abc import Callable, Sequence
 from itertools import accumulate, chain, count
+from operator import add
 from struct import Struct
 from threading import Lock
 from typing import Final, Protocol
@@ -60,6 +61,9 @@ class Words(Protocol):
     def tokens(self, folded: str) -> list[str]:
         """The reduced words of folded text, in order."""
 
+    def terms(self, folded: str) -> frozenset[str]:
+        """The words of folded text that have a meaning, and its pairs of Han characters."""
+
     def sentences(self, folded: list[str]) -> tuple[bytes, list[int]]:
         """The numbers of the words of several texts, packed, and how many each has."""
 
@@ -72,7 +76,7 @@ class PlainVocabulary:
 
     Args:
         reduce: A word as written to the word as matched; depends on nothing else.
-        first: The words of the first numbers, `BREAK` before all others.
+        first: The words of the first numbers, `BREAK` before all others, which have no meaning.
         generation: As in `Words`.
     """
 
@@ -83,6 +87,7 @@ class PlainVocabulary:
         self.index: dict[str, int] = Remembered(self._give, largest=sys.maxsize)
         self.index.update(zip(self.words, count(), strict=False))
         self._characters = 0
+        self._grammar = frozenset(self.words[1:])
         self._turn = Lock()
         self._wanted: dict[frozenset[str], frozenset[int]] = {}
         self._packed = Remembered(self._pack, largest=60_000, longest=32)
@@ -128,6 +133,10 @@ class PlainVocabulary:
                 found.append(self._reduce(run))
         return found
 
+    def terms(self, folded: str) -> frozenset[str]:
+        """See `Words`."""
+        return terms_among(self.tokens(folded), self._grammar)
+
     def sentences(self, folded: list[str]) -> tuple[bytes, list[int]]:
         """See `Words`."""
         found = list(map(self.numbers, folded))
@@ -156,6 +165,20 @@ class PlainVocabulary:
         return array("i", map(self.index.__getitem__, self._stretches[stretch])).tobytes()
 
 
+def terms_among(words: Sequence[str], grammar: frozenset[str]) -> frozenset[str]:
+    """Those of several words that are no `grammar`, and pairs of neighbouring Han characters.
+
+    Pairs of pure grammar are left out.
+    """
+    found = frozenset(words).difference(grammar)
+    runs = _HAN_RUN.findall("".join(words))
+    if not runs:
+        return found
+    pairs = chain.from_iterable([map(add, run, run[1:]) for run in runs])
+    return found.union([pair for pair in pairs if not grammar.issuperset(pair)])
+
+
+_HAN_RUN: Final = re.compile(r"[\u3400-\u9fff]{2,}")
 _AROUND: Final = ".,;:!?()[]\"'"
 """What stands around most words that are more than their letters."""
 _SPACED: Final = 12

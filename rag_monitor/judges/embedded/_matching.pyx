@@ -115,7 +115,7 @@ cdef struct Passages:
 
 
 def compare(
-    list claims, list terms, list passages, vocabulary, int grammar, weights, asked, scoring
+    list claims, list passages, vocabulary, int grammar, weights, asked, scoring
 ):
     """See `plain_matching.compare`."""
     cdef double given, length_costs, never_longer, alike
@@ -124,7 +124,7 @@ def compare(
     cdef Answer answer
     cdef Passages known
     cdef list all_terms = _gather(
-        &answer, rooms, claims, terms, vocabulary, grammar, weights, asked, given
+        &answer, rooms, claims, vocabulary, grammar, weights, asked, given
     )
     _lay_out(&known, rooms, passages, &answer)
     _reach(max(answer.highest, known.highest) + 1)
@@ -150,37 +150,18 @@ def compare(
 
 
 cdef list _gather(
-    Answer *answer, Rooms rooms, list claims, list terms, vocabulary, int grammar, weights, asked,
-    double given,
+    Answer *answer, Rooms rooms, list claims, vocabulary, int grammar, weights, asked, double given
 ):
     """Number the terms of the statements and look up what each weighs; this may run Python."""
-    cdef dict rows = {}
-    cdef dict index = vocabulary.index
+    cdef list words = vocabulary.words
     cdef list found = []
-    cdef str term
     cdef bytes numbers
     cdef Py_ssize_t claim, place, row, size, total = 0
-    for own in terms:
-        for term in own:
-            if term not in rows:
-                rows[term] = len(found)
-                found.append(term)
     for numbers in claims:
         total += PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)
-    answer.claims, answer.rows, answer.grammar = len(claims), len(found), grammar
-    answer.highest = 0
+    answer.claims, answer.grammar, answer.highest = len(claims), grammar, 0
     answer.said = <int32_t *>rooms.take(total, sizeof(int32_t))
     answer.said_ends = <int32_t *>rooms.take(answer.claims, sizeof(int32_t))
-    answer.uses = <uint8_t *>rooms.take(answer.rows * answer.claims, 1)
-    answer.weights = <double *>rooms.take(answer.rows, sizeof(double))
-    answer.firsts = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
-    answer.seconds = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
-    answer.row_of = <int32_t *>rooms.take(total + 1, sizeof(int32_t))
-    answer.neighbour_at = <int32_t *>rooms.take(total, sizeof(int32_t))
-    answer.triple_at = <int32_t *>rooms.take(total, sizeof(int32_t))
-    _open(&answer.pairs, rooms, answer.rows)
-    _open(&answer.neighbours, rooms, total)
-    _open(&answer.triples, rooms, total)
     total = 0
     for claim in range(answer.claims):
         numbers = claims[claim]
@@ -190,24 +171,81 @@ cdef list _gather(
             answer.highest = max(answer.highest, answer.said[total + place])
         total += size
         answer.said_ends[claim] = total
-        for term in terms[claim]:
-            row = rows[term]
-            answer.uses[row * answer.claims + claim] = 1
+    if total and answer.highest >= len(words):
+        raise ValueError("a statement has numbers of another vocabulary")
+    answer.row_of = <int32_t *>rooms.take(total + 1, sizeof(int32_t))
+    answer.neighbour_at = <int32_t *>rooms.take(total, sizeof(int32_t))
+    answer.triple_at = <int32_t *>rooms.take(total, sizeof(int32_t))
+    answer.firsts = <int32_t *>rooms.take(2 * total, sizeof(int32_t))
+    answer.seconds = <int32_t *>rooms.take(2 * total, sizeof(int32_t))
+    _open(&answer.neighbours, rooms, total)
+    _open(&answer.triples, rooms, total)
+    cdef uint8_t *han = <uint8_t *>rooms.take(total, 1)
+    for place in range(total):
+        han[place] = _is_han(words[answer.said[place]])
+    _number_terms(answer, rooms, total, han)
+    _open(&answer.pairs, rooms, answer.rows)
+    answer.weights = <double *>rooms.take(answer.rows, sizeof(double))
     for row in range(answer.rows):
-        term = found[row]
-        answer.weights[row] = weights[term] * (given if term in asked else 1.0)
-        answer.seconds[row] = -1
-        if len(term) == 2 and _is_han(term[0]) and _is_han(term[1]):
-            answer.firsts[row] = index.get(term[0], 0)
-            answer.seconds[row] = index.get(term[1], 0)
+        if answer.seconds[row] < 0:
+            term = words[answer.firsts[row]]
         else:
-            answer.firsts[row] = index.get(term, 0)
-        answer.highest = max(answer.highest, answer.firsts[row], answer.seconds[row])
+            term = vocabulary.pair(answer.firsts[row], answer.seconds[row])
+        found.append(term)
+        answer.weights[row] = weights[term] * (given if term in asked else 1.0)
     return found
 
 
-cdef inline bint _is_han(Py_UCS4 char) noexcept:
-    return 0x3400 <= char <= 0x9FFF
+cdef inline bint _is_han(str word) noexcept:
+    return len(word) == 1 and 0x3400 <= word[0] <= 0x9FFF
+
+
+cdef int _number_terms(
+    Answer *answer, Rooms rooms, Py_ssize_t total, const uint8_t *han
+) except -1:
+    """Give each term of the statements a row, and note which statements hold it.
+
+    Words with a meaning are terms, and pairs of Han characters that are not both grammar.
+    """
+    cdef Table rows
+    cdef Py_ssize_t claim, place = 0
+    cdef int32_t first, second
+    cdef int32_t *word_at = <int32_t *>rooms.take(total, sizeof(int32_t))
+    cdef int32_t *pair_at = <int32_t *>rooms.take(total, sizeof(int32_t))
+    _open(&rows, rooms, 2 * total)
+    answer.rows = 0
+    for claim in range(answer.claims):
+        first = -1
+        while place < answer.said_ends[claim]:
+            second = answer.said[place]
+            if not 0 < second <= answer.grammar:
+                word_at[place] = _row(answer, &rows, second, -1)
+            if not han[place]:
+                second = -1
+            elif first >= 0 and (first > answer.grammar or second > answer.grammar):
+                pair_at[place] = _row(answer, &rows, first, second)
+            first = second
+            place += 1
+    answer.uses = <uint8_t *>rooms.take(answer.rows * answer.claims, 1)
+    place = 0
+    for claim in range(answer.claims):
+        while place < answer.said_ends[claim]:
+            if word_at[place]:
+                answer.uses[(word_at[place] - 1) * answer.claims + claim] = 1
+            if pair_at[place]:
+                answer.uses[(pair_at[place] - 1) * answer.claims + claim] = 1
+            place += 1
+    return 0
+
+
+cdef inline int32_t _row(Answer *answer, Table *rows, int32_t first, int32_t second) noexcept:
+    """The row of a word or a pair, from 1; a new one for what has none."""
+    cdef Py_ssize_t slot = _keep(rows, (<uint64_t>(first + 1) << 32) + <uint64_t>(second + 1)) - 1
+    if not rows.values[slot]:
+        answer.firsts[answer.rows], answer.seconds[answer.rows] = first, second
+        answer.rows += 1
+        rows.values[slot] = <int32_t>answer.rows
+    return rows.values[slot]
 
 
 cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *answer) except -1:

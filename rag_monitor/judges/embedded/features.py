@@ -24,7 +24,7 @@ from rag_monitor.language.numbers import TIME, may_tell_time
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
 from rag_monitor.language.stems import STOP_CHARS
-from rag_monitor.language.tokens import is_han, term_set, tokenise
+from rag_monitor.language.tokens import is_han, term_set
 
 FINDINGS: Final = (
     "numbers_missing",
@@ -204,7 +204,7 @@ def _credited(piece: Piece, findings: Findings, evidence: Evidence) -> frozenset
     # In English only times of day have words that may be spelled otherwise.
     plain = piece.folded.isascii() and not may_tell_time(piece.folded)
     for quantity in () if plain else piece.quantities:
-        stated = term_set(tokenise(piece.folded[quantity.start : quantity.end]), han=True)
+        stated = term_set(piece.folded[quantity.start : quantity.end])
         whole = quantity.kind == TIME
         if whole and not comparable(quantity, evidence):
             continue

@@ -72,7 +72,6 @@ class Matches:
         asked = evidence.question.terms
         terms, self._held, seen, found = compare(
             [vocabulary.numbers(claim.folded) for claim in claims],
-            [claim.terms for claim in claims],
             [(passage.words, passage.lengths) for passage in coded],
             vocabulary,
             len(GRAMMAR),

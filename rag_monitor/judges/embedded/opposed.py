@@ -88,7 +88,7 @@ _OPPOSED: Final = frozenset(OPPOSITES)
 _HAN_OPPOSED: Final[Mapping[str, tuple[str, ...]]] = _han_table()
 
 
-_HAN_PAIRED: Final = frozenset(word for word in _HAN_OPPOSED if word in term_set(word, han=True))
+_HAN_PAIRED: Final = frozenset(word for word in _HAN_OPPOSED if word in term_set(word))
 _HAN_OTHERS: Final = tuple(word for word in _HAN_OPPOSED if word not in _HAN_PAIRED)
 
 

@@ -70,7 +70,7 @@ class Piece:
     @lazily
     def terms(self) -> frozenset[str]:
         """Content tokens and Han bigrams."""
-        return term_set(self.tokens, han=not self.folded.isascii())
+        return term_set(self.folded)
 
     @property
     def is_row(self) -> bool:

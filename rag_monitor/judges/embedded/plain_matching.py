@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_monitor.language.tokens import is_han
-from rag_monitor.language.vocabulary import Words
+from rag_monitor.language.vocabulary import Words, terms_among
 
 Numbers = NDArray[np.intp]
 Weights = NDArray[np.float64]
@@ -47,7 +47,6 @@ class Scoring(NamedTuple):
 
 def compare(
     claims: Sequence[bytes],
-    terms: Sequence[frozenset[str]],
     passages: Sequence[tuple[bytes, list[int]]],
     vocabulary: Words,
     grammar: int,
@@ -58,8 +57,8 @@ def compare(
     """Look all statements up in all passages.
 
     Args:
-        claims: The words of each statement, as `Words.numbers` reads them.
-        terms: The terms of each: its words with a meaning, and pairs of Han characters.
+        claims: The words of each statement, as `Words.numbers` reads them. Its terms are those
+            with a meaning, and pairs of Han characters.
         passages: The words of each passage, and how many each of its sentences has.
         vocabulary: What numbered the words.
         grammar: Words numbered up to this have no meaning of their own.
@@ -72,7 +71,7 @@ def compare(
         in any; what was found of each statement.
     """
     return _Comparison(
-        claims, terms, passages, vocabulary, grammar, weights, asked, scoring
+        claims, passages, vocabulary, grammar, weights, asked, scoring
     ).result()
 
 
@@ -80,7 +79,6 @@ class _Comparison:
     def __init__(
         self,
         claims: Sequence[bytes],
-        terms: Sequence[frozenset[str]],
         passages: Sequence[tuple[bytes, list[int]]],
         vocabulary: Words,
         grammar: int,
@@ -97,7 +95,11 @@ class _Comparison:
         self._scoring = scoring
         self._said = np.searchsorted(self._spoken, everything) + _FREE
         self._owner = np.arange(len(claims)).repeat([len(numbers) for numbers in said])
-        self._claims = terms
+        common = frozenset(vocabulary.words[1 : grammar + 1])
+        self._claims = [
+            terms_among([vocabulary.words[number] for number in numbers.tolist()], common)
+            for numbers in said
+        ]
         words = np.concatenate(
             [np.empty(0, np.int32), *[np.frombuffer(w, np.int32) for w, _ in passages]]
         )
@@ -106,7 +108,7 @@ class _Comparison:
         self._where = np.arange(len(lengths)).repeat(lengths)
         self._costs = scoring.length_costs * lengths
         self._sizes = [len(own) for _, own in passages]
-        self._terms = list(frozenset().union(*terms))
+        self._terms = list(frozenset().union(*self._claims))
         self._rows = dict(zip(self._terms, count(), strict=False))
         self._held_in = self._find(vocabulary)
         self._background = weights

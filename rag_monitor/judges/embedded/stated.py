@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from rag_monitor.language.dates import Date
 from rag_monitor.language.numbers import TIME, Quantity
-from rag_monitor.language.tokens import term_set, tokenise
+from rag_monitor.language.tokens import term_set
 
 _SEGMENT: Final = re.compile(r"[。；！？;!?\n\0]|\.(?!\d)")
 _CLAUSE: Final = re.compile(r"[，：]|[,:](?!\d)")
@@ -106,7 +106,7 @@ def _sentence(
 
 
 def _terms(text: str) -> frozenset[str]:
-    found = term_set(tokenise(text), han=not text.isascii())
+    found = term_set(text)
     return frozenset([term for term in found if not term[0].isdigit()])
 
 

@@ -68,6 +68,34 @@ def test_words_are_what_the_pattern_of_words_finds(kind: Make, text: str) -> Non
 
 
 @both
+@given(text=ODD | st.text(st.sampled_from("渡轮的了 载a\0.1"), max_size=60))
+def test_terms_are_words_with_a_meaning_and_pairs_of_han_characters(kind: Make, text: str) -> None:
+    grammar = {"a", "的", "了"}
+    tokens = [REDUCED[word] for word in WORD.findall(text)]
+    han = [re.fullmatch(r"[\u3400-\u9fff]", token) is not None for token in tokens]
+    pairs = {
+        tokens[place - 1] + tokens[place]
+        for place in range(1, len(tokens))
+        if han[place - 1] and han[place] and not {tokens[place - 1], tokens[place]} <= grammar
+    }
+
+    words = made(kind, [BREAK, *sorted(grammar)])
+    for _ in range(2):
+        assert words.terms(text) == (set(tokens) - grammar) | pairs
+
+
+@both
+def test_more_pairs_than_are_kept_are_told_apart(kind: Make) -> None:
+    words = made(kind)
+    text = "".join(map(chr, range(0x4E00, 0x4F00)))
+
+    for step in range(1, 256):
+        met = "".join(text[place * step % 256] for place in range(256))
+        pairs = {met[place : place + 2] for place in range(255)}
+        assert {term for term in words.terms(met) if len(term) == 2} == pairs
+
+
+@both
 def test_several_texts_are_read_one_after_the_other(kind: Make) -> None:
     words = made(kind)
 

@@ -96,7 +96,7 @@ def test_what_is_compiled_finds_what_numpy_finds(
     given_terms = Piece(asked).terms
     known = [words.sentences(sentence_texts(text)) for text in passages]
     said = [words.numbers(piece.folded) for piece in pieces]
-    asking = (said, [piece.terms for piece in pieces], known, words, len(GRAMMAR), WEIGHTS)
+    asking = (said, known, words, len(GRAMMAR), WEIGHTS)
 
     found = [
         compare(*asking, given_terms, matching._SCORING)
@@ -141,7 +141,7 @@ def test_numbers_of_another_vocabulary_are_words_that_nobody_holds() -> None:
     said, other = words.numbers(claim.folded), array("i", [1, 300_000, 2]).tobytes()
 
     _, _, seen, (found,) = matching.compare(
-        [said], [claim.terms], [(other, [2, 1])], words, len(GRAMMAR), WEIGHTS, frozenset(),
+        [said], [(other, [2, 1])], words, len(GRAMMAR), WEIGHTS, frozenset(),
         matching._SCORING,
     )  # fmt: skip
     assert seen == []
@@ -155,4 +155,4 @@ def test_sentences_that_do_not_make_up_their_passage_are_refused() -> None:
 
     for lengths in ([1], [2, 1, 1]):
         with pytest.raises(ValueError, match="have other words"):
-            matching.compare([], [], [(words.numbers("red blue old"), lengths)], *asking)
+            matching.compare([], [(words.numbers("red blue old"), lengths)], *asking)
