@@ -11,6 +11,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 
 cdef extern from "Python.h":
     bint Py_UNICODE_ISALNUM(Py_UCS4)
+    bint Py_UNICODE_ISDECIMAL(Py_UCS4)
     bint Py_UNICODE_ISSPACE(Py_UCS4)
     object PyUnicode_New(Py_ssize_t, Py_UCS4)
     void PyUnicode_WRITE(int, void *, Py_ssize_t, Py_UCS4)
@@ -300,11 +301,36 @@ def letters_apart(str text not None):
 cdef bint _letters_apart(const Characters *text, Py_ssize_t size) noexcept:
     cdef Py_ssize_t place = 0, after
     while place + 4 < size:
-        if text[place] == c" " and 97 <= text[place + 1] <= 122 and text[place + 2] == c" ":
+        if text[place + 2] != c" ":
+            place += 1 if text[place + 1] == c" " else 3
+            continue
+        if text[place] == c" " and 97 <= text[place + 1] <= 122:
             after = place + 3
             while after < size and text[after] == c" ":
                 after += 1
             if after + 1 < size and 97 <= text[after] <= 122 and text[after + 1] == c" ":
                 return True
         place += 1
+    return False
+
+
+def holds_digit(str text not None):
+    r"""Whether a text has a decimal digit of any script: `\d`."""
+    cdef void *data = PyUnicode_DATA(text)
+    cdef int width = PyUnicode_KIND(text)
+    if width == 1:
+        return _holds_digit(<uint8_t *>data, len(text))
+    if width == 2:
+        return _holds_digit(<uint16_t *>data, len(text))
+    return _holds_digit(<uint32_t *>data, len(text))
+
+
+cdef bint _holds_digit(const Characters *text, Py_ssize_t size) noexcept:
+    cdef Py_ssize_t place
+    for place in range(size):
+        if 48 <= text[place] <= 57:
+            return True
+        if text[place] > 0xFF and not 0x3000 <= text[place] <= 0x9FFF:
+            if Py_UNICODE_ISDECIMAL(<Py_UCS4>text[place]):
+                return True
     return False

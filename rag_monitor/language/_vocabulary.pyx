@@ -206,6 +206,18 @@ cdef class Vocabulary:
             self._pair_keys[slot] = key
         return <str>self._pairs[slot]
 
+    def distinct(self, bytes numbers not None):
+        """The reduced words of numbers, each once."""
+        cdef const int32_t *read = <const int32_t *>PyBytes_AS_STRING(numbers)
+        cdef Py_ssize_t place
+        cdef list words = self.words
+        found = PyFrozenSet_New(NULL)
+        for place in range(PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)):
+            if not 0 <= read[place] < len(words):
+                raise ValueError("numbers of another vocabulary")
+            PySet_Add(found, <str>words[read[place]])
+        return found
+
     def sentences(self, list folded not None):
         """The numbers of the words of several texts, packed, and how many each has."""
         cdef Py_ssize_t size = 0, done = 0, read

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 from rag_monitor.language.han_numerals import han_value
 
@@ -35,8 +34,7 @@ _BOUNDED: Final = re.compile(r"之?前|以前|以后|起|开[始门馆放]|[关�
 _PAST: Final = {"钟": 0, "整": 0, "半": 30, "一刻": 15, "三刻": 45}
 
 
-@dataclass(frozen=True, slots=True)
-class ClockTime:
+class ClockTime(NamedTuple):
     """A time of day as stated."""
 
     minutes: int

@@ -38,6 +38,7 @@ class Compiled(NamedTuple):
     folding: Callable[[Callable[[str], str | None]], Folding]
     pieces: Cut
     letters_apart: Callable[[str], bool]
+    holds_digit: Callable[[str], bool]
     vocabulary: Callable[..., Any]
 
 
@@ -55,7 +56,13 @@ def _load() -> Compiled | None:
     if reading is None or words is None:
         return None
     try:
-        return Compiled(reading.Folding, reading.pieces, reading.letters_apart, words.Vocabulary)
+        return Compiled(
+            reading.Folding,
+            reading.pieces,
+            reading.letters_apart,
+            reading.holds_digit,
+            words.Vocabulary,
+        )
     except AttributeError:  # compiled from other sources than these
         return None
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator
-from dataclasses import dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
+from rag_monitor.language.hints import holds_digit
 from rag_monitor.language.stems import stem
 from rag_monitor.language.tokens import tokenise
 
@@ -61,7 +61,6 @@ _TO_DAY: Final = re.compile(
     r"\s?(?:至|到|-|~)\s?(?P<d>3[01]|[12]\d|0?[1-9])(?:\s?[日号]|(?<=-\d)(?![\w%])|(?<=-\d\d)(?![\w%]))"
 )
 """The last day of a range that leaves out the month: 3月8日至15日, March 8-15."""
-_FIRST_DIGIT: Final = re.compile(r"\d")
 _FOUR_DIGITS: Final = re.compile(r"(?:1\d|20)\d\d")
 _SEPARATED: Final = re.compile(r"\d[-/.]\d?\d[-/.]\d")
 _MONTH_STEMS: Final = frozenset(map(stem, _MONTHS)) - {"may"}
@@ -71,8 +70,7 @@ _HAN_YEAR: Final = re.compile(r"[〇零一二三四五六七八九]{4}(?=年)")
 _HAN_DAY: Final = re.compile(r"([一二三四五六七八九十]{1,3})(?=[月日号])")
 
 
-@dataclass(frozen=True, slots=True)
-class Date:
+class Date(NamedTuple):
     """A date of any precision; at least one part is set."""
 
     year: int | None
@@ -121,7 +119,7 @@ def find_dates(folded: str, tokens: Collection[str] | None = None) -> list[Date]
     """
     han = "年" in folded or "月" in folded
     text = _arabic(folded) if han else folded
-    if _FIRST_DIGIT.search(text) is None:
+    if not holds_digit(text):
         return []
     tokens = tokenise(folded) if tokens is None else tokens
     taken = bytearray(len(text))

@@ -6,6 +6,7 @@ import re
 from typing import Final, NamedTuple
 
 from rag_monitor.language.han_numerals import han_value
+from rag_monitor.language.hints import holds_any, holds_digit
 from rag_monitor.language.stems import STOP_WORDS, stem
 
 
@@ -44,7 +45,7 @@ _DIGIT_IN_NAME: Final = re.compile(r"\d(?:(?<=[a-z]\d)|(?<=[a-z]-\d)|\.\d+\.\d)"
 def labels(folded: str) -> frozenset[Label]:
     """Models, versions, articles and quarters that folded text names."""
     found = set()
-    if _DIGIT_IN_NAME.search(folded) is not None:
+    if holds_digit(folded) and _DIGIT_IN_NAME.search(folded) is not None:
         for series, number in _CODE.findall(folded):
             found.add(Label(_QUARTER if series == "q" else series, number.lstrip("0") or "0"))
         found.update(Label(VERSION, number) for number in _VERSION.findall(folded))
@@ -60,7 +61,8 @@ def labels(folded: str) -> frozenset[Label]:
 
 def ordinals(folded: str) -> frozenset[Label]:
     """English ordinals with what they order: the fifth of the month, the second Sunday."""
-    if _ORDINAL_DIGIT.search(folded) is None and not any(map(folded.__contains__, _ORDINAL_WORDS)):
+    counted = holds_digit(folded) and _ORDINAL_DIGIT.search(folded) is not None
+    if not (counted or holds_any(folded, _ORDINAL_WORDS)):
         return frozenset()
     return frozenset(
         Label(stem(thing), digits or _ORDINAL_WORDS[word])

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from rag_monitor.language.clock_times import HALF_DAY, find_times
 from rag_monitor.language.han_numerals import han_value
+from rag_monitor.language.hints import holds_any, holds_digit
 from rag_monitor.language.stems import STOP_WORDS, stem
 from rag_monitor.language.tokens import tokenise
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
@@ -114,7 +114,6 @@ _WEEK: Final = ("周", "星期", "礼拜")
 
 _LONGEST: Final = 18
 """Longer rows of digits are serial numbers or noise, and overflow."""
-_DIGIT: Final = re.compile(r"\d")
 _BARE: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _RANGE_SIGN: Final = re.compile(r"\s?(?:-|~|to|至|到)\s?[$£€¥]?")
 _NAMED_BEFORE: Final = re.compile(
@@ -122,10 +121,11 @@ _NAMED_BEFORE: Final = re.compile(
     r"(?:\s?(?:is|of|为|是|:))?\s?$"
 )
 _NAMED_AFTER: Final = re.compile(r"\s?(?:端口|号|port\b|错误)")
-_MAY_TELL_TIME: Final = re.compile(
-    r"[\d一二三四五六七八九十两]"
-    r"(?:[点时]|:\d\d|\s?[ap]\.?\s?m\b|\s(?:in the [mae]|at night|o'clock))"
-)
+_AFTER_HOUR: Final = r"[点时]|:\d\d|\s?[ap]\.?\s?m\b|\s(?:in the [mae]|at night|o'clock)"
+_MAY_TELL_TIME: Final = re.compile(rf"[\d一二三四五六七八九十两](?:{_AFTER_HOUR})")
+_ASCII_MAY_TELL_TIME: Final = re.compile(rf"[0-9](?:{_AFTER_HOUR})")
+_HOUR_HINTS: Final = ("点", "时", ":", "m", "t", "'")
+"""One of these stands after every hour."""
 TIME: Final = "time"
 _HALF_OPEN: Final = "half"
 """Unit of a time whose half of the day is not told."""
@@ -138,8 +138,7 @@ _SPELLED_STEMS: Final = frozenset(_SPELLED)
 _HAN_RUN: Final = re.compile(r"[零〇一二三四五六七八九十百千万亿两]+")
 
 
-@dataclass(frozen=True, slots=True)
-class Quantity:
+class Quantity(NamedTuple):
     """A number as stated."""
 
     value: float
@@ -212,7 +211,9 @@ def _magnitude(value: float) -> int:
 
 def may_tell_time(folded: str) -> bool:
     """Whether folded text may hold a time of day; a quick look before a long one."""
-    return _MAY_TELL_TIME.search(folded) is not None
+    if folded.isascii():
+        return holds_digit(folded) and _ASCII_MAY_TELL_TIME.search(folded) is not None
+    return holds_any(folded, _HOUR_HINTS) and _MAY_TELL_TIME.search(folded) is not None
 
 
 def find_quantities(
@@ -245,7 +246,7 @@ def find_quantities(
     for hint, pattern, read in _PHRASES:
         if hint in folded:
             _collect(found, taken, pattern.finditer(folded), read)
-    if _DIGIT.search(folded):
+    if holds_digit(folded):
         arabic = _ASCII_ARABIC if folded.isascii() else _ARABIC
         _collect(found, taken, arabic.finditer(folded), _from_arabic)
     if not folded.isascii():
@@ -275,13 +276,13 @@ def _share_ends(folded: str, found: list[Quantity]) -> list[Quantity]:
             continue
         end = last
         if first.unit and (last.kind, last.unit) == ("number", ""):
-            end = found[place + 1] = replace(last, kind=first.kind, unit=first.unit)
+            end = found[place + 1] = last._replace(kind=first.kind, unit=first.unit)
         shown = _BARE.match(folded, end.start)
         high = float(shown.group().replace(",", "")) if shown else 0.0
         # A last number that is smaller as written has its scale to itself: $500 to $1 million.
         if 0 < first.value <= high:
             value = first.value * end.value / high
-            found[place] = replace(first, value=value, kind=end.kind, unit=end.unit)
+            found[place] = first._replace(value=value, kind=end.kind, unit=end.unit)
     return found
 
 
@@ -366,7 +367,7 @@ def _from_arabic(match: re.Match[str]) -> Quantity | None:
     if sign:
         unit = sign.group()
     stated = digits.replace(".", "").lstrip("0")
-    if "." not in digits and not _identifies(match, end):
+    if stated.endswith("0") and "." not in digits and not _identifies(match, end):
         stated = stated.rstrip("0")
     return _quantity(match, value, unit, max(1, len(stated)))
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Final, NamedTuple
 
 from rag_monitor.language.compiled import COMPILED
 from rag_monitor.language.remembered import Remembered
@@ -48,8 +47,7 @@ _ALPHANUMERIC: Final = re.compile(r"[^\W_]")
 _NUMBERED_ONLY: Final = re.compile(r"\s*(?:\(?\d{1,3}|[a-hA-H])$")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A piece of a text: `text == whole[start:end]`."""
 
     text: str

@@ -64,6 +64,9 @@ class Words(Protocol):
     def terms(self, folded: str) -> frozenset[str]:
         """The words of folded text that have a meaning, and its pairs of Han characters."""
 
+    def distinct(self, numbers: bytes) -> frozenset[str]:
+        """The reduced words of packed numbers, each once."""
+
     def sentences(self, folded: list[str]) -> tuple[bytes, list[int]]:
         """The numbers of the words of several texts, packed, and how many each has."""
 
@@ -136,6 +139,10 @@ class PlainVocabulary:
     def terms(self, folded: str) -> frozenset[str]:
         """See `Words`."""
         return terms_among(self.tokens(folded), self._grammar)
+
+    def distinct(self, numbers: bytes) -> frozenset[str]:
+        """See `Words`."""
+        return frozenset([self.words[number] for number in set(memoryview(numbers).cast("i"))])
 
     def sentences(self, folded: list[str]) -> tuple[bytes, list[int]]:
         """See `Words`."""

@@ -33,9 +33,10 @@ _BESIDE_COMMON: Final = (
     ".0",
 )  # fmt: skip
 """A sentence with common hints alone can only be a plea when it holds one of these too."""
-_HAN_HINTS: Final = frozenset(
-    {"满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分", "你现在是"}
-)
+_HAN_HINTS: Final = (
+    "满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分", "你现在是",
+)  # fmt: skip
+_HAN_BEGINNINGS: Final = tuple(hint[0] for hint in _HAN_HINTS)
 _LETTERED: Final = re.compile(r"\b(?:[a-z] +){4,}[a-z]\b")
 _letters_apart: Final[Callable[[str], object]] = (
     COMPILED.letters_apart if COMPILED else re.compile(r" [a-z] +[a-z] ").search
@@ -96,10 +97,9 @@ def may_address_judge(folded: str) -> bool:
     """Whether folded text without any of the `HINTS` may hold what `addresses_judge`."""
     if _letters_apart(folded):
         return True
-    if folded.isascii():
+    if folded.isascii() or not holds_any(folded, _HAN_BEGINNINGS):
         return False
-    squeezed = "".join(folded.split())
-    return any(hint in squeezed for hint in _HAN_HINTS)
+    return holds_any("".join(folded.split()), _HAN_HINTS)
 
 
 def may_plead(folded: str) -> bool:
@@ -123,7 +123,7 @@ def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
     if not folded.isascii():
         if len(folded.split()) > 1:
             folded = _HAN_GAP.sub("", folded)
-        hinted = any(hint in folded for hint in _HAN_HINTS)
+        hinted = holds_any(folded, _HAN_HINTS)
     else:
         hinted = False
     letters = len(tokens) > 4 and "a" <= folded[:1] <= "z" and _letters_apart(folded)

@@ -176,10 +176,7 @@ class Passage:
     def token_set(self) -> frozenset[str]:
         """All tokens."""
         vocabulary = present()
-        said = vocabulary.words
-        return frozenset(
-            [said[number] for number in set(memoryview(self.coded(vocabulary).words).cast("i"))]
-        )
+        return vocabulary.distinct(self.coded(vocabulary).words)
 
     @lazily
     def terms(self) -> frozenset[str]:

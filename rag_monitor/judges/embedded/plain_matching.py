@@ -70,9 +70,7 @@ def compare(
         All terms; for each of them a byte a passage, 1 where it stands there; those that stand
         in any; what was found of each statement.
     """
-    return _Comparison(
-        claims, passages, vocabulary, grammar, weights, asked, scoring
-    ).result()
+    return _Comparison(claims, passages, vocabulary, grammar, weights, asked, scoring).result()
 
 
 class _Comparison:

@@ -52,6 +52,11 @@ def test_letters_that_stand_alone_are_noticed(compiled: Compiled, text: str) -> 
     assert compiled.letters_apart(text) == bool(re.search(" [a-z] +[a-z] ", text))
 
 
+@given(text=st.text(st.sampled_from("a0²½٣９é〇一\U0001d7d8"), max_size=6) | st.text())
+def test_digits_of_any_script_are_noticed(compiled: Compiled, text: str) -> None:
+    assert compiled.holds_digit(text) == bool(re.search(r"\d", text))
+
+
 def test_an_error_of_what_is_asked_reaches_the_caller(compiled: Compiled) -> None:
     def refuse(*_: object) -> bool:
         raise LookupError

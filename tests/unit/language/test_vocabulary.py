@@ -107,6 +107,17 @@ def test_several_texts_are_read_one_after_the_other(kind: Make) -> None:
 
 
 @both
+def test_the_words_of_numbers_are_told_each_once(kind: Make) -> None:
+    words = made(kind)
+
+    assert words.distinct(words.numbers("渡轮 a red boat, red 轮")) == set("渡轮a") | {
+        "red",
+        "boat",
+    }
+    assert words.distinct(b"") == frozenset()
+
+
+@both
 def test_texts_that_hold_certain_words_are_told(kind: Make) -> None:
     words, wanted = made(kind), frozenset({"boat", "whale"})
 
