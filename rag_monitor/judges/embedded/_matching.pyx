@@ -27,6 +27,7 @@ cdef Py_ssize_t _places_size = 0
 
 cdef enum:
     ROOMS = 32
+    PAIR_BITS = 15  # of the number of pairs that are kept
 
 cdef class Rooms:
     """Memory, empty at first, that lives as long as this object."""
@@ -48,6 +49,75 @@ cdef class Rooms:
         self._taken[self._count] = room
         self._count += 1
         return room
+
+
+cdef class Weighed:
+    """The terms of one vocabulary with what each weighs, so that most need not be looked up.
+
+    That is a walk through memory that no processor keeps at hand; here it is one place a term.
+    Of pairs, those that were met last are kept.
+    """
+
+    cdef object generation
+    cdef object weights
+    cdef double *_words  # by number; below 0 what was not met
+    cdef Py_ssize_t _size
+    cdef uint64_t _keys[1 << PAIR_BITS]
+    cdef double _pairs[1 << PAIR_BITS]
+    cdef list _terms
+
+    def __cinit__(self, generation, weights):
+        self.generation, self.weights = generation, weights
+        self._terms = [""] * (1 << PAIR_BITS)
+        memset(self._keys, 0, sizeof(self._keys))
+
+    def __dealloc__(self):
+        PyMem_Free(self._words)
+
+    cdef double word(self, Py_ssize_t number, str word) except -1:
+        """What a word weighs."""
+        cdef Py_ssize_t size, place
+        cdef void *grown
+        if number >= self._size:
+            size = 2 * number + 1024
+            grown = PyMem_Realloc(self._words, size * sizeof(double))
+            if not grown:
+                raise MemoryError
+            self._words = <double *>grown
+            for place in range(self._size, size):
+                self._words[place] = -1
+            self._size = size
+        cdef double found = self._words[number]
+        if found < 0:
+            found = self.weights[word]  # which may let other threads in
+            self._words[number] = found
+        return found
+
+    cdef double pair(self, vocabulary, uint64_t first, uint64_t second, list terms) except -1:
+        """What a pair weighs; it becomes the last of `terms`."""
+        cdef uint64_t key = first << 32 | second
+        cdef Py_ssize_t slot = key * FACTOR >> (64 - PAIR_BITS)
+        cdef double found
+        if self._keys[slot] == key:
+            terms.append(self._terms[slot])
+            return self._pairs[slot]
+        term = vocabulary.pair(first, second)
+        found = self.weights[term]
+        self._keys[slot], self._pairs[slot], self._terms[slot] = key, found, term
+        terms.append(term)
+        return found
+
+
+cdef Weighed _weighed = None
+
+
+cdef Weighed _weigh(vocabulary, weights):
+    """What the terms of a vocabulary weigh; of one at a time."""
+    global _weighed
+    generation = vocabulary.generation
+    if _weighed is None or _weighed.generation != generation or _weighed.weights is not weights:
+        _weighed = Weighed(generation, weights)
+    return _weighed
 
 
 cdef struct Table:  # keys are above 0
@@ -153,8 +223,11 @@ cdef list _gather(
     Answer *answer, Rooms rooms, list claims, vocabulary, int grammar, weights, asked, double given
 ):
     """Number the terms of the statements and look up what each weighs; this may run Python."""
+    cdef Weighed weighed = _weigh(vocabulary, weights)
     cdef list words = vocabulary.words
     cdef list found = []
+    cdef str term
+    cdef double worth
     cdef bytes numbers
     cdef Py_ssize_t claim, place, row, size, total = 0
     for numbers in claims:
@@ -188,11 +261,13 @@ cdef list _gather(
     answer.weights = <double *>rooms.take(answer.rows, sizeof(double))
     for row in range(answer.rows):
         if answer.seconds[row] < 0:
-            term = words[answer.firsts[row]]
+            term = <str>words[answer.firsts[row]]
+            found.append(term)
+            worth = weighed.word(answer.firsts[row], term)
         else:
-            term = vocabulary.pair(answer.firsts[row], answer.seconds[row])
-        found.append(term)
-        answer.weights[row] = weights[term] * (given if term in asked else 1.0)
+            worth = weighed.pair(vocabulary, answer.firsts[row], answer.seconds[row], found)
+            term = <str>found[row]
+        answer.weights[row] = worth * (given if asked and term in asked else 1.0)
     return found
 
 
