@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import pairwise, product
 from math import log1p
 from operator import add, attrgetter
 from typing import Final
@@ -20,6 +20,7 @@ from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches, common_w
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.judges.embedded.reckoning import Reckoning
 from rag_monitor.language import answers, synonyms
+from rag_monitor.language.hints import holds_digit
 from rag_monitor.language.numbers import TIME, may_tell_time
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
@@ -86,13 +87,13 @@ class ClaimEvidence:
     verbatim: bool
     asked: bool
     """Whether the answer answers a question."""
-    own_terms: frozenset[str]
-    """Terms that the question did not give; derived numbers left out."""
+    not_own: frozenset[str]
+    """Terms that the question gave, and derived numbers."""
 
     @lazily
     def own(self) -> dict[str, float]:
-        """Weight of each of its own terms."""
-        return {term: weight(term) for term in self.own_terms}
+        """Weight of each of its other terms."""
+        return {term: weight(term) for term in self.piece.terms - self.not_own}
 
 
 def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[ClaimEvidence]:
@@ -143,7 +144,8 @@ def _look_up(
     whole = best is not None and _is_whole(piece, best)
     # What repeats a whole sentence differs from it in nothing that could be checked.
     findings = Findings() if whole else check(piece, evidence, matches.known, best, reckoning)
-    unknown = piece.terms - matches.known
+    unseen = piece.terms - matches.seen
+    unknown = unseen - evidence.question.terms
     verbatim = whole or (len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence))
     if not verbatim:
         check_reworded(findings, piece, evidence, best, match.near)
@@ -164,7 +166,7 @@ def _look_up(
         1 - common / len(piece.tokens) if piece.tokens else 1.0,
         *_novel(piece, unknown - credited, evidence),
         *_counts(findings),
-        _characters(piece, matches.seen | credited),
+        _characters(piece, unseen - credited),
     ]
     return ClaimEvidence(
         span,
@@ -175,7 +177,7 @@ def _look_up(
         match.covered,
         verbatim,
         bool(evidence.question.tokens),
-        piece.terms - evidence.question.terms - (credited - matches.seen),
+        evidence.question.terms | (credited & unseen),
     )
 
 
@@ -200,17 +202,17 @@ def _credited(piece: Piece, findings: Findings, evidence: Evidence) -> frozenset
     """
     if findings.numbers_missing or findings.units_changed or findings.dates_missing:
         return frozenset()
-    credited = {term for term in piece.terms if term[0].isdigit()}
-    # In English only times of day have words that may be spelled otherwise.
-    plain = piece.folded.isascii() and not may_tell_time(piece.folded)
-    for quantity in () if plain else piece.quantities:
+    credited: set[str] = set()
+    if holds_digit(piece.folded):
+        credited = {term for term in piece.terms if term[0].isdigit()}
+    numerals = piece.terms & _NUMERAL_TERMS
+    # Else nothing but times of day may be spelled otherwise.
+    for quantity in piece.quantities if numerals or may_tell_time(piece.folded) else ():
         stated = term_set(piece.folded[quantity.start : quantity.end])
-        whole = quantity.kind == TIME
-        if whole and not comparable(quantity, evidence):
-            continue
-        credited.update(
-            term for term in stated & piece.terms if whole or _NUMERALS.issuperset(term)
-        )
+        if quantity.kind != TIME:
+            credited |= stated & numerals
+        elif comparable(quantity, evidence):
+            credited |= stated & piece.terms
     if findings.numbers_derived:
         credited.update(term for term in piece.terms if OPERATION_WORDS.search(term))
     return frozenset(credited)
@@ -256,7 +258,8 @@ def _rests_on(first: int, gains: Sequence[float]) -> int:
     if not gains:
         return first
     # Rounded, for the same words in another passage must not win by the last bit of a sum.
-    strongest = max(range(len(gains)), key=lambda index: round(gains[index], 9))
+    rounded = [round(gain, 9) for gain in gains]
+    strongest = rounded.index(max(rounded))
     return strongest if gains[strongest] > gains[first] + _CLEARLY_MORE else first
 
 
@@ -345,17 +348,20 @@ def _counts(findings: Findings) -> list[float]:
     return [float(min(2, count)) for count in counts] if any(counts) else _NO_COUNTS
 
 
-_NUMERALS: Final = frozenset("零〇一二三四五六七八九十百千万亿两半点分之成折")
+_NUMERALS: Final = "零〇一二三四五六七八九十百千万亿两半点分之成折"
+_NUMERAL_TERMS: Final = frozenset([*_NUMERALS, *map("".join, product(_NUMERALS, repeat=2))])
+"""Terms that are part of a number in Han numerals."""
 _COUNTED: Final = attrgetter(*FINDINGS)
 _NO_COUNTS: Final = [0.0] * len(FINDINGS)
 
 
-def _characters(piece: Piece, seen: frozenset[str]) -> float:
+def _characters(piece: Piece, unseen: frozenset[str]) -> float:
     """Share of Han characters that occur in no passage, as runs of one."""
-    if piece.folded.isascii():
+    lost = [term for term in unseen if is_han(term)]
+    if not lost:
         return 0.0
     han = [token for token in piece.content if is_han(token)]
-    return sum([token not in seen for token in han]) / len(han) if han else 0.0
+    return sum([token in lost for token in han]) / len(han)
 
 
 def _verbatim(piece: Piece, evidence: Evidence) -> bool:
