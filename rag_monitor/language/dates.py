@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 from rag_monitor.language.hints import holds_digit
@@ -110,7 +110,7 @@ class Date(NamedTuple):
         return all(any(getattr(o, n) == v for o in compatible) for n, v in parts)
 
 
-def find_dates(folded: str, tokens: Collection[str] | None = None) -> list[Date]:
+def find_dates(folded: str, tokens: frozenset[str] | None = None) -> list[Date]:
     """All dates in folded text, in order, not overlapping; Han numerals are read too.
 
     Args:
@@ -121,7 +121,7 @@ def find_dates(folded: str, tokens: Collection[str] | None = None) -> list[Date]
     text = _arabic(folded) if han else folded
     if not holds_digit(text):
         return []
-    tokens = tokenise(folded) if tokens is None else tokens
+    tokens = frozenset(tokenise(folded)) if tokens is None else tokens
     taken = bytearray(len(text))
     found: list[Date] = []
     for pattern in _patterns(text, tokens, han=han):
@@ -153,7 +153,7 @@ def _last_day(text: str, first: Date) -> Date | None:
     return Date(first.year, first.month, day, match.start("d"), match.end())
 
 
-def _patterns(text: str, tokens: Collection[str], *, han: bool) -> Iterator[re.Pattern[str]]:
+def _patterns(text: str, tokens: frozenset[str], *, han: bool) -> Iterator[re.Pattern[str]]:
     """The patterns that can match at all, the more exact ones first."""
     year = _FOUR_DIGITS.search(text) is not None
     if year and _SEPARATED.search(text):

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Final, NamedTuple
@@ -219,7 +219,7 @@ def may_tell_time(folded: str) -> bool:
 def find_quantities(
     folded: str,
     skip: tuple[tuple[int, int], ...] = (),
-    tokens: Collection[str] | None = None,
+    tokens: frozenset[str] | None = None,
     *,
     idioms: bool = False,
 ) -> list[Quantity]:
@@ -251,8 +251,9 @@ def find_quantities(
         _collect(found, taken, arabic.finditer(folded), _from_arabic)
     if not folded.isascii():
         _collect(found, taken, _han_numbers(folded), partial(_from_han, idioms=idioms))
-    stems = _SPELLED_STEMS.intersection(tokenise(folded) if tokens is None else tokens)
-    if stems:
+    tokens = frozenset(tokenise(folded)) if tokens is None else tokens
+    if not _SPELLED_STEMS.isdisjoint(tokens):
+        stems = _SPELLED_STEMS & tokens
         spelled = [word for stemmed in stems for word in _SPELLED[stemmed]]
         if not _PARTS.isdisjoint(spelled):
             _collect(found, taken, _FRACTION.finditer(folded), _from_fraction)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from rag_monitor.language.alternatives import quick
 from rag_monitor.language.stems import stem
@@ -182,8 +181,7 @@ def undoes(token: str, others: frozenset[str]) -> bool:
     return False
 
 
-@dataclass(frozen=True, slots=True)
-class Denials:
+class Denials(NamedTuple):
     """What the negations of a sentence deny."""
 
     heads: frozenset[str]
@@ -207,7 +205,7 @@ def denials(folded: str) -> Denials:
     """What the negations of folded text deny; none reaches beyond its clause."""
     heads, reach = set(), set()
     plain = _DOUBLE.sub(lambda found: " " * len(found.group()), folded)
-    if _NEEDS.search(plain):
+    if "without" in plain and _NEEDS.search(plain):
         return NOTHING_DENIED
     for match in _NEGATION.finditer(plain):
         clause = _CLAUSE_ENDS.split(plain[match.end() : match.end() + _REACH * 3], maxsplit=1)[0]

@@ -5,6 +5,7 @@ Works on text that `normalise` has folded. Needs no segmenter and no model.
 
 from __future__ import annotations
 
+from rag_monitor.language.hints import holds_digit
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.vocabulary import present
 
@@ -30,3 +31,11 @@ def term_set(folded: str) -> frozenset[str]:
     Pairs of pure grammar are left out.
     """
     return present().terms(folded)
+
+
+def worded_terms(folded: str) -> frozenset[str]:
+    """As `term_set`, numbers left out."""
+    found = term_set(folded)
+    if not holds_digit(folded):
+        return found
+    return frozenset([term for term in found if not term[0].isdigit()])

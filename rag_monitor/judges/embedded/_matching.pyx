@@ -10,9 +10,14 @@ from os import urandom
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Calloc, PyMem_Free, PyMem_Realloc
+from cpython.ref cimport PyObject
+from cpython.set cimport PySet_Add
 from libc.math cimport rint
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memchr, memset
+
+cdef extern from "Python.h":
+    object PyFrozenSet_New(PyObject *iterable)  # NULL for an empty one, which may be filled
 
 cdef enum:
     FEWEST = 2
@@ -161,6 +166,7 @@ cdef struct Answer:
     int32_t grammar         # numbers up to this have no meaning of their own
     uint8_t *uses           # per row and statement whether the one holds the other
     double *weights         # per row
+    uint8_t *asked          # per row whether the question gave the term
     int32_t *firsts         # per row the number of the word, or of the first of a pair
     int32_t *seconds        # per row the number of the second of a pair, else -1
     int32_t *row_of         # per place of a word its row, from 1
@@ -196,25 +202,21 @@ def compare(
     cdef list all_terms = _gather(
         &answer, rooms, claims, vocabulary, grammar, weights, asked, given
     )
+    seen = PyFrozenSet_New(NULL)
     _lay_out(&known, rooms, passages, &answer)
     _reach(max(answer.highest, known.highest) + 1)
     cdef int32_t *last = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
-    cdef uint8_t *given_rows = <uint8_t *>rooms.take(answer.rows, 1)
     cdef double *gains = <double *>rooms.take(known.count, sizeof(double))
     cdef Py_ssize_t row, claim
-    for row in range(answer.rows):
-        given_rows[row] = all_terms[row] in asked
     _index(&answer)
     _scan(&answer, &known, last)
     _forget(&answer)
     held = (<char *>known.held)[: answer.rows * known.count]
-    seen = [
-        all_terms[row]
-        for row in range(answer.rows)
-        if memchr(known.held + row * known.count, 1, known.count)
-    ]
+    for row in range(answer.rows):
+        if memchr(known.held + row * known.count, 1, known.count):
+            PySet_Add(seen, <str>all_terms[row])
     return all_terms, held, seen, [
-        _found(&answer, &known, claim, given_rows, gains, length_costs, never_longer, alike)
+        _found(&answer, &known, claim, gains, length_costs, never_longer, alike)
         for claim in range(answer.claims)
     ]
 
@@ -259,6 +261,7 @@ cdef list _gather(
     _number_terms(answer, rooms, total, han)
     _open(&answer.pairs, rooms, answer.rows)
     answer.weights = <double *>rooms.take(answer.rows, sizeof(double))
+    answer.asked = <uint8_t *>rooms.take(answer.rows, 1)
     for row in range(answer.rows):
         if answer.seconds[row] < 0:
             term = <str>words[answer.firsts[row]]
@@ -267,7 +270,8 @@ cdef list _gather(
         else:
             worth = weighed.pair(vocabulary, answer.firsts[row], answer.seconds[row], found)
             term = <str>found[row]
-        answer.weights[row] = worth * (given if asked and term in asked else 1.0)
+        answer.asked[row] = term in asked
+        answer.weights[row] = worth * (given if answer.asked[row] else 1.0)
     return found
 
 
@@ -478,11 +482,11 @@ cdef struct Sums:  # of the weights of a statement's terms
 
 
 cdef tuple _found(
-    const Answer *answer, const Passages *known, Py_ssize_t claim, const uint8_t *asked,
-    double *gains, double length_costs, double never_longer, double alike,
+    const Answer *answer, const Passages *known, Py_ssize_t claim, double *gains,
+    double length_costs, double never_longer, double alike,
 ):
     """What was found of one statement, as `Match` takes it."""
-    cdef Sums sums = _add_up(answer, known, claim, asked, gains)
+    cdef Sums sums = _add_up(answer, known, claim, gains)
     cdef Py_ssize_t passage, sentence
     cdef Py_ssize_t best = _best(answer, known, claim, length_costs, never_longer, alike)
     covered = 0.0
@@ -502,8 +506,7 @@ cdef tuple _found(
 
 
 cdef Sums _add_up(
-    const Answer *answer, const Passages *known, Py_ssize_t claim, const uint8_t *asked,
-    double *gains,
+    const Answer *answer, const Passages *known, Py_ssize_t claim, double *gains
 ) noexcept nogil:
     """Sum up a statement's terms; `gains` become those of its own that each passage holds."""
     cdef Sums sums = Sums(0, 0, 0, 0)
@@ -522,12 +525,12 @@ cdef Sums _add_up(
         for passage in range(known.count):
             if held[passage]:
                 seen = True
-                if not asked[row]:
+                if not answer.asked[row]:
                     gains[passage] += weight
         if not seen:
             sums.missing += weight
-            sums.given += weight if asked[row] else 0
-        if not asked[row]:
+            sums.given += weight if answer.asked[row] else 0
+        if not answer.asked[row]:
             sums.own += weight
     return sums
 

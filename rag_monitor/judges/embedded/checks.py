@@ -418,7 +418,8 @@ _DENIAL_ADDS: Final = 0.5
 def _unknown(words: frozenset[str], evidence: Evidence) -> int:
     """How many of `words` neither the passages nor the question hold, in no other word."""
     texts = (evidence.joined, evidence.question.folded)
-    return sum(
-        not any(other in text for text in texts for other in (word, *others(word)))
-        for word in words
-    )
+    return sum(not any(_in_other_words(word, text) for text in texts) for word in words)
+
+
+def _in_other_words(word: str, text: str) -> bool:
+    return word in text or any(other in text for other in others(word))

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from rag_monitor.language.alternatives import quick
-from rag_monitor.language.tokens import term_set
+from rag_monitor.language.tokens import worded_terms
 
 _CLAUSE: Final = quick(
     r"[。；！？，、;!?\n\0]|[,.:](?!\d)|\b(?:and|but|while|whereas|although|though)\b"
@@ -31,13 +31,7 @@ Terms = frozenset[str]
 
 def clauses(folded: str) -> list[Terms]:
     """The content terms of each clause of folded text, numbers left out."""
-    found = []
-    for text in _CLAUSE.split(folded)[:_MOST]:
-        terms = term_set(text)
-        worded = frozenset([term for term in terms if not term[0].isdigit()])
-        if worded:
-            found.append(worded)
-    return found
+    return [terms for text in _CLAUSE.split(folded)[:_MOST] if (terms := worded_terms(text))]
 
 
 def crossed(

@@ -204,7 +204,7 @@ def _credited(piece: Piece, findings: Findings, evidence: Evidence) -> frozenset
         return frozenset()
     credited: set[str] = set()
     if holds_digit(piece.folded):
-        credited = {term for term in piece.terms if term[0].isdigit()}
+        credited = {token for token in piece.token_set if token[0].isdigit()}
     numerals = piece.terms & _NUMERAL_TERMS
     # Else nothing but times of day may be spelled otherwise.
     for quantity in piece.quantities if numerals or may_tell_time(piece.folded) else ():
@@ -267,14 +267,13 @@ def _coverage(match: Match, gains: Sequence[float]) -> list[float]:
     total = match.total
     if not total:
         return [0.0, 0.0, 0.0, 0.0]
-    shares = (
-        max(0.0, match.missing - match.given) / total,
-        max(0.0, match.missing) / total,
-        1 - min(1.0, match.covered + match.spelled / total),
-        1 - max(gains, default=1.0),
-    )
     # Rounded, for what lies at a limit must not be judged by the last bit of a sum.
-    return [round(share, 9) for share in shares]
+    return [
+        round(max(0.0, match.missing - match.given) / total, 9) if match.missing else 0.0,
+        round(max(0.0, match.missing) / total, 9) if match.missing else 0.0,
+        round(1 - min(1.0, match.covered + match.spelled / total), 9),
+        round(1 - max(gains, default=1.0), 9),
+    ]
 
 
 def _substituted(

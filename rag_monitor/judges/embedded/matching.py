@@ -12,13 +12,14 @@ from typing import Final
 
 from rag_monitor.judges.embedded import plain_matching
 from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.lazily import lazily
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.compiled import COMPILED, compiled_module
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.vocabulary import present
 
 _compiled = compiled_module("rag_monitor.judges.embedded._matching") if COMPILED else None
-compare: Final[Callable[..., tuple[list[str], bytes, list[str], list[plain_matching.Found]]]] = (
+compare: Final[Callable[..., plain_matching.Compared]] = (
     _compiled.compare if _compiled is not None else plain_matching.compare
 )
 lcs_length: Final[Callable[[bytes, bytes], int]] = (
@@ -70,7 +71,7 @@ class Matches:
         vocabulary = present()
         coded = [passage.coded(vocabulary) for passage in evidence.passages]
         asked = evidence.question.terms
-        terms, self._held, seen, found = compare(
+        self._terms, self._held, seen, found = compare(
             [vocabulary.numbers(claim.folded) for claim in claims],
             [(passage.words, passage.lengths) for passage in coded],
             vocabulary,
@@ -80,13 +81,16 @@ class Matches:
             _SCORING,
         )
         self._passages = len(coded)
-        self._rows = dict(zip(terms, count(), strict=False))
-        self.seen = frozenset(seen)
+        self.seen = seen
         """Terms of the statements that stand in a passage."""
-        self.known = self.seen | asked
+        self.known = seen | asked
         """These and the terms of the question."""
         self.of = [Match(*one) for one in found]
         """What was found of each statement, in order."""
+
+    @lazily
+    def _rows(self) -> dict[str, int]:
+        return dict(zip(self._terms, count(), strict=False))
 
     def held(self, term: str) -> bytes:
         """For each passage 1 where it holds a term of the statements, else 0."""

@@ -15,7 +15,7 @@ from importlib import resources
 from math import exp, expm1, log, log1p
 from operator import attrgetter, mul
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
@@ -77,8 +77,7 @@ class Weights:
     """How many times that weight they have for the only claim of an answer to a question."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClaimVerdict:
+class ClaimVerdict(NamedTuple):
     """How doubtful one claim is, and why."""
 
     doubt: float

@@ -15,13 +15,13 @@ def contrary(claim: Piece, other: Piece) -> tuple[int, int]:
     """Whether two sentences differ in negation, and how many opposites they hold."""
     denied, known = claim.denied, other.denied
     near, own = other.token_set, claim.token_set
-    negation = int(
-        any(
-            _once(claim, h) and _states(other, h) and not undoes(h, near - own)
-            for h in denied.heads - known.reach
-        )
-        or any(_once(other, h) and _states(claim, h) for h in known.heads - denied.reach)
-    )
+    negation = 0
+    for head in denied.heads - known.reach:
+        if _once(claim, head) and _states(other, head) and not undoes(head, near - own):
+            negation = 1
+    for head in known.heads - denied.reach:
+        if _once(other, head) and _states(claim, head):
+            negation = 1
     different = own - near
     opposites = 0
     for token in _OPPOSED & different:
@@ -98,11 +98,14 @@ _MAY: Final = re.compile(r"可(?![能是以见靠观惜怕爱信])")
 
 
 def _han_opposites(claim: Piece, evidence: str) -> int:
-    text = _UNRELATED.sub("无关", _MAY.sub("可以", claim.folded))
-    evidence = _UNRELATED.sub("无关", _MAY.sub("可以", evidence))
-    return sum(
-        other not in text and other in evidence
-        for stated in (*(_HAN_PAIRED & claim.terms), *_HAN_OTHERS)
-        if stated in text and stated not in evidence
-        for other in _HAN_OPPOSED[stated]
-    )
+    text, evidence, found = _spelled_out(claim.folded), _spelled_out(evidence), 0
+    for stated in (*(_HAN_PAIRED & claim.terms), *_HAN_OTHERS):
+        if stated in text and stated not in evidence:
+            found += sum(o not in text and o in evidence for o in _HAN_OPPOSED[stated])
+    return found
+
+
+def _spelled_out(folded: str) -> str:
+    if "可" in folded:
+        folded = _MAY.sub("可以", folded)
+    return _UNRELATED.sub("无关", folded) if "关系" in folded else folded

@@ -107,13 +107,15 @@ class Piece:
     @lazily
     def dates(self) -> tuple[Date, ...]:
         """Dates in order."""
-        return tuple(find_dates(self.folded, self.tokens))
+        return tuple(find_dates(self.folded, self.token_set))
 
     @lazily
     def quantities(self) -> tuple[Quantity, ...]:
         """Quantities that are no part of a date, in order."""
         return tuple(
-            find_quantities(self.folded, tuple((d.start, d.end) for d in self.dates), self.tokens)
+            find_quantities(
+                self.folded, tuple([(d.start, d.end) for d in self.dates]), self.token_set
+            )
         )
 
 

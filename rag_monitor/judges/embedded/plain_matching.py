@@ -21,6 +21,9 @@ Weights = NDArray[np.float64]
 
 Found = tuple[int | None, float, float, float, float, float, list[float], float, float, list[int]]
 """The fields of a `Match` but for the last."""
+Compared = tuple[list[str], bytes, frozenset[str], list[Found]]
+"""All terms; for each of them a byte a passage, 1 where it stands there; those that stand in any;
+what was found of each statement."""
 
 _CONTENT: Final = 0
 _PLAIN: Final = 1
@@ -53,7 +56,7 @@ def compare(
     weights: Mapping[str, float],
     asked: frozenset[str],
     scoring: Scoring,
-) -> tuple[list[str], bytes, list[str], list[Found]]:
+) -> Compared:
     """Look all statements up in all passages.
 
     Args:
@@ -65,10 +68,6 @@ def compare(
         weights: What each term weighs.
         asked: The terms of the question.
         scoring: How the best sentence is chosen.
-
-    Returns:
-        All terms; for each of them a byte a passage, 1 where it stands there; those that stand
-        in any; what was found of each statement.
     """
     return _Comparison(claims, passages, vocabulary, grammar, weights, asked, scoring).result()
 
@@ -155,7 +154,7 @@ class _Comparison:
             )
         return held
 
-    def result(self) -> tuple[list[str], bytes, list[str], list[Found]]:
+    def result(self) -> Compared:
         add = np.add.reduce
         held = self._by_passage()
         seen = np.logical_or.reduce(held, axis=1)
@@ -181,7 +180,7 @@ class _Comparison:
             self._near(),
         )
         found = list(zip(*columns, strict=True))
-        return self._terms, held.tobytes(), list(compress(self._terms, seen.tolist())), found
+        return self._terms, held.tobytes(), frozenset(compress(self._terms, seen.tolist())), found
 
     def _near(self) -> list[list[int]]:
         """Per statement the sentences that share enough words with a meaning."""

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 
 from rag_monitor.language.dates import Date
 from rag_monitor.language.numbers import TIME, Quantity
-from rag_monitor.language.tokens import term_set
+from rag_monitor.language.tokens import worded_terms
 
 _SEGMENT: Final = re.compile(r"[。；！？;!?\n\0]|\.(?!\d)")
 _CLAUSE: Final = re.compile(r"[，：]|[,:](?!\d)")
@@ -96,18 +96,13 @@ def _sentence(
         commas = [match.start() for match in _CLAUSE.finditer(folded, start, end)]
         first = max([start, *[c + 1 for c in commas if c < group[0].start]])
         last = min([end, *[c for c in commas if c >= group[-1].end]])
-        near = _terms(f"{folded[first : group[0].start]} {folded[group[-1].end : last]}")
-        beside = _terms(f"{folded[start:first]} {folded[last:end]}")
+        near = worded_terms(f"{folded[first : group[0].start]} {folded[group[-1].end : last]}")
+        beside = worded_terms(f"{folded[start:first]} {folded[last:end]}")
         if _EITHER.match(folded, start):
             near |= before
         yield from [Stated(value, near, (beside | before) - near) for value in group]
         before |= near | beside
         start = end
-
-
-def _terms(text: str) -> frozenset[str]:
-    found = term_set(text)
-    return frozenset([term for term in found if not term[0].isdigit()])
 
 
 def another_fits(said: Stated, known: Sequence[Stated], weights: Mapping[str, float]) -> bool:
