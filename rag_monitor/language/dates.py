@@ -31,16 +31,19 @@ _DAY: Final = r"(?P<d>\d(?<!\w.)(?:(?<=3)[01]|(?<=[12])\d|(?<=0)[1-9]|(?<=[1-9])
 look-behind then sees to it that a word begins there."""
 _HAN_DIGITS: Final = {c: str(i) for i, c in enumerate("〇一二三四五六七八九")} | {"零": "0"}
 _YEAR: Final = r"(?P<y>1[0-9]\d\d|20\d\d)"
+_FIRST_YEAR: Final = r"(?P<y>[12](?<!\d.)(?:(?<=1)[0-9]|(?<=2)0)\d\d)"
+_FIRST_MONTH: Final = r"(?P<m>[0-9](?<!\d.)(?:(?<=1)[0-2]|(?<=0)[1-9]|(?<=[1-9])))"
+"""As `_DAY`, where a date begins."""
 
 _DASHED: Final = re.compile(
     rf"(?<!\d){_YEAR}[-/.](?P<m>0?[1-9]|1[0-2])[-/.](?P<d>3[01]|[12]\d|0?[1-9])(?!\d)"
 )
 _HAN_DATES: Final = (
     re.compile(
-        rf"(?<!\d){_YEAR}\s*年\s*"
+        rf"{_FIRST_YEAR}\s*年\s*"
         r"(?:(?P<m>1[0-2]|0?[1-9])\s*月(?:\s*(?P<d>3[01]|[12]\d|0?[1-9])\s*[日号])?)?"
     ),
-    re.compile(r"(?<!\d)(?P<m>1[0-2]|0?[1-9])\s*月\s*(?P<d>3[01]|[12]\d|0?[1-9])\s*[日号]"),
+    re.compile(rf"{_FIRST_MONTH}\s*月\s*(?P<d>3[01]|[12]\d|0?[1-9])\s*[日号]"),
 )
 _NAMED: Final = (
     re.compile(

@@ -116,6 +116,7 @@ _LONGEST: Final = 18
 """Longer rows of digits are serial numbers or noise, and overflow."""
 _BARE: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _RANGE_SIGN: Final = re.compile(r"\s?(?:-|~|to|至|到)\s?[$£€¥]?")
+_LONGEST_SIGN: Final = len(" to $")
 _NAMED_BEFORE: Final = re.compile(
     r"(?:\b(?:port|http|status|code|error|room|extension)|#|端口号?|状态码|错误码|编号|分机)"
     r"(?:\s?(?:is|of|为|是|:))?\s?$"
@@ -269,7 +270,7 @@ def _share_ends(folded: str, found: list[Quantity]) -> list[Quantity]:
     """
     for place, (first, last) in enumerate(pairwise(found)):
         if (
-            first.end > last.start
+            not 0 < last.start - first.end <= _LONGEST_SIGN
             or TIME in (first.kind, last.kind)
             or not _RANGE_SIGN.fullmatch(folded, first.end, last.start)
             or not _BARE.fullmatch(folded, first.start, first.end)
@@ -304,14 +305,22 @@ def _collect(
 
 
 def _han_numbers(text: str) -> Iterator[re.Match[str]]:
-    """Numbers in Han numerals: all of them begin with a run of numerals."""
+    """Numbers in Han numerals: all of them begin with a run of numerals.
+
+    One numeral alone, before what belongs to no number, is part of a word.
+    """
     done = 0
     for run in _HAN_RUN.finditer(text):
-        if run.start() >= done:
-            match = _HAN_NUMBER.match(text, run.start())
+        start, end = run.span()
+        if start >= done and (end - start > 1 or text[end : end + 1] in _GOES_ON):
+            match = _HAN_NUMBER.match(text, start)
             if match is not None:
                 done = match.end()
                 yield match
+
+
+_GOES_ON: Final = frozenset("点分成折").union([unit[0] for unit in UNIT if not unit.isascii()])
+"""What a number of one Han numeral goes on with."""
 
 
 def _word_numbers(text: str, spelled: Iterable[str]) -> Iterator[re.Match[str]]:

@@ -164,7 +164,9 @@ cdef struct Answer:
     Py_ssize_t claims
     Py_ssize_t rows         # terms
     int32_t grammar         # numbers up to this have no meaning of their own
-    uint8_t *uses           # per row and statement whether the one holds the other
+    uint8_t *uses           # per row and statement whether the one stands in the other
+    int32_t *owners         # the statements of each row, one row after the other
+    int32_t *owner_ends     # where each row ends there
     double *weights         # per row
     uint8_t *asked          # per row whether the question gave the term
     int32_t *firsts         # per row the number of the word, or of the first of a pair
@@ -287,7 +289,7 @@ cdef int _number_terms(
     Words with a meaning are terms, and pairs of Han characters that are not both grammar.
     """
     cdef Table rows
-    cdef Py_ssize_t claim, place = 0
+    cdef Py_ssize_t claim, row, place = 0
     cdef int32_t first, second
     cdef int32_t *word_at = <int32_t *>rooms.take(total, sizeof(int32_t))
     cdef int32_t *pair_at = <int32_t *>rooms.take(total, sizeof(int32_t))
@@ -314,6 +316,15 @@ cdef int _number_terms(
             if pair_at[place]:
                 answer.uses[(pair_at[place] - 1) * answer.claims + claim] = 1
             place += 1
+    answer.owners = <int32_t *>rooms.take(answer.rows * answer.claims, sizeof(int32_t))
+    answer.owner_ends = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
+    place = 0
+    for row in range(answer.rows):
+        for claim in range(answer.claims):
+            if answer.uses[row * answer.claims + claim]:
+                answer.owners[place] = <int32_t>claim
+                place += 1
+        answer.owner_ends[row] = <int32_t>place
     return 0
 
 
@@ -457,15 +468,15 @@ cdef inline void _hold(
     int32_t *last,
 ) noexcept nogil:
     """Count a term for a sentence, once."""
-    cdef Py_ssize_t claim
+    cdef Py_ssize_t place, claim
     if last[row] == sentence + 1:
         return
     last[row] = sentence + 1
     known.held[row * known.count + passage] = 1
-    for claim in range(answer.claims):
-        if answer.uses[row * answer.claims + claim]:
-            known.scores[sentence * answer.claims + claim] += answer.weights[row]
-            known.shared[sentence * answer.claims + claim] += answer.seconds[row] < 0
+    for place in range(answer.owner_ends[row - 1] if row else 0, answer.owner_ends[row]):
+        claim = answer.owners[place]
+        known.scores[sentence * answer.claims + claim] += answer.weights[row]
+        known.shared[sentence * answer.claims + claim] += answer.seconds[row] < 0
 
 
 cdef void _forget(const Answer *answer) noexcept nogil:
