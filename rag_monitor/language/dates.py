@@ -101,16 +101,20 @@ class Date(NamedTuple):
 
         "March 2021" is supported by "5 March 2021", but a full date is not by its year alone.
         """
-        parts = [
-            (name, value)
-            for name, value in (("year", self.year), ("month", self.month), ("day", self.day))
-            if value is not None
-        ]
         known = list(others)
-        if any(all(getattr(o, name) == value for name, value in parts) for o in known):
-            return True
-        compatible = [o for o in known if self.agrees(o)]
-        return all(any(getattr(o, n) == v for o in compatible) for n, v in parts)
+        year, month, day = self[:3]
+        for other in known:
+            if (
+                (year is None or year == other.year)
+                and (month is None or month == other.month)
+                and (day is None or day == other.day)
+            ):
+                return True
+        compatible = [other[:3] for other in known if self.agrees(other)]
+        return all(
+            part is None or any(other[place] == part for other in compatible)
+            for place, part in enumerate((year, month, day))
+        )
 
 
 def find_dates(folded: str, tokens: frozenset[str] | None = None) -> list[Date]:

@@ -159,16 +159,12 @@ class Quantity(NamedTuple):
         Two different units of the same sort (km and miles, dollars and yuan) contradict; a
         missing unit does not.
         """
-        if TIME in (self.kind, other.kind):
-            return self.kind == other.kind and self._same_time(other)
-        if (self.kind == "percent") != (other.kind == "percent"):
+        kind, unit = self.kind, self.unit
+        if kind != other.kind and not {kind, other.kind}.isdisjoint(_APART):
             return False
-        if (
-            self.unit
-            and other.unit
-            and self.unit != other.unit
-            and not _loose(self.unit, other.unit)
-        ):
+        if kind == TIME:
+            return self._same_time(other)
+        if unit != other.unit and unit and other.unit and not _loose(unit, other.unit):
             return False
         return same_value(self.value, other.value, self.digits, other.digits)
 
@@ -177,6 +173,8 @@ class Quantity(NamedTuple):
         return apart == 0 or (apart == HALF_DAY and _HALF_OPEN in (self.unit, other.unit))
 
 
+_APART: Final = (TIME, "percent")
+"""Kinds that are never equal to another one."""
 COUNTED: Final = frozenset({"item", "person", "time"})
 """What is counted one by one; which word counts it says little."""
 _INTERCHANGEABLE: Final = (
@@ -199,11 +197,14 @@ def same_value(stated: float, known: float, digits: int, known_digits: int) -> b
 
     At least two significant digits must be stated, or rounding would excuse anything.
     """
-    if abs(stated - known) <= 1e-9 * max(1.0, abs(stated), abs(known)):
+    if stated == known:
+        return True
+    apart = abs(stated - known)
+    if apart <= 1e-9 * max(1.0, abs(stated), abs(known)):
         return True
     if digits < 2 or digits >= known_digits or stated * known <= 0:
         return False
-    return abs(stated - known) <= 0.5 * 10.0 ** (_magnitude(abs(stated)) - digits + 1)
+    return apart <= 0.5 * 10.0 ** (_magnitude(abs(stated)) - digits + 1)
 
 
 def _magnitude(value: float) -> int:
@@ -415,7 +416,8 @@ _PHRASES: Final[
     ("半", _HALF, _from_half),
     (" half", _MIXED, _from_mixed),
     ("1/2", _MIXED, _from_mixed),
-    ("ice", _TWICE, _from_twice),
+    ("twice", _TWICE, _from_twice),
+    ("thrice", _TWICE, _from_twice),
 )
 """A bit of text, the pattern that needs it, and how to read what it finds."""
 

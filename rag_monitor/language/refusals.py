@@ -35,13 +35,13 @@ _REFUSAL: Final = Alternatives(
     r"|(?:答|回答|解答|帮)不(?:了|上|出)|无能为力|爱莫能助"
     r"|不知道|(?<![尚仍])不(?:太)?清楚|不确定|信息不足|资料不足|抱歉|对不起|无可奉告|无从(?:得知|知晓|判断)"
 )
+_HAN_REFUSAL_HINTS: Final = tuple("无不没未缺难暂抱对超爱")
 _REFUSAL_HINTS: Final = (
     "not", "n't", "unable", "no ", "insufficient", "sorry", "afraid", "unanswerable", "outside",
     "beyond", "out of", "unknown", "n/a", "lack", "empty", "decline", "zero", "none", "short",
     "blank", "beats me", "guess", "prevent", "prohibit", "unclear", "unavailable", "silent",
-    *"无不没未缺难暂抱对超爱",
 )  # fmt: skip
-"""Every refusal holds one of these."""
+"""Every refusal holds one of these or of the Han ones."""
 _ENGLISH_REFUSAL_HINTS: Final = (
     "answer", "provide", "find", "determine", "help", "assist", "give", "tell", "locate",
     "respond", "comply", "have", "know", "contain", "include", "mention", "specif", "say", "state",
@@ -120,9 +120,11 @@ def is_refusal(folded: str) -> bool:
 
     Conditions, and what customers cannot or did not do, are no refusals: rules are made of them.
     """
-    if not holds_any(folded, _REFUSAL_HINTS):
-        return False
-    if folded.isascii() and not holds_any(f" {folded}", _ENGLISH_REFUSAL_HINTS):
+    if folded.isascii():
+        hinted = holds_any(folded, _REFUSAL_HINTS)
+        if not hinted or not holds_any(f" {folded}", _ENGLISH_REFUSAL_HINTS):
+            return False
+    elif not (holds_any(folded, _HAN_REFUSAL_HINTS) or holds_any(folded, _REFUSAL_HINTS)):
         return False
     folded = APOLOGY.sub("", folded.lstrip())
     polite = SORRY_FIRST.match(folded)

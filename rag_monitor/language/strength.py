@@ -10,11 +10,12 @@ import re
 from collections.abc import Collection
 from typing import Final
 
+from rag_monitor.language.alternatives import quick
 from rag_monitor.language.tokens import tokenise
 
 _ENGLISH: Final = r"\b(?:all|every|only|always|never|must|completely|exclusively|entire|any)\b"
 _ENGLISH_ABSOLUTE: Final = re.compile(_ENGLISH)
-_ABSOLUTE: Final = re.compile(
+_ABSOLUTE: Final = quick(
     _ENGLISH
     + r"|所有|全部|都|只|仅|从来|从不|从未|任何|一定|最|必须|完全|每|唯一|总是|绝|一直|永远|肯定"
     r"|首次|第一|毫无|根本|彻底|没有人|无人"

@@ -9,7 +9,7 @@ like any chatter. It keeps them from lending each other support, and lets a pers
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from rag_monitor.language.alternatives import Alternatives
@@ -113,29 +113,31 @@ def may_plead(folded: str) -> bool:
     )
 
 
-def addresses_judge(folded: str, tokens: Collection[str]) -> bool:
+def addresses_judge(folded: str, tokens: frozenset[str]) -> bool:
     """Whether a folded sentence tries to talk a judge into a verdict.
 
     Args:
         folded: One sentence.
         tokens: Its tokens; most sentences hold no word of judging and need no closer look.
     """
+    hints = HINTS & tokens
+    if not (hints or may_address_judge(folded)):
+        return False
     if not folded.isascii():
         if len(folded.split()) > 1:
             folded = _HAN_GAP.sub("", folded)
         hinted = holds_any(folded, _HAN_HINTS)
     else:
         hinted = False
-    letters = len(tokens) > 4 and "a" <= folded[:1] <= "z" and _letters_apart(folded)
+    letters = "a" <= folded[:1] <= "z" and _letters_apart(folded)
     spaced = _LETTERED.search(folded) if letters else None
     if spaced:
         folded = re.sub(r"(?<=\b[a-z]) (?=[a-z]\b)", "", folded)
-    if not (hinted or spaced):
-        hints = HINTS.intersection(tokens)
-        if not hints or (
-            hints <= _COMMON_HINTS and folded.isascii() and not holds_any(folded, _BESIDE_COMMON)
-        ):
-            return False
+    if not (hinted or spaced) and (
+        not hints
+        or (hints <= _COMMON_HINTS and folded.isascii() and not holds_any(folded, _BESIDE_COMMON))
+    ):
+        return False
     folded = _QUOTED.sub(" ", folded)
     if _found(_ALONE, _ALONE_NEEDS, folded):
         return True

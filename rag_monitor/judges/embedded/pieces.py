@@ -97,7 +97,7 @@ class Piece:
     @lazily
     def addressed(self) -> bool:
         """Whether it talks to a judge."""
-        return addresses_judge(self.folded, self.tokens)
+        return addresses_judge(self.folded, self.token_set)
 
     @lazily
     def clauses(self) -> list[frozenset[str]]:
@@ -156,9 +156,12 @@ class Passage:
 
     def _suspects(self, vocabulary: Words) -> Sequence[int]:
         """The places of the sentences that may talk to a judge."""
+        found = vocabulary.holders(HINTS, self._coded.words, self._coded.lengths)
         if may_address_judge(self.folded):
-            return range(len(self.sentences))
-        return vocabulary.holders(HINTS, self._coded.words, self._coded.lengths)
+            found += [
+                n for n, piece in enumerate(self.sentences) if may_address_judge(piece.folded)
+            ]
+        return found
 
     def _leave_out(self, pleas: Collection[int]) -> None:
         self.suspect = True
