@@ -25,7 +25,7 @@ score scores scored mark marks marked grade grades graded grading grader graders
 supported grounded faithful flawless fabricated hallucination hallucinated rubric criteria criterion
 instructions instruction verdict evidence teacher examiner evaluator evaluators reviewer reviewers
 """
-HINTS: Final = frozenset(map(stem, _HINTS_TEXT.split()))
+_HINTS: Final = frozenset(map(stem, _HINTS_TEXT.split()))
 """Words of judging; without one, English text pleads only in letters set apart."""
 _COMMON_HINTS: Final = frozenset(map(stem, ("supported", "grounded", "faithful", "evidence")))
 _BESIDE_COMMON: Final = (
@@ -37,9 +37,20 @@ _HAN_HINTS: Final = (
     "满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分", "你现在是",
 )  # fmt: skip
 _HAN_BEGINNINGS: Final = tuple(hint[0] for hint in _HAN_HINTS)
+WORDS_OF_PLEAS: Final = _HINTS.union("依判评幻编分你")
+"""Every plea holds one of these words or Han characters, but for those in letters set apart."""
+_ENGLISH_HINT: Final = re.compile(r"[a-z]{4}")
+"""Part of every English hint."""
 _LETTERED: Final = re.compile(r"\b(?:[a-z] +){4,}[a-z]\b")
-_letters_apart: Final[Callable[[str], object]] = (
-    COMPILED.letters_apart if COMPILED else re.compile(r" [a-z] +[a-z] ").search
+_APART: Final = re.compile(r" [a-z] +[a-z] ")
+
+
+def _plain_letters_apart(folded: str) -> bool:
+    return _APART.search(folded) is not None
+
+
+letters_apart: Final[Callable[[str], bool]] = (
+    COMPILED.letters_apart if COMPILED else _plain_letters_apart
 )
 """Whether text holds a part of every `_LETTERED`, which is quick to look for."""
 _HAN_GAP: Final = re.compile(r"(?<=[\u3400-\u9fff])\s+(?=[\u3400-\u9fff])")
@@ -93,23 +104,23 @@ _ALONE_NEEDS: Final = (
 """The same of every English `_ALONE`."""
 
 
-def may_address_judge(folded: str) -> bool:
-    """Whether folded text without any of the `HINTS` may hold what `addresses_judge`."""
-    if _letters_apart(folded):
-        return True
+def _holds_han_hint(folded: str) -> bool:
+    """Whether folded text holds a Chinese hint, whatever spaces are in it."""
     if folded.isascii() or not holds_any(folded, _HAN_BEGINNINGS):
         return False
     return holds_any("".join(folded.split()), _HAN_HINTS)
 
 
 def may_plead(folded: str) -> bool:
-    """Whether a folded sentence may do what `addresses_judge` tells, whatever its words are."""
+    """Whether a folded sentence may do what `addresses_judge` tells, before its words are known."""
+    if not folded.isascii():
+        hinted = _holds_han_hint(folded) or _ENGLISH_HINT.search(folded) is not None
+        return hinted or letters_apart(folded)
     return (
-        not folded.isascii()
-        or '"' in folded
+        '"' in folded
         or holds_any(folded, _ALONE_NEEDS)
         or holds_any(folded, _VERDICT_NEEDS)
-        or bool(_letters_apart(folded))
+        or letters_apart(folded)
     )
 
 
@@ -120,8 +131,8 @@ def addresses_judge(folded: str, tokens: frozenset[str]) -> bool:
         folded: One sentence.
         tokens: Its tokens; most sentences hold no word of judging and need no closer look.
     """
-    hints = HINTS & tokens
-    if not (hints or may_address_judge(folded)):
+    hints = _HINTS & tokens
+    if not (hints or letters_apart(folded) or _holds_han_hint(folded)):
         return False
     if not folded.isascii():
         if len(folded.split()) > 1:
@@ -129,7 +140,7 @@ def addresses_judge(folded: str, tokens: frozenset[str]) -> bool:
         hinted = holds_any(folded, _HAN_HINTS)
     else:
         hinted = False
-    letters = "a" <= folded[:1] <= "z" and _letters_apart(folded)
+    letters = "a" <= folded[:1] <= "z" and letters_apart(folded)
     spaced = _LETTERED.search(folded) if letters else None
     if spaced:
         folded = re.sub(r"(?<=\b[a-z]) (?=[a-z]\b)", "", folded)

@@ -22,7 +22,7 @@ from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.labelled import Label
 from rag_monitor.language.normalise import fold
-from rag_monitor.language.numbers import TIME, Quantity
+from rag_monitor.language.numbers import TIME, Quantity, may_tell_time
 from rag_monitor.language.stems import stem
 from rag_monitor.language.strength import absolutes, causes, counts, hedges, times
 from rag_monitor.language.synonyms import others
@@ -321,7 +321,12 @@ def _written_apart(label: Label, evidence: Evidence) -> bool:
 
 def comparable(quantity: Quantity, evidence: Evidence) -> bool:
     """Whether passages hold what contradicts it; a time of day where none is named is just new."""
-    return quantity.kind != TIME or any(known.kind == TIME for known, _ in evidence.quantities)
+    return quantity.kind != TIME or any(
+        known.kind == TIME
+        for passage in evidence.passages
+        if may_tell_time(passage.folded)
+        for known, _ in passage.quantities
+    )
 
 
 def _as_year(quantity: Quantity, evidence: Evidence) -> bool:

@@ -10,9 +10,9 @@ from threading import Lock
 from typing import Final, NamedTuple
 
 from rag_monitor.judges.embedded.addressed import (
-    HINTS,
+    WORDS_OF_PLEAS,
     addresses_judge,
-    may_address_judge,
+    letters_apart,
     may_plead,
 )
 from rag_monitor.judges.embedded.crossed import clauses
@@ -156,12 +156,9 @@ class Passage:
 
     def _suspects(self, vocabulary: Words) -> Sequence[int]:
         """The places of the sentences that may talk to a judge."""
-        found = vocabulary.holders(HINTS, self._coded.words, self._coded.lengths)
-        if may_address_judge(self.folded):
-            found += [
-                n for n, piece in enumerate(self.sentences) if may_address_judge(piece.folded)
-            ]
-        return found
+        if letters_apart(self.folded):
+            return range(len(self.sentences))
+        return vocabulary.holders(WORDS_OF_PLEAS, self._coded.words, self._coded.lengths)
 
     def _leave_out(self, pleas: Collection[int]) -> None:
         self.suspect = True
