@@ -204,21 +204,17 @@ def compare(
     cdef list all_terms = _gather(
         &answer, rooms, claims, vocabulary, grammar, weights, asked, given
     )
-    seen = PyFrozenSet_New(NULL)
     _lay_out(&known, rooms, passages, &answer)
     _reach(max(answer.highest, known.highest) + 1)
     cdef int32_t *last = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
     cdef double *gains = <double *>rooms.take(known.count, sizeof(double))
-    cdef Py_ssize_t row, claim
+    cdef Py_ssize_t claim
     _index(&answer)
     _scan(&answer, &known, last)
     _forget(&answer)
     held = (<char *>known.held)[: answer.rows * known.count]
-    for row in range(answer.rows):
-        if memchr(known.held + row * known.count, 1, known.count):
-            PySet_Add(seen, <str>all_terms[row])
-    return all_terms, held, seen, [
-        _found(&answer, &known, claim, gains, length_costs, never_longer, alike)
+    return all_terms, held, [
+        _found(&answer, &known, claim, all_terms, gains, length_costs, never_longer, alike)
         for claim in range(answer.claims)
     ]
 
@@ -490,15 +486,20 @@ cdef struct Sums:  # of the weights of a statement's terms
     double missing  # of those that stand in no passage
     double given    # of these, those of the question
     double own      # of those that the question did not give
+    Py_ssize_t unseen  # how many stand in no passage
 
 
 cdef tuple _found(
-    const Answer *answer, const Passages *known, Py_ssize_t claim, double *gains,
+    const Answer *answer, const Passages *known, Py_ssize_t claim, list terms, double *gains,
     double length_costs, double never_longer, double alike,
 ):
     """What was found of one statement, as `Match` takes it."""
     cdef Sums sums = _add_up(answer, known, claim, gains)
-    cdef Py_ssize_t passage, sentence
+    cdef Py_ssize_t passage, sentence, row
+    unseen = PyFrozenSet_New(NULL)
+    for row in range(answer.rows if sums.unseen else 0):
+        if answer.uses[row * answer.claims + claim] and not _stands(known, row):
+            PySet_Add(unseen, <str>terms[row])
     cdef Py_ssize_t best = _best(answer, known, claim, length_costs, never_longer, alike)
     covered = 0.0
     if best >= 0:
@@ -513,14 +514,20 @@ cdef tuple _found(
             for sentence in range(known.sentences)
             if known.shared[sentence * answer.claims + claim] >= FEWEST
         ],
+        unseen,
     )
+
+
+cdef inline bint _stands(const Passages *known, Py_ssize_t row) noexcept nogil:
+    """Whether a term stands in any passage."""
+    return memchr(known.held + row * known.count, 1, known.count) != NULL
 
 
 cdef Sums _add_up(
     const Answer *answer, const Passages *known, Py_ssize_t claim, double *gains
 ) noexcept nogil:
     """Sum up a statement's terms; `gains` become those of its own that each passage holds."""
-    cdef Sums sums = Sums(0, 0, 0, 0)
+    cdef Sums sums = Sums(0, 0, 0, 0, 0)
     cdef Py_ssize_t row, passage
     cdef const uint8_t *held
     cdef double weight
@@ -539,6 +546,7 @@ cdef Sums _add_up(
                 if not answer.asked[row]:
                     gains[passage] += weight
         if not seen:
+            sums.unseen += 1
             sums.missing += weight
             sums.given += weight if answer.asked[row] else 0
         if not answer.asked[row]:

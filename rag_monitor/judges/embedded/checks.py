@@ -86,7 +86,7 @@ _SHORT: Final = 8
 def check(
     claim: Piece,
     evidence: Evidence,
-    known: frozenset[str],
+    unknown: frozenset[str],
     best: Piece | None,
     reckoning: Reckoning,
 ) -> Findings:
@@ -95,7 +95,7 @@ def check(
     Args:
         claim: The statement.
         evidence: The passages and the question.
-        known: Those of the answer's terms that stand in either.
+        unknown: Those of its terms that stand in neither.
         best: The sentence that covers most of the claim.
         reckoning: The numbers of the whole answer, which may explain one another.
     """
@@ -104,10 +104,10 @@ def check(
     _check_weekdays(findings, claim, evidence, best)
     _check_numbers(findings, claim, evidence, best, reckoning)
     _check_labels(findings, claim, evidence, best)
-    _check_names(findings, claim, evidence, known)
+    _check_names(findings, claim, evidence, unknown)
     _check_strength(findings, claim, evidence, best)
     if 1 < len(claim.content) <= _SHORT and not is_han(claim.content[0]):
-        findings.subject_missing = int(claim.content[0] not in known)
+        findings.subject_missing = int(claim.content[0] in unknown)
     if best is not None:
         findings.polarity_told = _check_polarity(findings, claim, evidence, best)
         findings.reversed |= exchanged(claim.tokens, best.tokens)
@@ -340,10 +340,10 @@ def _same_amount(quantity: Quantity, other: Quantity) -> bool:
 
 
 def _check_names(
-    findings: Findings, claim: Piece, evidence: Evidence, terms: frozenset[str]
+    findings: Findings, claim: Piece, evidence: Evidence, unknown: frozenset[str]
 ) -> None:
     def known(word: str) -> bool:
-        return word in terms if word in claim.terms else evidence.knows(word)
+        return word not in unknown if word in claim.terms else evidence.knows(word)
 
     for word, opening in capitalised_words(claim.text):
         if known(stem(word)) or all(known(p) or len(p) < 2 for p in _parts(word)):

@@ -24,7 +24,7 @@ from rag_monitor.language.hints import holds_digit
 from rag_monitor.language.numbers import TIME, may_tell_time
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
-from rag_monitor.language.stems import STOP_CHARS
+from rag_monitor.language.stems import GRAMMAR, STOP_CHARS
 from rag_monitor.language.tokens import is_han, term_set
 
 FINDINGS: Final = (
@@ -143,9 +143,9 @@ def _look_up(
     best = None if match.best is None else evidence.sentences[match.best]
     whole = best is not None and _is_whole(piece, best)
     # What repeats a whole sentence differs from it in nothing that could be checked.
-    findings = Findings() if whole else check(piece, evidence, matches.known, best, reckoning)
-    unseen = piece.terms - matches.seen
+    unseen = match.unseen
     unknown = unseen - evidence.question.terms
+    findings = Findings() if whole else check(piece, evidence, unknown, best, reckoning)
     verbatim = whole or (len(unknown) <= _CUT_WORDS and _verbatim(piece, evidence))
     if not verbatim:
         check_reworded(findings, piece, evidence, best, match.near)
@@ -158,7 +158,7 @@ def _look_up(
     gains = [gain / total for gain in match.gains] if total else []
     common = _common(piece, best, whole=whole)
     if best is not None and not whole and not findings.numbers_derived:
-        findings.substituted = _substituted(piece, unknown, matches.seen, evidence, best, common)
+        findings.substituted = _substituted(piece, unknown, unseen, evidence, best, common)
     features = [
         *_coverage(match, gains),
         match.pairs,
@@ -238,7 +238,7 @@ def _credit(match: Match, credited: frozenset[str], matches: Matches, evidence: 
     for term in credited:
         worth = background[term]
         given = term in asked
-        if term not in matches.seen:
+        if term in match.unseen:
             spelled += worth * GIVEN if given else worth
             match.given -= worth * GIVEN if given else 0.0
         if not given:
@@ -279,7 +279,7 @@ def _coverage(match: Match, gains: Sequence[float]) -> list[float]:
 def _substituted(
     piece: Piece,
     unknown: frozenset[str],
-    seen: frozenset[str],
+    unseen: frozenset[str],
     evidence: Evidence,
     best: Piece,
     common: int,
@@ -291,7 +291,7 @@ def _substituted(
     own = piece.tokens
     if len(own) < _SHORTEST:
         return 0
-    if _swapped(own, best.tokens, seen, evidence):
+    if _swapped(own, best.tokens, unseen, evidence):
         return 1
     background = evidence.weights
     novel = any(
@@ -304,7 +304,7 @@ def _substituted(
 
 
 def _swapped(
-    own: Sequence[str], other: Sequence[str], seen: frozenset[str], evidence: Evidence
+    own: Sequence[str], other: Sequence[str], unseen: frozenset[str], evidence: Evidence
 ) -> bool:
     """Whether two Han sentences are the same but for one short stretch that stands nowhere else."""
     shorter = min(len(own), len(other))
@@ -321,7 +321,7 @@ def _swapped(
     if head + tail < _SHORTEST - 1 or not all(map(is_han, said)) or _LINKING.issuperset(said):
         return False
     return "".join(said) not in evidence.joined and all(
-        a + b not in seen for a, b in pairwise(said)
+        a + b in unseen or {a, b} <= GRAMMAR for a, b in pairwise(said)
     )
 
 

@@ -60,6 +60,8 @@ class Match:
     """Share of its runs of three words that stand nowhere."""
     near: list[int]
     """Numbers of the sentences that share at least two words with a meaning with it."""
+    unseen: frozenset[str]
+    """Terms of it that stand in no passage."""
     spelled: float = 0.0
     """Weight of terms that no passage holds and that count as seen all the same."""
 
@@ -70,21 +72,16 @@ class Matches:
     def __init__(self, claims: Sequence[Piece], evidence: Evidence) -> None:
         vocabulary = present()
         coded = [passage.coded(vocabulary) for passage in evidence.passages]
-        asked = evidence.question.terms
-        self._terms, self._held, seen, found = compare(
+        self._terms, self._held, found = compare(
             [vocabulary.numbers(claim.folded) for claim in claims],
             [(passage.words, passage.lengths) for passage in coded],
             vocabulary,
             len(GRAMMAR),
             evidence.weights,
-            asked,
+            evidence.question.terms,
             _SCORING,
         )
         self._passages = len(coded)
-        self.seen = seen
-        """Terms of the statements that stand in a passage."""
-        self.known = seen | asked
-        """These and the terms of the question."""
         self.of = [Match(*one) for one in found]
         """What was found of each statement, in order."""
 

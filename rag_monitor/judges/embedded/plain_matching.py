@@ -19,11 +19,14 @@ from rag_monitor.language.vocabulary import Words, terms_among
 Numbers = NDArray[np.intp]
 Weights = NDArray[np.float64]
 
-Found = tuple[int | None, float, float, float, float, float, list[float], float, float, list[int]]
+Found = tuple[
+    int | None, float, float, float, float, float, list[float], float, float, list[int],
+    frozenset[str],
+]  # fmt: skip
 """The fields of a `Match` but for the last."""
-Compared = tuple[list[str], bytes, frozenset[str], list[Found]]
-"""All terms; for each of them a byte a passage, 1 where it stands there; those that stand in any;
-what was found of each statement."""
+Compared = tuple[list[str], bytes, list[Found]]
+"""All terms; for each of them a byte a passage, 1 where it stands there; what was found of each
+statement."""
 
 _CONTENT: Final = 0
 _PLAIN: Final = 1
@@ -163,6 +166,7 @@ class _Comparison:
         own = weights * ~asked
         unseen = weights * ~seen
         best, scores = self._best(weights)
+        found = frozenset(compress(self._terms, seen.tolist()))
         columns = (
             [place if score else None for place, score in zip(best, scores, strict=True)],
             totals.tolist(),
@@ -178,9 +182,9 @@ class _Comparison:
             self._unseen_pairs(),
             self._unseen_triples(),
             self._near(),
+            [own - found for own in self._claims],
         )
-        found = list(zip(*columns, strict=True))
-        return self._terms, held.tobytes(), frozenset(compress(self._terms, seen.tolist())), found
+        return self._terms, held.tobytes(), list(zip(*columns, strict=True))
 
     def _near(self) -> list[list[int]]:
         """Per statement the sentences that share enough words with a meaning."""
