@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
+from math import fsum
 from typing import Final
 
 from rag_monitor.language.alternatives import quick
@@ -64,7 +65,8 @@ Look = Callable[[str], float]
 
 
 def _weigh(terms: Terms, look: Look) -> float:
-    return sum(map(look, terms))
+    # Exact, for sets are in another order in every process, and a limit may be met to the bit.
+    return fsum(map(look, terms))
 
 
 def _counterpart(clause: Terms, near: Sequence[Terms], look: Look) -> Terms | None:

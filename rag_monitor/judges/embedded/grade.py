@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from math import fsum
 from typing import Final
 
 from rag_monitor.judges.embedded.evidence import Evidence
@@ -91,8 +92,8 @@ def _focus(evidence: Evidence, answer: Piece) -> float:
     """Share of the question's weight that the answer takes up."""
     background = evidence.weights
     weights = {t: background[t] for t in evidence.question.terms}
-    total = sum(weights.values())
-    return sum(w for t, w in weights.items() if t in answer.terms) / total if total else 1.0
+    total = fsum(weights.values())
+    return fsum([w for t, w in weights.items() if t in answer.terms]) / total if total else 1.0
 
 
 def _kind_present(question: Piece, answer: Piece) -> float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 from typing import Final
 
 from rag_monitor.judges.embedded.evidence import Evidence
@@ -73,7 +74,8 @@ def _all_there_is(evidence: Evidence, budget: int) -> bool:
 
 
 def _gain(sentence: Piece, left: dict[str, float]) -> float:
-    held = sum([left[term] for term in sentence.terms & left.keys()])
+    # Exact, for sets are in another order in every process, and the encoder reads what weighs most.
+    held = fsum([left[term] for term in sentence.terms & left.keys()])
     return held - _LENGTH_COSTS * min(60, len(sentence.tokens))
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Final
 
 from rag_monitor.judges.embedded.evidence import Evidence
@@ -66,7 +67,7 @@ def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
     asked = Piece(query)
     qualifiers = _qualifiers(asked)
     weights = _query_weights(asked, evidence, qualifiers)
-    total = sum(weights.values())
+    total = fsum(weights.values())
     found: list[tuple[float, str | None]] = []
     for passage in evidence.passages:
         covered = _covered(weights, passage) / total if total else 0.0
@@ -103,7 +104,8 @@ def _covered(weights: Mapping[str, float], passage: Passage) -> float:
         return 0.0
     whole = _weight_in(passage, weights)
     best = max(
-        sum(w for term, w in weights.items() if term in piece.terms) for piece in passage.sentences
+        fsum([w for term, w in weights.items() if term in piece.terms])
+        for piece in passage.sentences
     )
     return 0.7 * whole + 0.3 * best
 
@@ -171,7 +173,7 @@ def _explaining(claim: ClaimEvidence, evidence: Evidence) -> list[tuple[int, flo
     if claim.passage is None:
         return []
     own = claim.own
-    total = sum(own.values())
+    total = fsum(own.values())
     if not total:
         return [(claim.passage, 1.0 if claim.covered else 0.0)]
     left = dict(own)
@@ -198,7 +200,7 @@ def _explaining(claim: ClaimEvidence, evidence: Evidence) -> list[tuple[int, flo
 
 
 def _weight_in(passage: Passage, weights: Mapping[str, float]) -> float:
-    return sum(weight for term, weight in weights.items() if term in passage.terms)
+    return fsum([weight for term, weight in weights.items() if term in passage.terms])
 
 
 def coverage(point: str, evidence: Evidence) -> tuple[float, int | None]:
@@ -308,5 +310,5 @@ def borne_out(
 
 def _held(claim: ClaimEvidence, passage: Passage) -> float:
     """Share of a claim's own weight that one passage holds."""
-    total = sum(claim.own.values())
+    total = fsum(claim.own.values())
     return _weight_in(passage, claim.own) / total if total else 0.0

@@ -11,6 +11,7 @@ import re
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
+from math import fsum
 from typing import Final, NamedTuple
 
 from rag_monitor.language.dates import Date
@@ -115,15 +116,16 @@ def another_fits(said: Stated, known: Sequence[Stated], weights: Mapping[str, fl
     """
     near = {term: weights[term] for term in said.near}
     beside = {term: _BESIDE * weights[term] for term in said.beside}
-    total = sum(near.values()) + sum(beside.values())
+    # Exact sums, for sets are in another order in every process, and limits decide.
+    total = fsum(near.values()) + fsum(beside.values())
     if total < _LEAST:
         return False
 
     def held(place: Stated) -> float:
         return (
-            sum([w for term, w in near.items() if term in place.near])
-            + _BESIDE * sum([w for term, w in near.items() if term in place.beside])
-            + sum([w for term, w in beside.items() if term in place.near or term in place.beside])
+            fsum([w for term, w in near.items() if term in place.near])
+            + _BESIDE * fsum([w for term, w in near.items() if term in place.beside])
+            + fsum([w for term, w in beside.items() if term in place.near or term in place.beside])
         )
 
     rival = same = 0.0
