@@ -125,13 +125,13 @@ fail fails failed lack lacks denied denies
 _NEGATIVE: Final = frozenset(map(stem, _NEGATIVE_TEXT.split()))
 
 
-_HAN_NEGATIVE: Final = tuple("不没未非无勿别莫绝尚禁拒否取")
+_HAN_NEGATIVE: Final = re.compile("[不没未非无勿别莫绝尚禁拒否取]")
 
 
 def may_negate(folded: str, tokens: frozenset[str]) -> bool:
     """Whether folded text with these tokens can hold a negation; a quick look before a long one."""
     return (
-        (not folded.isascii() and any(map(folded.__contains__, _HAN_NEGATIVE)))
+        (not folded.isascii() and _HAN_NEGATIVE.search(folded) is not None)
         or not _NEGATIVE.isdisjoint(tokens)
         or "n't" in folded
         or "non-" in folded

@@ -35,7 +35,7 @@ _REFUSAL: Final = Alternatives(
     r"|(?:答|回答|解答|帮)不(?:了|上|出)|无能为力|爱莫能助"
     r"|不知道|(?<![尚仍])不(?:太)?清楚|不确定|信息不足|资料不足|抱歉|对不起|无可奉告|无从(?:得知|知晓|判断)"
 )
-_HAN_REFUSAL_HINTS: Final = tuple("无不没未缺难暂抱对超爱")
+_HAN_REFUSAL_HINT: Final = re.compile("[无不没未缺难暂抱对超爱]")
 _REFUSAL_HINTS: Final = (
     "not", "n't", "unable", "no ", "insufficient", "sorry", "afraid", "unanswerable", "outside",
     "beyond", "out of", "unknown", "n/a", "lack", "empty", "decline", "zero", "none", "short",
@@ -124,7 +124,7 @@ def is_refusal(folded: str) -> bool:
         hinted = holds_any(folded, _REFUSAL_HINTS)
         if not hinted or not holds_any(f" {folded}", _ENGLISH_REFUSAL_HINTS):
             return False
-    elif not (holds_any(folded, _HAN_REFUSAL_HINTS) or holds_any(folded, _REFUSAL_HINTS)):
+    elif not (_HAN_REFUSAL_HINT.search(folded) or holds_any(folded, _REFUSAL_HINTS)):
         return False
     folded = APOLOGY.sub("", folded.lstrip())
     polite = SORRY_FIRST.match(folded)

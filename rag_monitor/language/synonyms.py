@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from functools import cache
 from importlib import resources
@@ -33,6 +34,11 @@ def _by_first() -> dict[str, tuple[str, ...]]:
     return {first: tuple(words) for first, words in found.items()}
 
 
+@cache
+def _first_characters() -> re.Pattern[str]:
+    return re.compile(f"[{''.join(_by_first())}]")
+
+
 def others(stemmed: str) -> frozenset[str]:
     """What else an English stem, or a Chinese word, may be called."""
     return _table().get(stemmed, frozenset())
@@ -41,9 +47,10 @@ def others(stemmed: str) -> frozenset[str]:
 def han_words(folded: str) -> Iterator[tuple[str, frozenset[str]]]:
     """The Chinese words of folded text that have other names, the longest first, and those."""
     table, by_first, done = _table(), _by_first(), 0
-    for place, char in enumerate(folded):
-        if char in by_first and place >= done:
-            word = next((w for w in by_first[char] if folded.startswith(w, place)), None)
-            if word is not None:
+    for match in _first_characters().finditer(folded):
+        place = match.start()
+        for word in by_first[match.group()] if place >= done else ():
+            if folded.startswith(word, place):
                 done = place + len(word)
                 yield word, table[word]
+                break

@@ -255,7 +255,7 @@ def _credit(match: Match, credited: frozenset[str], matches: Matches, evidence: 
 
 def _rests_on(first: int, gains: Sequence[float]) -> int:
     """The passage of the best sentence, unless another holds clearly more of the claim."""
-    if not gains:
+    if not gains or max(gains) <= gains[first] + _CLEARLY_MORE:
         return first
     # Rounded, for the same words in another passage must not win by the last bit of a sum.
     rounded = [round(gain, 9) for gain in gains]
