@@ -71,30 +71,30 @@ def take_apart(answer: str) -> AnswerParts:
         ):
             others.append(span)
         else:
-            claims.extend(_clauses(span))
+            claims.extend(_clauses(span, folded))
     # Alone a yes is the answer; before others it says what they say.
     (others if claims else claims).extend(replies)
     return AnswerParts(tuple(claims), tuple(refusals), tuple(others))
 
 
-def _clauses(span: Span) -> list[Span]:
+def _clauses(span: Span, folded: str) -> list[Span]:
     """Long Chinese sentences cut at commas whose both sides say something."""
     text = span.text
-    if len(text) <= _LONG_HAN or text.isascii() or fold(text).count(" ") > len(text) // 8:
+    if len(text) <= _LONG_HAN or text.isascii() or folded.count(" ") > len(text) // 8:
         return [span]
     pieces: list[Span] = []
     start = 0
     for match in _HAN_COMMA.finditer(text):
-        left, right = text[start : match.start()], text[match.end() :]
+        stop, after = match.span()
         if (
-            len(left) >= _MIN_HALF
-            and len(right) >= _MIN_HALF
-            and _HAN_VERB.search(left)
-            and _HAN_VERB.search(right)
-            and not text[match.end() : match.end() + 1].isdigit()
+            stop - start >= _MIN_HALF
+            and len(text) - after >= _MIN_HALF
+            and _HAN_VERB.search(text, start, stop)
+            and _HAN_VERB.search(text, after)
+            and not text[after].isdigit()
         ):
-            pieces.append(_piece(span, start, match.start()))
-            start = match.end()
+            pieces.append(_piece(span, start, stop))
+            start = after
     pieces.append(_piece(span, start, len(text)))
     return pieces
 

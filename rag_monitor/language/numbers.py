@@ -365,16 +365,18 @@ def _from_arabic(match: re.Match[str]) -> Quantity | None:
     before = text[start - 1] if start else ""
     if before == _ORDINAL or text[end : end + 2] in {"st", "nd", "rd", "th"}:
         return None
-    digits = match["num"].replace(",", "")
+    number, scale, unit = match.group("num", "scale", "unit")
+    digits = number.replace(",", "")
     if len(digits) > _LONGEST:
         return None
     value = float(digits)
-    scale = (match["scale"] or "").strip()
-    unit = (match["unit"] or "").strip(" -")
+    scale = scale.strip() if scale else ""
+    unit = unit.strip(" -") if unit else ""
     sign = _SIGN.search(text, max(0, start - 4), start) if before in _BEFORE else None
     if scale == "m" and not sign:
         scale, unit = "", "m"
-    value *= SCALE.get(scale, 1.0)
+    if scale:
+        value *= SCALE.get(scale, 1.0)
     if sign:
         unit = sign.group()
     stated = digits.replace(".", "").lstrip("0")

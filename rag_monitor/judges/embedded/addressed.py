@@ -131,6 +131,8 @@ def addresses_judge(folded: str, tokens: frozenset[str]) -> bool:
         folded: One sentence.
         tokens: Its tokens; most sentences hold no word of judging and need no closer look.
     """
+    if WORDS_OF_PLEAS.isdisjoint(tokens) and not letters_apart(folded):
+        return False
     hints = _HINTS & tokens
     if not (hints or letters_apart(folded) or _holds_han_hint(folded)):
         return False

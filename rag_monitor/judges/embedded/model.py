@@ -287,6 +287,8 @@ def _hopeless(found: ClaimEvidence, doubt: float, for_answer: float, reason: str
     if reason == "nothing_stated":
         return 1.0
     nowhere = found.features[0] - 0.3
+    if nowhere <= 0 and (found.asked or found.piece.folded.isascii()):
+        return 0.0
     if found.piece.folded.isascii() or not has_han(found.span.text):
         return _share((doubt - 2) / 3) * _share(nowhere / 0.2)
     if found.asked:
