@@ -21,6 +21,7 @@ from rag_monitor.exposition.own_spans import own_traces
 from rag_monitor.own_traces import OwnTraces
 from rag_monitor.server import logs
 from rag_monitor.server.app import create_app
+from rag_monitor.server.collector import collect_seldom
 from rag_monitor.server.context import ServerOptions
 from rag_monitor.server.protocol import BoundedProtocol
 from rag_monitor.server.wiring import wire_services
@@ -87,6 +88,7 @@ class _Process:
         try:
             workshop = await asyncio.to_thread(wire_workshop, settings, store, clock, _owner(), own)
             app = self._application(store, workshop, options, clock, own)
+            collect_seldom()
             await _listen(app, settings)
         finally:
             if own is not None:

@@ -125,9 +125,13 @@ cdef Weighed _weigh(vocabulary, weights):
     return _weighed
 
 
-cdef struct Table:  # keys are above 0
-    uint64_t *keys
-    int32_t *values
+cdef struct Entry:
+    uint64_t key  # 0 of an empty one
+    int32_t value
+
+
+cdef struct Table:
+    Entry *entries
     Py_ssize_t mask
 
 
@@ -137,15 +141,14 @@ cdef int _open(Table *table, Rooms rooms, Py_ssize_t entries) except -1:
     while size < 2 * entries:
         size *= 2
     table.mask = size - 1
-    table.keys = <uint64_t *>rooms.take(size, sizeof(uint64_t))
-    table.values = <int32_t *>rooms.take(size, sizeof(int32_t))
+    table.entries = <Entry *>rooms.take(size, sizeof(Entry))
     return 0
 
 
 cdef inline Py_ssize_t _slot(const Table *table, uint64_t key) noexcept nogil:
     """Where a key is, or would be."""
     cdef Py_ssize_t slot = ((key * FACTOR) >> 32) & table.mask
-    while table.keys[slot] and table.keys[slot] != key:
+    while table.entries[slot].key and table.entries[slot].key != key:
         slot = (slot + 1) & table.mask
     return slot
 
@@ -153,7 +156,7 @@ cdef inline Py_ssize_t _slot(const Table *table, uint64_t key) noexcept nogil:
 cdef inline int32_t _keep(Table *table, uint64_t key) noexcept nogil:
     """Put a key into a table; where it is, from 1."""
     cdef Py_ssize_t slot = _slot(table, key)
-    table.keys[slot] = key
+    table.entries[slot].key = key
     return <int32_t>(slot + 1)
 
 
@@ -327,11 +330,11 @@ cdef int _number_terms(
 cdef inline int32_t _row(Answer *answer, Table *rows, int32_t first, int32_t second) noexcept:
     """The row of a word or a pair, from 1; a new one for what has none."""
     cdef Py_ssize_t slot = _keep(rows, (<uint64_t>(first + 1) << 32) + <uint64_t>(second + 1)) - 1
-    if not rows.values[slot]:
+    if not rows.entries[slot].value:
         answer.firsts[answer.rows], answer.seconds[answer.rows] = first, second
         answer.rows += 1
-        rows.values[slot] = <int32_t>answer.rows
-    return rows.values[slot]
+        rows.entries[slot].value = <int32_t>answer.rows
+    return rows.entries[slot].value
 
 
 cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *answer) except -1:
@@ -418,7 +421,7 @@ cdef void _index(Answer *answer) noexcept nogil:
             answer.row_of[here] = row + 1
         else:
             here = here * answer.base + _places[answer.seconds[row]]
-            answer.pairs.values[_keep(&answer.pairs, here) - 1] = row + 1
+            answer.pairs.entries[_keep(&answer.pairs, here) - 1].value = row + 1
 
 
 cdef inline uint64_t _triple(
@@ -429,7 +432,7 @@ cdef inline uint64_t _triple(
 
 cdef void _scan(const Answer *answer, Passages *known, int32_t *last) noexcept nogil:
     """Read the passages once; `last` is, per row, the sentence that held it last, from 1."""
-    cdef Py_ssize_t passage, sentence = 0, place = 0, end, slot
+    cdef Py_ssize_t passage, sentence = 0, place = 0, end, slot, row
     cdef uint64_t here, before, content, second = 0, third = 0
     for passage in range(known.count):
         while sentence < known.ends[passage]:
@@ -442,17 +445,16 @@ cdef void _scan(const Answer *answer, Passages *known, int32_t *last) noexcept n
                         _hold(answer, known, answer.row_of[here] - 1, passage, sentence, last)
                     if before:
                         slot = _slot(&answer.pairs, before * answer.base + here)
-                        if answer.pairs.keys[slot]:
-                            _hold(
-                                answer, known, answer.pairs.values[slot] - 1, passage, sentence, last
-                            )
+                        if answer.pairs.entries[slot].key:
+                            row = answer.pairs.entries[slot].value - 1
+                            _hold(answer, known, row, passage, sentence, last)
                     if second and third:
                         slot = _slot(&answer.triples, _triple(answer, second, third, here))
-                        answer.triples.values[slot] = 1
+                        answer.triples.entries[slot].value = 1
                 if known.words[place] > answer.grammar:
                     if content and here:
                         slot = _slot(&answer.neighbours, content * answer.base + here)
-                        answer.neighbours.values[slot] = 1
+                        answer.neighbours.entries[slot].value = 1
                     content = here
                 second, third, before = third, here, here
                 place += 1
@@ -581,7 +583,7 @@ cdef double _unseen(
     for place in range(answer.said_ends[claim - 1] if claim else 0, answer.said_ends[claim]):
         if kept[place]:
             counted += 1
-            seen += table.values[kept[place] - 1]
+            seen += table.entries[kept[place] - 1].value
     return 1 - seen / counted if counted else 0.0
 
 

@@ -30,9 +30,12 @@ from rag_monitor.language.tokens import is_han
 from rag_monitor.language.weekdays import named_weekdays
 
 
-@dataclass(slots=True)
+@dataclass(init=False)
 class Findings:
-    """What the checks found about one claim; counts, 0 when all is well."""
+    """What the checks found about one claim; counts, 0 when all is well.
+
+    Made for every claim, so it begins with nothing of its own: what is not set, the class holds.
+    """
 
     numbers_missing: int = 0
     """Stated numbers that neither stand in the passages nor follow from them."""
