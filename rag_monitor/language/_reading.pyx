@@ -314,6 +314,37 @@ cdef bint _letters_apart(const Characters *text, Py_ssize_t size) noexcept:
     return False
 
 
+def digit_runs(str text not None):
+    r"""Where each run of decimal digits of any script begins and ends: `\d+`."""
+    cdef void *data = PyUnicode_DATA(text)
+    cdef int width = PyUnicode_KIND(text)
+    if width == 1:
+        return _digit_runs(<uint8_t *>data, len(text))
+    if width == 2:
+        return _digit_runs(<uint16_t *>data, len(text))
+    return _digit_runs(<uint32_t *>data, len(text))
+
+
+cdef list _digit_runs(const Characters *text, Py_ssize_t size):
+    cdef Py_ssize_t place = 0, start
+    cdef list found = []
+    while place < size:
+        if _is_digit(text[place]):
+            start = place
+            while place < size and _is_digit(text[place]):
+                place += 1
+            found.append((start, place))
+        place += 1
+    return found
+
+
+cdef inline bint _is_digit(uint32_t char) noexcept:
+    if char <= 0xFF:
+        return 48 <= char <= 57
+    # Looked up in a table, but for Han characters, of which none is.
+    return not 0x3000 <= char <= 0x9FFF and Py_UNICODE_ISDECIMAL(<Py_UCS4>char)
+
+
 def holds_digit(str text not None):
     r"""Whether a text has a decimal digit of any script: `\d`."""
     cdef void *data = PyUnicode_DATA(text)
@@ -328,9 +359,6 @@ def holds_digit(str text not None):
 cdef bint _holds_digit(const Characters *text, Py_ssize_t size) noexcept:
     cdef Py_ssize_t place
     for place in range(size):
-        if 48 <= text[place] <= 57:
+        if _is_digit(text[place]):
             return True
-        if text[place] > 0xFF and not 0x3000 <= text[place] <= 0x9FFF:
-            if Py_UNICODE_ISDECIMAL(<Py_UCS4>text[place]):
-                return True
     return False

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from rag_monitor.language.han_numerals import han_value
+from rag_monitor.language.places import digit_runs, matches_at, places_before
 
 HALF_DAY: Final = 12 * 60
 """Minutes after which a time without its half of the day is the same again."""
@@ -17,6 +18,9 @@ _DIGITAL: Final = re.compile(
     rf"(?<![\d:.])(?P<half>(?:{_HALF})\s?)?(?P<h>[01]?\d|2[0-4]):(?P<m>[0-5]\d)(?![\d:])"
     rf"(?P<after>\s?{_MERIDIEM})?"
 )
+_SIGNS: Final = ("点", "时")
+_HAN_REACH: Final = len("下午 二十三")
+"""Of what stands before the sign."""
 _HAN_TIME: Final = re.compile(
     rf"(?P<half>{_HALF})?\s?(?P<h>{_NUMERAL})(?P<sign>[点时])"
     rf"(?P<rest>钟|整|半|[一三]刻|(?P<m>{_NUMERAL})分)?(?=(?P<to>\s?[至到~-])?)"
@@ -53,11 +57,10 @@ def find_times(folded: str) -> list[ClockTime]:
     it throughout.
     """
     found = [*_digital(folded)] if ":" in folded else []
-    if "点" in folded or "时" in folded:
-        found += _han(folded)
+    found += _han(folded)
     found += [
         _time(match, int(match["h"]), 0, match["after"] or _PARTS.get(match["part"] or ""))
-        for match in _ENGLISH.finditer(folded)
+        for match in matches_at(_ENGLISH, folded, [start for start, _ in digit_runs(folded)])
     ]
     return sorted(found, key=lambda time: time.start)
 
@@ -71,7 +74,8 @@ def _digital(folded: str) -> Iterator[ClockTime]:
 
 
 def _han(folded: str) -> Iterator[ClockTime]:
-    matches = list(_HAN_TIME.finditer(folded))
+    places = places_before(_SIGNS, _HAN_REACH, folded)
+    matches = list(matches_at(_HAN_TIME, folded, places))
     by_24 = any(_number(match["h"]) > 12 for match in matches if match["sign"] == "时")
     for match in matches:
         ends_range = folded[: match.start()].rstrip().endswith(_BETWEEN)

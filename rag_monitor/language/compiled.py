@@ -39,6 +39,7 @@ class Compiled(NamedTuple):
     pieces: Cut
     letters_apart: Callable[[str], bool]
     holds_digit: Callable[[str], bool]
+    digit_runs: Callable[[str], list[tuple[int, int]]]
     vocabulary: Callable[..., Any]
 
 
@@ -61,6 +62,7 @@ def _load() -> Compiled | None:
             reading.pieces,
             reading.letters_apart,
             reading.holds_digit,
+            reading.digit_runs,
             words.Vocabulary,
         )
     except AttributeError:  # compiled from other sources than these

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from rag_monitor.language.hints import holds_digit
+from rag_monitor.language.places import digit_runs, matches_at, places_of
 from rag_monitor.language.stems import stem
 from rag_monitor.language.tokens import tokenise
 
@@ -64,8 +64,6 @@ _TO_DAY: Final = re.compile(
     r"\s?(?:至|到|-|~)\s?(?P<d>3[01]|[12]\d|0?[1-9])(?:\s?[日号]|(?<=-\d)(?![\w%])|(?<=-\d\d)(?![\w%]))"
 )
 """The last day of a range that leaves out the month: 3月8日至15日, March 8-15."""
-_FOUR_DIGITS: Final = re.compile(r"(?:1\d|20)\d\d")
-_SEPARATED: Final = re.compile(r"\d[-/.]\d?\d[-/.]\d")
 _MONTH_STEMS: Final = frozenset(map(stem, _MONTHS)) - {"may"}
 _MAY: Final = re.compile(r"may\.?,?\s+(?:of\s+)?\d|\d(?:st|nd|rd|th)?\s+(?:of\s+)?may")
 """The month that is also a common word: tried only beside a number."""
@@ -126,18 +124,18 @@ def find_dates(folded: str, tokens: frozenset[str] | None = None) -> list[Date]:
     """
     han = "年" in folded or "月" in folded
     text = _arabic(folded) if han else folded
-    if not holds_digit(text):
+    runs = digit_runs(text)
+    if not runs:
         return []
     tokens = frozenset(tokenise(folded)) if tokens is None else tokens
     taken = bytearray(len(text))
     found: list[Date] = []
-    for pattern in _patterns(text, tokens, han=han):
-        for match in pattern.finditer(text):
-            start, end = match.start(), _season_end(text, match)
-            if 1 in taken[start:end]:
-                continue
-            taken[start:end] = b"\1" * (end - start)
-            found.append(_date(match, end))
+    for match in _matches(text, [start for start, _ in runs], tokens, han=han):
+        start, end = match.start(), _season_end(text, match)
+        if 1 in taken[start:end]:
+            continue
+        taken[start:end] = b"\1" * (end - start)
+        found.append(_date(match, end))
     found += [last for first in found if (last := _last_day(text, first))]
     return sorted(found, key=lambda date: date.start)
 
@@ -160,17 +158,20 @@ def _last_day(text: str, first: Date) -> Date | None:
     return Date(first.year, first.month, day, match.start("d"), match.end())
 
 
-def _patterns(text: str, tokens: frozenset[str], *, han: bool) -> Iterator[re.Pattern[str]]:
-    """The patterns that can match at all, the more exact ones first."""
-    year = _FOUR_DIGITS.search(text) is not None
-    if year and _SEPARATED.search(text):
-        yield _DASHED
+def _matches(
+    text: str, digits: list[int], tokens: frozenset[str], *, han: bool
+) -> Iterator[re.Match[str]]:
+    """Whatever may be a date, what is more exact first; runs of digits begin at `digits`."""
+    years = [start for start in digits if text[start] in "12"]
+    yield from matches_at(_DASHED, text, years)
     if han:
-        yield from _HAN_DATES
+        for pattern in _HAN_DATES:
+            yield from pattern.finditer(text)
     if not _MONTH_STEMS.isdisjoint(tokens) or ("may" in text and _MAY.search(text)):
-        yield from _NAMED
-    if year:
-        yield _LONE_YEAR
+        months = places_of(_MONTHS, text)
+        for pattern, places in zip(_NAMED, (months, digits, months), strict=True):
+            yield from matches_at(pattern, text, places)
+    yield from matches_at(_LONE_YEAR, text, years)
 
 
 def _date(match: re.Match[str], end: int) -> Date:

@@ -6,7 +6,8 @@ import re
 from typing import Final, NamedTuple
 
 from rag_monitor.language.han_numerals import han_value
-from rag_monitor.language.hints import holds_any, holds_digit
+from rag_monitor.language.hints import holds_any
+from rag_monitor.language.places import holds_digit
 from rag_monitor.language.stems import STOP_WORDS, stem
 
 

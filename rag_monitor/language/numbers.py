@@ -13,7 +13,8 @@ from typing import Final, NamedTuple
 
 from rag_monitor.language.clock_times import HALF_DAY, find_times
 from rag_monitor.language.han_numerals import han_value
-from rag_monitor.language.hints import holds_any, holds_digit
+from rag_monitor.language.hints import holds_any
+from rag_monitor.language.places import digit_runs, matches_at, places_before, places_of
 from rag_monitor.language.stems import STOP_WORDS, stem
 from rag_monitor.language.tokens import tokenise
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
@@ -122,9 +123,10 @@ _NAMED_BEFORE: Final = re.compile(
     r"(?:\s?(?:is|of|为|是|:))?\s?$"
 )
 _NAMED_AFTER: Final = re.compile(r"\s?(?:端口|号|port\b|错误)")
-_AFTER_HOUR: Final = r"[点时]|:\d\d|\s?[ap]\.?\s?m\b|\s(?:in the [mae]|at night|o'clock)"
-_MAY_TELL_TIME: Final = re.compile(rf"[\d一二三四五六七八九十两](?:{_AFTER_HOUR})")
-_ASCII_MAY_TELL_TIME: Final = re.compile(rf"[0-9](?:{_AFTER_HOUR})")
+_AFTER_HOUR: Final = re.compile(
+    r"[点时]|:\d\d|\s?[ap]\.?\s?m\b|\s(?:in the [mae]|at night|o'clock)"
+)
+_MAY_TELL_TIME: Final = re.compile(rf"[\d一二三四五六七八九十两](?:{_AFTER_HOUR.pattern})")
 _HOUR_HINTS: Final = ("点", "时", ":", "m", "t", "'")
 """One of these stands after every hour."""
 TIME: Final = "time"
@@ -136,7 +138,8 @@ _SPELLED: Final[dict[str, list[str]]] = {}
 for _word in (*_WORDS, *_FRACTIONS):
     _SPELLED.setdefault(stem(_word), []).append(_word)
 _SPELLED_STEMS: Final = frozenset(_SPELLED)
-_HAN_RUN: Final = re.compile(r"[零〇一二三四五六七八九十百千万亿两]+")
+_HAN_NUMERALS: Final = "一二三万亿十两四五六七八九百千零〇"
+_HAN_RUN: Final = re.compile(f"[{_HAN_NUMERALS}]+")
 
 
 class Quantity(NamedTuple):
@@ -213,8 +216,12 @@ def _magnitude(value: float) -> int:
 
 def may_tell_time(folded: str) -> bool:
     """Whether folded text may hold a time of day; a quick look before a long one."""
+    return _may_tell_time(folded, digit_runs(folded))
+
+
+def _may_tell_time(folded: str, runs: Iterable[tuple[int, int]]) -> bool:
     if folded.isascii():
-        return holds_digit(folded) and _ASCII_MAY_TELL_TIME.search(folded) is not None
+        return any(_AFTER_HOUR.match(folded, end) for _, end in runs)
     return holds_any(folded, _HOUR_HINTS) and _MAY_TELL_TIME.search(folded) is not None
 
 
@@ -236,21 +243,21 @@ def find_quantities(
         idioms: Whether to read a Han numeral with a unit that may be part of a word (两项), too:
             what is known should hold it, what is stated should not have to.
     """
-    found: list[Quantity] = []
     taken = bytearray(len(folded))
+    runs = digit_runs(folded)
     for start, end in skip:
         taken[start:end] = b"\1" * (end - start)
-    for time in find_times(folded) if may_tell_time(folded) else ():
-        if 1 not in taken[time.start : time.end]:
-            taken[time.start : time.end] = b"\1" * (time.end - time.start)
-            unit = "" if time.exact else _HALF_OPEN
-            found.append(Quantity(float(time.minutes), TIME, unit, 4, time.start, time.end))
-    for hint, pattern, read in _PHRASES:
-        if hint in folded:
-            _collect(found, taken, pattern.finditer(folded), read)
-    if holds_digit(folded):
-        arabic = _ASCII_ARABIC if folded.isascii() else _ARABIC
-        _collect(found, taken, arabic.finditer(folded), _from_arabic)
+    found = list(_times(folded, taken)) if _may_tell_time(folded, runs) else []
+    for hints, reach, pattern, read in _PHRASES:
+        if holds_any(folded, hints):
+            places = places_before(hints, reach, folded)
+            _collect(found, taken, matches_at(pattern, folded, places), read)
+    if runs and folded.isascii():
+        # One may begin with the point before its digits.
+        begun = [start - (folded[start - 1 : start] == ".") for start, _ in runs]
+        _collect(found, taken, matches_at(_ASCII_ARABIC, folded, begun), _from_arabic)
+    elif runs:  # which lie close together in Chinese
+        _collect(found, taken, _ARABIC.finditer(folded), _from_arabic)
     if not folded.isascii():
         _collect(found, taken, _han_numbers(folded), partial(_from_han, idioms=idioms))
     tokens = frozenset(tokenise(folded)) if tokens is None else tokens
@@ -262,6 +269,15 @@ def find_quantities(
         _collect(found, taken, _word_numbers(folded, spelled), _from_words)
     found.sort(key=lambda quantity: quantity.start)
     return _share_ends(folded, found)
+
+
+def _times(folded: str, taken: bytearray) -> Iterator[Quantity]:
+    """Times of day, as minutes."""
+    for time in find_times(folded):
+        if 1 not in taken[time.start : time.end]:
+            taken[time.start : time.end] = b"\1" * (time.end - time.start)
+            unit = "" if time.exact else _HALF_OPEN
+            yield Quantity(float(time.minutes), TIME, unit, 4, time.start, time.end)
 
 
 def _share_ends(folded: str, found: list[Quantity]) -> list[Quantity]:
@@ -311,7 +327,7 @@ def _han_numbers(text: str) -> Iterator[re.Match[str]]:
     One numeral alone, before what belongs to no number, is part of a word.
     """
     done = 0
-    for run in _HAN_RUN.finditer(text):
+    for run in _HAN_RUN.finditer(text) if holds_any(text, _HAN_NUMERALS) else ():
         start, end = run.span()
         if start >= done and (end - start > 1 or text[end : end + 1] in _GOES_ON):
             match = _HAN_NUMBER.match(text, start)
@@ -326,18 +342,7 @@ _GOES_ON: Final = frozenset("点分成折").union([unit[0] for unit in UNIT if n
 
 def _word_numbers(text: str, spelled: Iterable[str]) -> Iterator[re.Match[str]]:
     """Spelled-out numbers, tried only where one of the `spelled` words stands."""
-    places: list[int] = []
-    for word in spelled:
-        place = text.find(word)
-        while place >= 0:
-            places.append(place)
-            place = text.find(word, place + 1)
-    done = 0
-    for place in sorted(places):
-        match = _WORD_NUMBER.match(text, place) if place >= done else None
-        if match is not None:
-            done = match.end()
-            yield match
+    return matches_at(_WORD_NUMBER, text, places_of(spelled, text))
 
 
 def _quantity(match: re.Match[str], value: float, unit: str, digits: int) -> Quantity:
@@ -412,16 +417,14 @@ def _from_twice(match: re.Match[str]) -> Quantity:
     return _quantity(match, 2.0 if match.group() == "twice" else 3.0, "times", 1)
 
 
-_PHRASES: Final[
-    tuple[tuple[str, re.Pattern[str], Callable[[re.Match[str]], Quantity | None]], ...]
-] = (
-    ("半", _HALF, _from_half),
-    (" half", _MIXED, _from_mixed),
-    ("1/2", _MIXED, _from_mixed),
-    ("twice", _TWICE, _from_twice),
-    ("thrice", _TWICE, _from_twice),
+_Read = Callable[[re.Match[str]], Quantity | None]
+_PHRASES: Final[tuple[tuple[tuple[str, ...], int, re.Pattern[str], _Read], ...]] = (
+    (("半",), len("123个月"), _HALF, _from_half),
+    ((" half", "1/2"), len("seventeen and one"), _MIXED, _from_mixed),
+    (("twice", "thrice"), 0, _TWICE, _from_twice),
 )
-"""A bit of text, the pattern that needs it, and how to read what it finds."""
+"""Bits of text of which a pattern needs one, how far before it that may begin, the pattern, and how
+to read what it finds."""
 
 
 def _from_han(match: re.Match[str], *, idioms: bool) -> Quantity | None:

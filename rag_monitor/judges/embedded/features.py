@@ -20,8 +20,8 @@ from rag_monitor.judges.embedded.matching import GIVEN, Match, Matches, common_w
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.judges.embedded.reckoning import Reckoning
 from rag_monitor.language import answers, synonyms
-from rag_monitor.language.hints import holds_digit
 from rag_monitor.language.numbers import TIME, may_tell_time
+from rag_monitor.language.places import holds_digit
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
 from rag_monitor.language.stems import GRAMMAR, STOP_CHARS

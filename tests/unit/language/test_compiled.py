@@ -55,6 +55,7 @@ def test_letters_that_stand_alone_are_noticed(compiled: Compiled, text: str) -> 
 @given(text=st.text(st.sampled_from("a0²½٣９é〇一\U0001d7d8"), max_size=6) | st.text())
 def test_digits_of_any_script_are_noticed(compiled: Compiled, text: str) -> None:
     assert compiled.holds_digit(text) == bool(re.search(r"\d", text))
+    assert compiled.digit_runs(text) == [match.span() for match in re.finditer(r"\d+", text)]
 
 
 def test_an_error_of_what_is_asked_reaches_the_caller(compiled: Compiled) -> None:
