@@ -149,6 +149,9 @@ cdef list _pieces(
     cdef list found = []
     cdef Py_ssize_t start = 0, place = 0, end
     while place < size:
+        if not _may_end(text[place]):
+            place += 1
+            continue
         end = _end(text, place, size)
         if not end:
             place += 1
@@ -166,6 +169,13 @@ cdef list _pieces(
         start = place = end
     _append(found, whole, text, start, size, marker, marks)
     return found
+
+
+cdef inline bint _may_end(uint32_t char) noexcept:
+    """Whether a sentence may end with a character; most are told by one comparison."""
+    if char < 0x2026:
+        return char == c"\n" or _is_latin_end(char)
+    return not 0x3003 <= char <= 0xFF00
 
 
 cdef inline bint _is_latin_end(uint32_t char) noexcept:

@@ -7,7 +7,7 @@ from typing import Final, NamedTuple
 
 from rag_monitor.language.han_numerals import han_value
 from rag_monitor.language.hints import holds_any
-from rag_monitor.language.places import holds_digit
+from rag_monitor.language.places import digit_runs, holds_digit, matches_at, places_of
 from rag_monitor.language.stems import STOP_WORDS, stem
 
 
@@ -65,9 +65,11 @@ def ordinals(folded: str) -> frozenset[Label]:
     counted = holds_digit(folded) and _ORDINAL_DIGIT.search(folded) is not None
     if not (counted or holds_any(folded, _ORDINAL_WORDS)):
         return frozenset()
+    places = [*places_of(_ORDINAL_WORDS, folded), *(start for start, _ in digit_runs(folded))]
+    found = (match.groups() for match in matches_at(_ORDINAL, folded, sorted(places)))
     return frozenset(
         Label(stem(thing), digits or _ORDINAL_WORDS[word])
-        for digits, word, thing in _ORDINAL.findall(folded)
+        for digits, word, thing in found
         if thing not in STOP_WORDS
     )
 

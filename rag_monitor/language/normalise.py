@@ -75,7 +75,7 @@ def _plain_fold_alone(text: str) -> str | None:
 def fold_all(texts: Sequence[str]) -> list[str]:
     """Every text folded."""
     if COMPILED:
-        return list(map(fold, texts))
+        return [t.lower() if t.isascii() and _APART not in t else fold(t) for t in texts]
     # In one go, for each character beyond ASCII is looked for once.
     folded = _fold(_APART.join(texts)).split(_APART)
     return folded if len(folded) == len(texts) else list(map(fold, texts))
