@@ -6,6 +6,7 @@ What `normalise` and `sentences` do with patterns, several times as fast. Whatev
 a closer look is asked of the Python there.
 """
 
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND, PyUnicode_Substring
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 
@@ -372,3 +373,70 @@ cdef bint _holds_digit(const Characters *text, Py_ssize_t size) noexcept:
         if _is_digit(text[place]):
             return True
     return False
+
+
+cdef class Hints:
+    """See `hints.PlainHints`. Reads a text once, whatever the number of hints."""
+
+    cdef uint32_t *_characters  # of all hints, one after the other
+    cdef int32_t *_ends         # where each ends there
+    cdef int32_t _firsts[257]   # by the low byte of what a hint begins with, the first such hint
+
+    def __cinit__(self, hints):
+        cdef list ordered = sorted(hints, key=_bucket)
+        cdef str hint
+        cdef Py_ssize_t number = 0, bucket, size = 0
+        self._characters = <uint32_t *>PyMem_Malloc(sum(map(len, ordered)) * sizeof(uint32_t) + 1)
+        self._ends = <int32_t *>PyMem_Malloc(len(ordered) * sizeof(int32_t) + 1)
+        if not (self._characters and self._ends):
+            raise MemoryError
+        for bucket in range(256):
+            self._firsts[bucket] = number
+            while number < len(ordered) and _bucket(ordered[number]) == bucket:
+                hint = ordered[number]
+                for char in hint:
+                    self._characters[size] = ord(char)
+                    size += 1
+                self._ends[number] = size
+                number += 1
+        self._firsts[256] = number
+
+    def __dealloc__(self):
+        PyMem_Free(self._characters)
+        PyMem_Free(self._ends)
+
+    def found(self, str text not None):
+        """Whether any hint stands in a text."""
+        cdef void *data = PyUnicode_DATA(text)
+        cdef int width = PyUnicode_KIND(text)
+        if width == 1:
+            return self._found(<uint8_t *>data, len(text))
+        if width == 2:
+            return self._found(<uint16_t *>data, len(text))
+        return self._found(<uint32_t *>data, len(text))
+
+    cdef bint _found(self, const Characters *text, Py_ssize_t size) noexcept:
+        cdef Py_ssize_t place, step, length
+        cdef int32_t number, bucket
+        cdef const uint32_t *hint
+        for place in range(size):
+            bucket = text[place] & 0xFF
+            for number in range(self._firsts[bucket], self._firsts[bucket + 1]):
+                step = self._ends[number - 1] if number else 0
+                hint = self._characters + step
+                length = self._ends[number] - step
+                if length > size - place:
+                    continue
+                step = 0
+                while step < length and text[place + step] == hint[step]:
+                    step += 1
+                if step == length:
+                    return True
+        return False
+
+
+def _bucket(str hint not None):
+    """By what hints are told apart first."""
+    if not hint:
+        raise ValueError("an empty hint stands in every text")
+    return ord(hint[0]) & 0xFF

@@ -10,7 +10,7 @@ import re
 from typing import Final
 
 from rag_monitor.language.apologies import APOLOGY
-from rag_monitor.language.hints import holds_any
+from rag_monitor.language.hints import Hints
 
 _GREETING: Final = re.compile(
     r"^(?:oops|hmm+|uh|well|hi|hello|hey|dear \w+|sure(?: thing)?|certainly|of course|absolutely"
@@ -49,9 +49,9 @@ _SOURCE_PHRASE: Final = re.compile(
     r"|(?:根据|基于|依据|参考|按照)(?:以上|上述|已知|所给|提供的|给定的|"
     r"相关)?(?:的)?(?:信息|资料|上下文|文档|内容|材料|段落\d*|文章|新闻)[，,:：]?"
 )
-_SOURCE_HINTS: Final = (
+_SOURCE_HINTS: Final = Hints((
     "passage", "context", "document", "source", "[", "【", "根据", "基于", "依据", "参考", "按照",
-)  # fmt: skip
+))  # fmt: skip
 _QUESTION: Final = re.compile(r"[?？][\"'”’)）\]」』]*$")
 
 
@@ -88,6 +88,6 @@ def is_citation(folded: str) -> bool:
 
 def strip_source_phrases(folded: str) -> str:
     """A folded sentence without citations and "according to passage 2"."""
-    if not holds_any(folded, _SOURCE_HINTS):
+    if not _SOURCE_HINTS.found(folded):
         return folded
     return _SOURCE_PHRASE.sub(" ", folded)

@@ -5,7 +5,7 @@ Where it was not, the patterns of `normalise`, `sentences` and `vocabulary` do t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from importlib import import_module
 from types import ModuleType
 from typing import Any, Final, NamedTuple, Protocol
@@ -32,12 +32,20 @@ class Cut(Protocol):
         """See `_reading.pyx`."""
 
 
+class Hinted(Protocol):
+    """Several hints."""
+
+    def found(self, text: str) -> bool:
+        """Whether any of them stands in a text."""
+
+
 class Compiled(NamedTuple):
     """The compiled parts."""
 
     folding: Callable[[Callable[[str], str | None]], Folding]
     pieces: Cut
     letters_apart: Callable[[str], bool]
+    hints: Callable[[Iterable[str]], Hinted]
     holds_digit: Callable[[str], bool]
     digit_runs: Callable[[str], list[tuple[int, int]]]
     vocabulary: Callable[..., Any]
@@ -61,6 +69,7 @@ def _load() -> Compiled | None:
             reading.Folding,
             reading.pieces,
             reading.letters_apart,
+            reading.Hints,
             reading.holds_digit,
             reading.digit_runs,
             words.Vocabulary,

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import Final
 
+from rag_monitor.language.hints import Hints
+
 _NAMES: Final = (
     "january", "february", "march", "april", "may", "june", "july", "august", "september",
     "october", "november", "december",
@@ -24,12 +26,13 @@ _SAME: Final = {
     "dai": "day", "annual": "year", "小时": "hour", "天": "day", "日": "day", "晚": "night",
     "周": "week", "星期": "week", "月": "month", "季度": "quarter", "年": "year",
 }  # fmt: skip
-_RATE_HINTS: Final = ("per ", "a ", "an ", "each", "every", "ly", "每")
+_RATE_HINTS: Final = Hints(("per ", "a ", "an ", "each", "every", "ly", "每"))
+_MONTH_HINTS: Final = Hints(("月", *_NAMES))
 
 
 def named_months(folded: str) -> frozenset[int]:
     """Months that folded text names, whatever the day: 1 for January."""
-    if "月" not in folded and not any(name in folded for name in _NAMES):
+    if not _MONTH_HINTS.found(folded):
         return frozenset()
     found = [name for names in _MONTH.findall(folded) for name in names if name]
     return frozenset(int(name) if name.isdigit() else _NAMES.index(name) + 1 for name in found)
@@ -37,7 +40,7 @@ def named_months(folded: str) -> frozenset[int]:
 
 def rates(folded: str) -> frozenset[str]:
     """The spans of time of which folded text says something for each one: day, month, year."""
-    if not any(map(folded.__contains__, _RATE_HINTS)):
+    if not _RATE_HINTS.found(folded):
         return frozenset()
     found = [name for names in _RATE.findall(folded) for name in names if name]
     return frozenset(_SAME.get(name, name) for name in found)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Final, NamedTuple
 
 from rag_monitor.language.alternatives import quick
+from rag_monitor.language.hints import Hints
 from rag_monitor.language.stems import stem
 from rag_monitor.language.tokens import is_content, is_han, tokenise
 
@@ -139,12 +140,14 @@ def may_negate(folded: str, tokens: frozenset[str]) -> bool:
     )
 
 
-_DENYING: Final = (*"不没未无勿禁", "not", "n't", "no ", "never", "without", "neither", "nor ")
+_DENYING: Final = Hints(
+    (*"不没未无勿禁", "not", "n't", "no ", "never", "without", "neither", "nor ")
+)
 
 
 def may_deny(folded: str) -> bool:
     """As `may_negate`, of text that is not yet words: the commonest negations only."""
-    return any(map(folded.__contains__, _DENYING))
+    return _DENYING.found(folded)
 
 
 _MODAL: Final = frozenset("能会得应须需要可是有被再太很必仅只许予在到了过曾")

@@ -7,7 +7,7 @@ from typing import Final
 
 from rag_monitor.language.alternatives import Alternatives
 from rag_monitor.language.apologies import APOLOGY, SORRY_FIRST
-from rag_monitor.language.hints import holds_any
+from rag_monitor.language.hints import Hints
 from rag_monitor.language.refusal_patterns import HAN_NOT_MINE, HAN_SILENT, NOT_MINE, SILENT
 
 _REFUSAL: Final = Alternatives(
@@ -36,13 +36,13 @@ _REFUSAL: Final = Alternatives(
     r"|不知道|(?<![尚仍])不(?:太)?清楚|不确定|信息不足|资料不足|抱歉|对不起|无可奉告|无从(?:得知|知晓|判断)"
 )
 _HAN_REFUSAL_HINT: Final = re.compile("[无不没未缺难暂抱对超爱]")
-_REFUSAL_HINTS: Final = (
+_REFUSAL_HINTS: Final = Hints((
     "not", "n't", "unable", "no ", "insufficient", "sorry", "afraid", "unanswerable", "outside",
     "beyond", "out of", "unknown", "n/a", "lack", "empty", "decline", "zero", "none", "short",
     "blank", "beats me", "guess", "prevent", "prohibit", "unclear", "unavailable", "silent",
-)  # fmt: skip
+))  # fmt: skip
 """Every refusal holds one of these or of the Han ones."""
-_ENGLISH_REFUSAL_HINTS: Final = (
+_ENGLISH_REFUSAL_HINTS: Final = Hints((
     "answer", "provide", "find", "determine", "help", "assist", "give", "tell", "locate",
     "respond", "comply", "have", "know", "contain", "include", "mention", "specif", "say", "state",
     "discuss", "address", "information", "data", "detail", "context", "evidence", "available",
@@ -51,7 +51,7 @@ _ENGLISH_REFUSAL_HINTS: Final = (
     "unknown", "n/a", " i ", " i'm", "text", "doc", "manual", "page", "hits",
     "possible", " me ", " us ", "bot ", "reveal", "indicate", "cover", "settle", "describe",
     "something", "response",
-)  # fmt: skip
+))  # fmt: skip
 """And one in ASCII letters also one of these; most sentences with a "not" do not."""
 _DECLINES: Final = Alternatives(
     r"\b(?:unable to|cannot|can't|can not|could not|not able to) (?:answer|help|assist|determine)\b"
@@ -121,10 +121,9 @@ def is_refusal(folded: str) -> bool:
     Conditions, and what customers cannot or did not do, are no refusals: rules are made of them.
     """
     if folded.isascii():
-        hinted = holds_any(folded, _REFUSAL_HINTS)
-        if not hinted or not holds_any(f" {folded}", _ENGLISH_REFUSAL_HINTS):
+        if not (_REFUSAL_HINTS.found(folded) and _ENGLISH_REFUSAL_HINTS.found(f" {folded}")):
             return False
-    elif not (_HAN_REFUSAL_HINT.search(folded) or holds_any(folded, _REFUSAL_HINTS)):
+    elif not (_HAN_REFUSAL_HINT.search(folded) or _REFUSAL_HINTS.found(folded)):
         return False
     folded = APOLOGY.sub("", folded.lstrip())
     polite = SORRY_FIRST.match(folded)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag_monitor.language.hints import holds_any
+from rag_monitor.language.hints import Hints
 
 _ENGLISH: Final = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _HAN: Final = "一二三四五六日"
@@ -25,10 +25,11 @@ _SETS: Final = (
     (re.compile(r"\bweekends?\b|周末"), frozenset((5, 6))),
     (re.compile(r"\bdaily\b|\bevery ?day\b|每[天日]|天天|全年无休|24/7"), frozenset(range(7))),
 )
-_HINTS: Final = (
+_HINTS: Final = Hints((
     "day", "week", "daily", "24/7", "周", "星期", "礼拜", "工作日", "每天", "每日",
     "天天", "全年无休",
-)  # fmt: skip
+))  # fmt: skip
+_SHORT_HINTS: Final = Hints(_ENGLISH)
 _SHORT_NAME: Final = re.compile(_SHORT)
 
 
@@ -37,9 +38,7 @@ def named_weekdays(folded: str) -> frozenset[int]:
 
     "Monday to Friday" and 周一至周五 are five days, 工作日 too.
     """
-    if not holds_any(folded, _HINTS) and not (
-        holds_any(folded, _ENGLISH) and _SHORT_NAME.search(folded)
-    ):
+    if not _HINTS.found(folded) and not (_SHORT_HINTS.found(folded) and _SHORT_NAME.search(folded)):
         return frozenset()
     found = {_number(name) for names in _ONE.findall(folded) for name in names if name}
     for match in _RANGE.finditer(folded):

@@ -9,12 +9,12 @@ like any chatter. It keeps them from lending each other support, and lets a pers
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import Final
 
 from rag_monitor.language.alternatives import Alternatives
-from rag_monitor.language.compiled import COMPILED
-from rag_monitor.language.hints import holds_any
+from rag_monitor.language.compiled import COMPILED, Hinted
+from rag_monitor.language.hints import Hints, holds_any
 from rag_monitor.language.stems import stem
 
 REASON: Final = "injection_plea"
@@ -33,10 +33,9 @@ _BESIDE_COMMON: Final = (
     ".0",
 )  # fmt: skip
 """A sentence with common hints alone can only be a plea when it holds one of these too."""
-_HAN_HINTS: Final = (
+_HAN_HINTS: Final = Hints((
     "满分", "依据", "判", "评", "幻觉", "编造", "得分", "低分", "高分", "你现在是",
-)  # fmt: skip
-_HAN_BEGINNINGS: Final = tuple(hint[0] for hint in _HAN_HINTS)
+))  # fmt: skip
 WORDS_OF_PLEAS: Final = _HINTS.union("依判评幻编分你")
 """Every plea holds one of these words or Han characters, but for those in letters set apart."""
 _ENGLISH_HINT: Final = re.compile(r"[a-z]{4}")
@@ -78,10 +77,10 @@ _OBJECT: Final = (
     r"|statement)\b|\banswers? (?:citing|that (?:cites?|refers?|you grade))\b|\bif this is not\b"
     r"|(?:这个?|该|本|此)(?:回答|答案|回复|文件|次)|引用本[页文]|凡(?:是)?(?:引用|涉及)|逐句核对|评分结束|的回答)"
 )
-_VERDICT_NEEDS: Final = (
+_VERDICT_NEEDS: Final = Hints((
     "supported", "score", "grade", " mark", " points", ".0", " evidence", " grounded", " correct",
     " faithful", " perfect", "as true", "flawless", "fabricated", "hallucination",
-)  # fmt: skip
+))  # fmt: skip
 """One of these is part of every English `_VERDICT`, and each is quick to look for."""
 _VERDICT_FOUND: Final = Alternatives(_VERDICT)
 _DIRECTED: Final = Alternatives(f"{_DIRECTIVE}|{_OBJECT}")
@@ -97,18 +96,19 @@ _ALONE: Final = Alternatives(
     r"|你现在是[^。！？]{0,12}(?:老师|评委|考官|评审)|(?:评审|评分|评判)(?:者|人|员)?须知"
     r"|(?:核验|审批|认可)[^。！？]{0,4}(?:该|此|本)(?:回答|回复|答案)|误判(?:低|高)分"
 )
-_ALONE_NEEDS: Final = (
+_ALONE_NEEDS: Final = Hints((
     "ignore", "disregard", "forget", "override", "you are ", "note ", "message ", "instruction",
     "verified",
-)  # fmt: skip
+))  # fmt: skip
 """The same of every English `_ALONE`."""
 
 
 def _holds_han_hint(folded: str) -> bool:
     """Whether folded text holds a Chinese hint, whatever spaces are in it."""
-    if folded.isascii() or not holds_any(folded, _HAN_BEGINNINGS):
+    if folded.isascii():
         return False
-    return holds_any("".join(folded.split()), _HAN_HINTS)
+    parts = folded.split()
+    return _HAN_HINTS.found("".join(parts) if len(parts) > 1 else folded)
 
 
 def may_plead(folded: str) -> bool:
@@ -118,8 +118,8 @@ def may_plead(folded: str) -> bool:
         return hinted or letters_apart(folded)
     return (
         '"' in folded
-        or holds_any(folded, _ALONE_NEEDS)
-        or holds_any(folded, _VERDICT_NEEDS)
+        or _ALONE_NEEDS.found(folded)
+        or _VERDICT_NEEDS.found(folded)
         or letters_apart(folded)
     )
 
@@ -139,7 +139,7 @@ def addresses_judge(folded: str, tokens: frozenset[str]) -> bool:
     if not folded.isascii():
         if len(folded.split()) > 1:
             folded = _HAN_GAP.sub("", folded)
-        hinted = holds_any(folded, _HAN_HINTS)
+        hinted = _HAN_HINTS.found(folded)
     else:
         hinted = False
     letters = "a" <= folded[:1] <= "z" and letters_apart(folded)
@@ -157,8 +157,8 @@ def addresses_judge(folded: str, tokens: frozenset[str]) -> bool:
     return _found(_VERDICT_FOUND, _VERDICT_NEEDS, folded) and _DIRECTED.found(folded)
 
 
-def _found(pattern: Alternatives, needs: Iterable[str], folded: str) -> bool:
+def _found(pattern: Alternatives, needs: Hinted, folded: str) -> bool:
     """Whether a pattern matches; English text without any of what it `needs` is not searched."""
-    if folded.isascii() and not holds_any(folded, needs):
+    if folded.isascii() and not needs.found(folded):
         return False
     return pattern.found(folded)

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from rag_monitor.language import normalise, sentences
 from rag_monitor.language.compiled import COMPILED, Compiled
+from rag_monitor.language.hints import PlainHints
 
 SIGNS = (
     "ab xyzAGH.!?;…。！？；\n\t 1239)(*•-#>①一二、（）」”’'\"]»é²½ﬁΣσς漢臺İ"
@@ -58,6 +59,17 @@ def test_digits_of_any_script_are_noticed(compiled: Compiled, text: str) -> None
     assert compiled.digit_runs(text) == [match.span() for match in re.finditer(r"\d+", text)]
 
 
+@given(
+    text=st.text("abé一丁\U00010061", max_size=6),
+    hints=st.lists(st.text("abé一丁\U00010061", min_size=1, max_size=3), max_size=6),
+)
+def test_hints_are_noticed(compiled: Compiled, text: str, hints: list[str]) -> None:
+    for kind in (compiled.hints, PlainHints):
+        assert kind(iter(hints)).found(text) == any(hint in text for hint in hints)
+        with pytest.raises(ValueError, match="empty"):
+            kind([*hints, ""])
+
+
 def test_an_error_of_what_is_asked_reaches_the_caller(compiled: Compiled) -> None:
     def refuse(*_: object) -> bool:
         raise LookupError
@@ -68,3 +80,5 @@ def test_an_error_of_what_is_asked_reaches_the_caller(compiled: Compiled) -> Non
         compiled.pieces("Mr. X. Y.", refuse, len, "", {})
     with pytest.raises(TypeError):
         compiled.pieces(None, refuse, len, "", {})  # type: ignore[arg-type]
+    with pytest.raises(TypeError):
+        compiled.hints([b"a"])  # type: ignore[list-item]
