@@ -1,6 +1,7 @@
 """Time the embedded judge and print one JSON object.
 
-Usage: `python -m benchmarks.embedded_judge.speed DATA_FOLDER [--lexical] [--threads N]`
+Usage: `python -m benchmarks.embedded_judge.speed DATA_FOLDER [--lexical] [--threads N]
+[--default-collector]`
 Traces are five passages of about 200 words and an answer of about 100, cut from CLAPNQ and
 ExpertQA (English), and five passages of about 300 characters with an answer of about 150 from
 UHGEval (Chinese). `cold`: no passage was seen before; `warm`: every passage was, as in traffic
@@ -8,12 +9,14 @@ that keeps recalling the same ones; `recurring`: begun with nothing seen, 2,000 
 passages are drawn from all of these by Zipf's law, as a retriever recalls some more often than
 others. Each trace is timed on its own, by the clock and by the processor time it took, in several
 rounds; `quiet` is of the least time that each took in any round, which a busy machine distorts
-least. `loop_s` is how long the machine takes for three million additions in Python.
+least. `loop_s` is how long the machine takes for three million additions in Python. Garbage is
+looked for as seldom as in a process that serves, or with `--default-collector` as Python does.
 """
 
 from __future__ import annotations
 
 import argparse
+import gc
 import json
 import os
 import random
@@ -31,6 +34,7 @@ from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
 from rag_monitor.judges.embedded.judge import ASPECTS
 from rag_monitor.language.compiled import COMPILED
 from rag_monitor.language.sentences import split_sentences
+from rag_monitor.server.collector import collect_seldom
 
 Times = NDArray[np.float64]
 """One row a trace: milliseconds by the clock, and of the processor."""
@@ -183,6 +187,7 @@ def main(folder: Path, make: Callable[[], EmbeddedJudge]) -> None:
     report: dict[str, object] = {
         "judge": str(make().identity),
         "compiled": COMPILED is not None,
+        "collector": "default" if gc.get_freeze_count() == 0 else "as served",
         "load_average": round(os.getloadavg()[0], 2),
         "loop_s": loop_s(),
     }
@@ -216,6 +221,9 @@ if __name__ == "__main__":
     parser.add_argument("data", type=Path)
     parser.add_argument("--lexical", action="store_true")
     parser.add_argument("--threads", type=int, default=1, help="what the encoder may take")
+    parser.add_argument("--default-collector", action="store_true")
     given = parser.parse_args()
+    if not given.default_collector:
+        collect_seldom()
     options = {"encoder_threads": given.threads}
     main(given.data, lambda: create_lexical({}) if given.lexical else create(options))
