@@ -18,7 +18,7 @@ $(BIN)/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "rag-monitor needs Python 3.11 or newer; set PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -m venv $(VENV)
 
-COMPILED := hatch_build.py $(shell find rag_monitor -name '*.pyx')
+COMPILED := hatch_build.py $(shell find rag_monitor -name '*.pyx' -o -name '*.pxi')
 
 $(VENV)/.server: pyproject.toml $(COMPILED) | $(BIN)/python
 	@echo "installing rag-monitor into $(VENV) ..." >&2
