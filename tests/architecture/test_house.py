@@ -48,6 +48,11 @@ def test_every_module_is_short_and_says_what_it_is(path: Path) -> None:
     assert ast.get_docstring(ast.parse(source)), "needs a module docstring"
 
 
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.p[yx][xi]")), ids=_name)
+def test_every_compiled_source_is_short(path: Path) -> None:
+    assert len(path.read_text(encoding="utf-8").splitlines()) <= MAX_LINES
+
+
 def test_every_folder_with_code_is_a_package_with_a_docstring() -> None:
     folders = {path.parent for path in PACKAGE.rglob("*.py")}
 
