@@ -13,6 +13,7 @@ from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 cdef extern from "Python.h":
     bint Py_UNICODE_ISALNUM(Py_UCS4)
     bint Py_UNICODE_ISDECIMAL(Py_UCS4)
+    bint Py_UNICODE_ISDIGIT(Py_UCS4)
     bint Py_UNICODE_ISSPACE(Py_UCS4)
     object PyUnicode_New(Py_ssize_t, Py_UCS4)
     void PyUnicode_WRITE(int, void *, Py_ssize_t, Py_UCS4)
@@ -340,24 +341,30 @@ cdef list _digit_runs(const Characters *text, Py_ssize_t size):
     cdef Py_ssize_t place = 0, start
     cdef list found = []
     while place < size:
-        if _is_digit(text[place]):
+        if _is_decimal(text[place]):
             start = place
-            while place < size and _is_digit(text[place]):
+            while place < size and _is_decimal(text[place]):
                 place += 1
             found.append((start, place))
         place += 1
     return found
 
 
-cdef inline bint _is_digit(uint32_t char) noexcept:
+cdef inline bint _is_decimal(uint32_t char) noexcept:
     if char <= 0xFF:
         return 48 <= char <= 57
     # Looked up in a table, but for Han characters, of which none is.
     return not 0x3000 <= char <= 0x9FFF and Py_UNICODE_ISDECIMAL(<Py_UCS4>char)
 
 
+cdef inline bint _is_digit(uint32_t char) noexcept:
+    if char < 0x80:
+        return 48 <= char <= 57
+    return not 0x3000 <= char <= 0x9FFF and Py_UNICODE_ISDIGIT(<Py_UCS4>char)
+
+
 def holds_digit(str text not None):
-    r"""Whether a text has a decimal digit of any script: `\d`."""
+    """Whether a character of a text `isdigit`: every decimal one does, and signs such as ❶."""
     cdef void *data = PyUnicode_DATA(text)
     cdef int width = PyUnicode_KIND(text)
     if width == 1:

@@ -191,11 +191,8 @@ cdef class Vocabulary:
             if read != small:
                 PyMem_Free(read)
 
-    def pair(self, int32_t first, int32_t second):
-        """Two characters, by their numbers, as one term."""
-        return self._pair(first, second)
-
     cdef str _pair(self, int32_t first, int32_t second):
+        """Two Han characters, by their numbers, as one term."""
         cdef uint64_t key = <uint64_t>first << 32 | <uint32_t>second
         cdef Py_ssize_t slot = key * FACTOR >> (64 - PAIR_BITS)
         cdef str pair

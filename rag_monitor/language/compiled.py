@@ -65,6 +65,7 @@ def _load() -> Compiled | None:
     if reading is None or words is None:
         return None
     try:
+        _ = words.Vocabulary.terms, words.Vocabulary.distinct
         return Compiled(
             reading.Folding,
             reading.pieces,

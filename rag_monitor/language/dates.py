@@ -21,19 +21,13 @@ _MONTHS: Final = {
     )
     for name in names.split()
 }  # fmt: skip
-_MONTH: Final = (
-    r"(?P<mn>[adfjmnos](?<!\w.)(?:"
-    + "|".join(f"(?<={name[0]}){name[1:]}" for name in sorted(_MONTHS, key=len, reverse=True))
-    + r")\b)"
-)
-_DAY: Final = r"(?P<d>\d(?<!\w.)(?:(?<=3)[01]|(?<=[12])\d|(?<=0)[1-9]|(?<=[1-9])))"
-"""Both begin with a plain set of characters, so that the search runs through other text; the
-look-behind then sees to it that a word begins there."""
+_MONTH: Final = rf"(?<!\w)(?P<mn>{'|'.join(sorted(_MONTHS, key=len, reverse=True))})\b"
 _HAN_DIGITS: Final = {c: str(i) for i, c in enumerate("〇一二三四五六七八九")} | {"零": "0"}
 _YEAR: Final = r"(?P<y>1[0-9]\d\d|20\d\d)"
 _FIRST_YEAR: Final = r"(?P<y>[12](?<!\d.)(?:(?<=1)[0-9]|(?<=2)0)\d\d)"
 _FIRST_MONTH: Final = r"(?P<m>[0-9](?<!\d.)(?:(?<=1)[0-2]|(?<=0)[1-9]|(?<=[1-9])))"
-"""As `_DAY`, where a date begins."""
+"""Both begin with a plain set of characters, so that the search runs through other text; the
+look-behind then sees to it that a number begins there."""
 
 _DASHED: Final = re.compile(
     rf"(?<!\d){_YEAR}[-/.](?P<m>0?[1-9]|1[0-2])[-/.](?P<d>3[01]|[12]\d|0?[1-9])(?!\d)"
@@ -49,11 +43,14 @@ _NAMED: Final = (
     re.compile(
         rf"{_MONTH}\.?\s+(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\b(?:\s*,?\s*{_YEAR}\b)?"
     ),
-    re.compile(rf"{_DAY}(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\.?(?:\s*,?\s*{_YEAR}\b)?"),
+    re.compile(
+        rf"(?<!\w)(?P<d>3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?\s+(?:of\s+)?{_MONTH}\.?"
+        rf"(?:\s*,?\s*{_YEAR}\b)?"
+    ),
     re.compile(rf"{_MONTH}\.?\s*,?\s+(?:of\s+)?{_YEAR}\b"),
 )
 _LONE_YEAR: Final = re.compile(
-    r"(?P<y>[12](?<![\d.,$£€¥-].)(?:(?<=1)\d|(?<=2)0)\d\d)"
+    r"(?<![\d.,$£€¥-])(?P<y>1\d\d\d|20\d\d)"
     r"(?![\d%]|[.,]\d|\s?(?:[元人个名位万亿件条吨米克公平次家所套辆台头只本册户亩部张份]"
     r"|毫|升|字|转|瓦|斤|步"
     r"|km|[kmµ]?g\b|m\b|[cm]m\b|m?l\b|k?w\b|[kmgt]b\b|k?hz\b|ms\b|mah\b|k?cal\b|rpm\b|px\b"

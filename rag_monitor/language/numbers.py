@@ -63,7 +63,7 @@ _ASCII_ARABIC: Final = re.compile(
     rf"{_ARABIC_NUMBER}(?P<scale>{_ASCII_SCALES})?"
     rf"\+?(?P<unit>\s?(?:%|percent(?:age points?)?|per cent)|[\s-]?(?:{_ASCII_UNITS}|{_INCHES})\b)?"
 )
-"""Begins with a plain set of characters, so that the search runs through text without digits."""
+"""The number begins with a plain set of characters, which a search finds fast."""
 _BEFORE: Final = frozenset("$£€¥ \t\n")
 _SIGN: Final = re.compile(r"(?:hk\$|us\$|[$£€¥])(?=\s?$)")
 _HAN_NUMBER: Final = re.compile(
@@ -248,9 +248,9 @@ def find_quantities(
     for start, end in skip:
         taken[start:end] = b"\1" * (end - start)
     found = list(_times(folded, taken)) if _may_tell_time(folded, runs) else []
-    for hints, reach, pattern, read in _PHRASES:
+    for hints, held, reach, pattern, read in _PHRASES:
         if holds_any(folded, hints):
-            places = places_before(hints, reach, folded)
+            places = places_before(held, reach, folded)
             _collect(found, taken, matches_at(pattern, folded, places), read)
     if runs and folded.isascii():
         # One may begin with the point before its digits.
@@ -418,13 +418,15 @@ def _from_twice(match: re.Match[str]) -> Quantity:
 
 
 _Read = Callable[[re.Match[str]], Quantity | None]
-_PHRASES: Final[tuple[tuple[tuple[str, ...], int, re.Pattern[str], _Read], ...]] = (
-    (("半",), len("123个月"), _HALF, _from_half),
-    ((" half", "1/2"), len("seventeen and one"), _MIXED, _from_mixed),
-    (("twice", "thrice"), 0, _TWICE, _from_twice),
+_PHRASES: Final[
+    tuple[tuple[tuple[str, ...], tuple[str, ...], int, re.Pattern[str], _Read], ...]
+] = (
+    (("半",), ("半",), len("123个月"), _HALF, _from_half),
+    ((" half", "1/2"), ("half", "2"), len("seventeen and one "), _MIXED, _from_mixed),
+    (("twice", "thrice"), ("twice", "thrice"), 0, _TWICE, _from_twice),
 )
-"""Bits of text of which a pattern needs one, how far before it that may begin, the pattern, and how
-to read what it finds."""
+"""Bits of text of which a text needs one; what a pattern holds one of, and how far before that it
+may begin; the pattern, and how to read what it finds."""
 
 
 def _from_han(match: re.Match[str], *, idioms: bool) -> Quantity | None:

@@ -12,7 +12,9 @@ _DIGITS: Final = re.compile(r"\d+")
 
 
 def _plain_holds_digit(text: str) -> bool:
-    return _DIGITS.search(text) is not None
+    if text.isascii():
+        return _DIGITS.search(text) is not None
+    return any(map(str.isdigit, text))
 
 
 def _plain_digit_runs(text: str) -> list[tuple[int, int]]:
@@ -20,11 +22,11 @@ def _plain_digit_runs(text: str) -> list[tuple[int, int]]:
 
 
 holds_digit: Final[Callable[[str], bool]] = COMPILED.holds_digit if COMPILED else _plain_holds_digit
-"""Whether a text has a digit, of any script."""
+"""Whether a character of a text `isdigit`: digits of any script, and signs such as ❶."""
 digit_runs: Final[Callable[[str], list[tuple[int, int]]]] = (
     COMPILED.digit_runs if COMPILED else _plain_digit_runs
 )
-"""Where each run of digits begins and ends."""
+"""Where each run of decimal digits begins and ends: `\\d+`."""
 
 
 def matches_at(

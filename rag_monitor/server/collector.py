@@ -10,10 +10,11 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-_YOUNG: Final = 10_000
-"""Objects made and not let go before the young ones are looked at: a few megabytes of them."""
-_YOUNG_PASSES: Final = 20
-"""Looks at the young ones before the older ones are looked at, and so on."""
+_YOUNG: Final = 5_000
+"""Objects made and not let go before the young ones are looked at. A request is dozens of them, so
+that a hundred requests at most wait to be found, should they keep themselves alive."""
+_LOOKS: Final = 10
+"""Looks at the young ones before those that stayed are looked at too; Python's own number."""
 
 
 def collect_seldom() -> None:
@@ -23,4 +24,4 @@ def collect_seldom() -> None:
     """
     gc.collect()
     gc.freeze()
-    gc.set_threshold(_YOUNG, _YOUNG_PASSES, _YOUNG_PASSES)
+    gc.set_threshold(_YOUNG, _LOOKS, _LOOKS)

@@ -28,12 +28,14 @@ include "_subsequence.pxi"
 
 cdef struct Answer:
     int32_t *said           # the numbers of all statements, one after the other
-    int32_t highest         # of them
+    int32_t lowest          # of them
+    int32_t highest
     int32_t *said_ends      # where each statement ends there
     Py_ssize_t claims
     Py_ssize_t rows         # terms
     int32_t grammar         # numbers up to this have no meaning of their own
-    uint8_t *uses           # per row and statement whether the one stands in the other
+    int32_t *rows_of        # the rows of each statement, one statement after the other
+    int32_t *row_ends       # where each statement ends there
     int32_t *owners         # the statements of each row, one row after the other
     int32_t *owner_ends     # where each row ends there
     double *weights         # per row
@@ -92,8 +94,8 @@ cdef list _gather(
     Answer *answer, Rooms rooms, list claims, vocabulary, int grammar, weights, asked, double given
 ):
     """Number the terms of the statements and look up what each weighs; this may run Python."""
-    cdef Weighed weighed = _weigh(vocabulary, weights)
     cdef list words = vocabulary.words
+    cdef Weighed weighed = _weigh(words, weights)
     cdef list found = []
     cdef str term
     cdef double worth
@@ -101,7 +103,8 @@ cdef list _gather(
     cdef Py_ssize_t claim, place, row, size, total = 0
     for numbers in claims:
         total += PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)
-    answer.claims, answer.grammar, answer.highest = len(claims), grammar, 0
+    answer.claims, answer.grammar = len(claims), grammar
+    answer.lowest = answer.highest = 0
     answer.said = <int32_t *>rooms.take(total, sizeof(int32_t))
     answer.said_ends = <int32_t *>rooms.take(answer.claims, sizeof(int32_t))
     total = 0
@@ -110,10 +113,11 @@ cdef list _gather(
         size = PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)
         for place in range(size):
             answer.said[total + place] = (<int32_t *>PyBytes_AS_STRING(numbers))[place]
+            answer.lowest = min(answer.lowest, answer.said[total + place])
             answer.highest = max(answer.highest, answer.said[total + place])
         total += size
         answer.said_ends[claim] = total
-    if total and answer.highest >= len(words):
+    if total and not 0 <= answer.lowest <= answer.highest < len(words):
         raise ValueError("a statement has numbers of another vocabulary")
     answer.row_of = <int32_t *>rooms.take(total + 1, sizeof(int32_t))
     answer.neighbour_at = <int32_t *>rooms.take(total, sizeof(int32_t))
@@ -135,7 +139,7 @@ cdef list _gather(
             found.append(term)
             worth = weighed.word(answer.firsts[row], term)
         else:
-            worth = weighed.pair(vocabulary, answer.firsts[row], answer.seconds[row], found)
+            worth = weighed.pair(words, answer.firsts[row], answer.seconds[row], found)
             term = <str>found[row]
         answer.asked[row] = term in asked
         answer.weights[row] = worth * (given if answer.asked[row] else 1.0)
@@ -154,10 +158,12 @@ cdef int _number_terms(
     Words with a meaning are terms, and pairs of Han characters that are not both grammar.
     """
     cdef Table rows
-    cdef Py_ssize_t claim, row, place = 0
+    cdef Py_ssize_t claim, place = 0, used = 0, row
     cdef int32_t first, second
-    cdef int32_t *word_at = <int32_t *>rooms.take(total, sizeof(int32_t))
-    cdef int32_t *pair_at = <int32_t *>rooms.take(total, sizeof(int32_t))
+    cdef int32_t *noted = <int32_t *>rooms.take(2 * total, sizeof(int32_t))
+    cdef int32_t *holders = <int32_t *>rooms.take(2 * total, sizeof(int32_t))
+    answer.rows_of = <int32_t *>rooms.take(2 * total, sizeof(int32_t))
+    answer.row_ends = <int32_t *>rooms.take(answer.claims, sizeof(int32_t))
     _open(&rows, rooms, 2 * total)
     answer.rows = 0
     for claim in range(answer.claims):
@@ -165,42 +171,54 @@ cdef int _number_terms(
         while place < answer.said_ends[claim]:
             second = answer.said[place]
             if not 0 < second <= answer.grammar:
-                word_at[place] = _row(answer, &rows, second, -1)
+                used = _note(answer, _row(answer, &rows, second, -1), noted, claim, used)
             if not han[place]:
                 second = -1
             elif first >= 0 and (first > answer.grammar or second > answer.grammar):
-                pair_at[place] = _row(answer, &rows, first, second)
+                used = _note(answer, _row(answer, &rows, first, second), noted, claim, used)
             first = second
             place += 1
-    answer.uses = <uint8_t *>rooms.take(answer.rows * answer.claims, 1)
+        answer.row_ends[claim] = <int32_t>used
+    answer.owners = <int32_t *>rooms.take(used, sizeof(int32_t))
+    answer.owner_ends = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
+    for place in range(used):
+        holders[answer.rows_of[place]] += 1
+    used = 0
+    for row in range(answer.rows):
+        used += holders[row]
+        answer.owner_ends[row] = <int32_t>used
     place = 0
     for claim in range(answer.claims):
-        while place < answer.said_ends[claim]:
-            if word_at[place]:
-                answer.uses[(word_at[place] - 1) * answer.claims + claim] = 1
-            if pair_at[place]:
-                answer.uses[(pair_at[place] - 1) * answer.claims + claim] = 1
+        while place < answer.row_ends[claim]:
+            row = answer.rows_of[place]
+            answer.owners[answer.owner_ends[row] - holders[row]] = <int32_t>claim
+            holders[row] -= 1
             place += 1
-    answer.owners = <int32_t *>rooms.take(answer.rows * answer.claims, sizeof(int32_t))
-    answer.owner_ends = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
-    place = 0
-    for row in range(answer.rows):
-        for claim in range(answer.claims):
-            if answer.uses[row * answer.claims + claim]:
-                answer.owners[place] = <int32_t>claim
-                place += 1
-        answer.owner_ends[row] = <int32_t>place
     return 0
 
 
 cdef inline int32_t _row(Answer *answer, Table *rows, int32_t first, int32_t second) noexcept:
-    """The row of a word or a pair, from 1; a new one for what has none."""
-    cdef Py_ssize_t slot = _keep(rows, (<uint64_t>(first + 1) << 32) + <uint64_t>(second + 1)) - 1
+    """The row of a word, or of a pair; a new one for what has none."""
+    cdef uint64_t key = <uint64_t>first + 1
+    if second >= 0:
+        key = key << 32 | <uint64_t>(second + 1)
+    cdef Py_ssize_t slot = _keep(rows, key) - 1
     if not rows.entries[slot].value:
         answer.firsts[answer.rows], answer.seconds[answer.rows] = first, second
         answer.rows += 1
         rows.entries[slot].value = <int32_t>answer.rows
-    return rows.entries[slot].value
+    return rows.entries[slot].value - 1
+
+
+cdef inline Py_ssize_t _note(
+    Answer *answer, int32_t row, int32_t *noted, Py_ssize_t claim, Py_ssize_t used
+) noexcept:
+    """Add a row to those of a statement, once; how many are noted of all statements."""
+    if noted[row] == claim + 1:
+        return used
+    noted[row] = <int32_t>(claim + 1)
+    answer.rows_of[used] = row
+    return used + 1
 
 
 cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *answer) except -1:
@@ -225,10 +243,14 @@ cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *ans
         size = PyBytes_GET_SIZE(words) // <Py_ssize_t>sizeof(int32_t)
         for place in range(size):
             known.words[words_done + place] = (<int32_t *>PyBytes_AS_STRING(words))[place]
+            if known.words[words_done + place] < 0:
+                raise ValueError("a passage has a negative number")
             known.highest = max(known.highest, known.words[words_done + place])
         words_done += size
         for length in lengths:
             known.lengths[sentence] = length
+            if known.lengths[sentence] < 0:
+                raise ValueError("a sentence of a passage has a negative length")
             size -= known.lengths[sentence]
             sentence += 1
         if size:
@@ -349,11 +371,12 @@ cdef tuple _found(
 ):
     """What was found of one statement, as `Match` takes it."""
     cdef Sums sums = _add_up(answer, known, claim, gains)
-    cdef Py_ssize_t passage, sentence, row
+    cdef Py_ssize_t passage, sentence, place
+    cdef Py_ssize_t begin = answer.row_ends[claim - 1] if claim else 0
     unseen = PyFrozenSet_New(NULL)
-    for row in range(answer.rows if sums.unseen else 0):
-        if answer.uses[row * answer.claims + claim] and not _stands(known, row):
-            PySet_Add(unseen, <str>terms[row])
+    for place in range(begin, answer.row_ends[claim] if sums.unseen else begin):
+        if not _stands(known, answer.rows_of[place]):
+            PySet_Add(unseen, <str>terms[answer.rows_of[place]])
     cdef Py_ssize_t best = _best(answer, known, claim, length_costs, never_longer, alike)
     covered = 0.0
     if best >= 0:
@@ -382,14 +405,13 @@ cdef Sums _add_up(
 ) noexcept nogil:
     """Sum up a statement's terms; `gains` become those of its own that each passage holds."""
     cdef Sums sums = Sums(0, 0, 0, 0, 0)
-    cdef Py_ssize_t row, passage
+    cdef Py_ssize_t place, row, passage
     cdef const uint8_t *held
     cdef double weight
     cdef bint seen
     memset(gains, 0, known.count * sizeof(double))
-    for row in range(answer.rows):
-        if not answer.uses[row * answer.claims + claim]:
-            continue
+    for place in range(answer.row_ends[claim - 1] if claim else 0, answer.row_ends[claim]):
+        row = answer.rows_of[place]
         weight = answer.weights[row]
         held = known.held + row * known.count
         sums.total += weight

@@ -7,14 +7,16 @@ def lcs_length(bytes pattern, bytes text):
     cdef int32_t *own = <int32_t *>PyBytes_AS_STRING(pattern)
     cdef int32_t *words = <int32_t *>PyBytes_AS_STRING(text)
     cdef Py_ssize_t blocks = (size + 63) // 64, place
-    cdef int32_t highest = 0
+    cdef int32_t lowest = 0, highest = 0
     cdef Rooms rooms = Rooms()
     if not size or not other:
         return 0
     for place in range(size):
-        highest = max(highest, own[place])
+        lowest, highest = min(lowest, own[place]), max(highest, own[place])
     for place in range(other):
-        highest = max(highest, words[place])
+        lowest, highest = min(lowest, words[place]), max(highest, words[place])
+    if lowest < 0:
+        raise ValueError("a text has a negative number")
     _reach(highest + 1)
     cdef uint64_t *masks = <uint64_t *>rooms.take((size + 1) * blocks, sizeof(uint64_t))
     cdef uint64_t *row = <uint64_t *>rooms.take(blocks, sizeof(uint64_t))

@@ -1,6 +1,6 @@
 # Memory and tables of numbers, part of `_matching`.
 
-# Secret, or whoever knows it could write pairs of words that are all kept in one place.
+# Secret, or whoever knows it could write words and pairs that are all kept in one place.
 cdef uint64_t FACTOR = int.from_bytes(urandom(8), "little") | 1
 
 

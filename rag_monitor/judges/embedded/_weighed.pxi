@@ -11,7 +11,7 @@ cdef class Weighed:
     Of pairs, those that were met last are kept.
     """
 
-    cdef object generation
+    cdef list words
     cdef object weights
     cdef double *_words  # by number; below 0 what was not met
     cdef Py_ssize_t _size
@@ -19,15 +19,15 @@ cdef class Weighed:
     cdef double _pairs[1 << PAIR_BITS]
     cdef list _terms
 
-    def __cinit__(self, generation, weights):
-        self.generation, self.weights = generation, weights
+    def __cinit__(self, list words, weights):
+        self.words, self.weights = words, weights
         self._terms = [""] * (1 << PAIR_BITS)
         memset(self._keys, 0, sizeof(self._keys))
 
     def __dealloc__(self):
         PyMem_Free(self._words)
 
-    cdef double word(self, Py_ssize_t number, str word) except -1:
+    cdef double word(self, Py_ssize_t number, str word) except? -1:
         """What a word weighs."""
         cdef Py_ssize_t size, place
         cdef void *grown
@@ -46,7 +46,7 @@ cdef class Weighed:
             self._words[number] = found
         return found
 
-    cdef double pair(self, vocabulary, uint64_t first, uint64_t second, list terms) except -1:
+    cdef double pair(self, list words, uint64_t first, uint64_t second, list terms) except? -1:
         """What a pair weighs; it becomes the last of `terms`."""
         cdef uint64_t key = first << 32 | second
         cdef Py_ssize_t slot = key * FACTOR >> (64 - PAIR_BITS)
@@ -54,7 +54,7 @@ cdef class Weighed:
         if self._keys[slot] == key:
             terms.append(self._terms[slot])
             return self._pairs[slot]
-        term = vocabulary.pair(first, second)
+        term = <str>words[first] + <str>words[second]
         found = self.weights[term]
         self._keys[slot], self._pairs[slot], self._terms[slot] = key, found, term
         terms.append(term)
@@ -64,10 +64,9 @@ cdef class Weighed:
 cdef Weighed _weighed = None
 
 
-cdef Weighed _weigh(vocabulary, weights):
-    """What the terms of a vocabulary weigh; of one at a time."""
+cdef Weighed _weigh(list words, weights):
+    """What the terms of the vocabulary of these words weigh; of one vocabulary at a time."""
     global _weighed
-    generation = vocabulary.generation
-    if _weighed is None or _weighed.generation != generation or _weighed.weights is not weights:
-        _weighed = Weighed(generation, weights)
+    if _weighed is None or _weighed.words is not words or _weighed.weights is not weights:
+        _weighed = Weighed(words, weights)
     return _weighed

@@ -131,19 +131,17 @@ def addresses_judge(folded: str, tokens: frozenset[str]) -> bool:
         folded: One sentence.
         tokens: Its tokens; most sentences hold no word of judging and need no closer look.
     """
-    if WORDS_OF_PLEAS.isdisjoint(tokens) and not letters_apart(folded):
+    apart = letters_apart(folded)
+    if WORDS_OF_PLEAS.isdisjoint(tokens) and not apart:
         return False
     hints = _HINTS & tokens
-    if not (hints or letters_apart(folded) or _holds_han_hint(folded)):
-        return False
     if not folded.isascii():
         if len(folded.split()) > 1:
             folded = _HAN_GAP.sub("", folded)
         hinted = _HAN_HINTS.found(folded)
     else:
         hinted = False
-    letters = "a" <= folded[:1] <= "z" and letters_apart(folded)
-    spaced = _LETTERED.search(folded) if letters else None
+    spaced = _LETTERED.search(folded) if apart and "a" <= folded[:1] <= "z" else None
     if spaced:
         folded = re.sub(r"(?<=\b[a-z]) (?=[a-z]\b)", "", folded)
     if not (hinted or spaced) and (

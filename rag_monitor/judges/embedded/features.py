@@ -87,13 +87,13 @@ class ClaimEvidence:
     verbatim: bool
     asked: bool
     """Whether the answer answers a question."""
-    not_own: frozenset[str]
-    """Terms that the question gave, and derived numbers."""
+    given: frozenset[str]
+    """Terms that the question gave, and derived numbers: they are not its own."""
 
     @lazily
     def own(self) -> dict[str, float]:
-        """Weight of each of its other terms."""
-        return {term: weight(term) for term in self.piece.terms - self.not_own}
+        """Weight of each of its own terms."""
+        return {term: weight(term) for term in self.piece.terms - self.given}
 
 
 def look_up_all(spans: Sequence[Span], evidence: Evidence, answer: str) -> list[ClaimEvidence]:
@@ -356,7 +356,7 @@ _NO_COUNTS: Final = [0.0] * len(FINDINGS)
 
 def _characters(piece: Piece, unseen: frozenset[str]) -> float:
     """Share of Han characters that occur in no passage, as runs of one."""
-    lost = [term for term in unseen if is_han(term)]
+    lost = {term for term in unseen if is_han(term)}
     if not lost:
         return 0.0
     han = [token for token in piece.content if is_han(token)]

@@ -117,8 +117,8 @@ class EmbeddedJudge:
         """Judge one trace here and now."""
         started = time.perf_counter()
         case = self._look_up(request)
-        for aspect in request.aspects - ASPECTS:
-            case.missing[aspect] = "unsupported_aspect"
+        beyond = request.aspects - ASPECTS
+        case.missing.update((aspect, "unsupported_aspect") for aspect in Aspect if aspect in beyond)
         settle_case(case, self._model, self._calibration)
         return Judgement(
             identity=self._identity,

@@ -15,13 +15,10 @@ def contrary(claim: Piece, other: Piece) -> tuple[int, int]:
     """Whether two sentences differ in negation, and how many opposites they hold."""
     denied, known = claim.denied, other.denied
     near, own = other.token_set, claim.token_set
-    negation = 0
-    for head in denied.heads - known.reach:
-        if _once(claim, head) and _states(other, head) and not undoes(head, near - own):
-            negation = 1
-    for head in known.heads - denied.reach:
-        if _once(other, head) and _states(claim, head):
-            negation = 1
+    negation = int(
+        _denies(claim, other, denied.heads - known.reach, near - own)
+        or _denies(other, claim, known.heads - denied.reach, frozenset())
+    )
     different = own - near
     opposites = 0
     for token in _OPPOSED & different:
@@ -35,6 +32,17 @@ def contrary(claim: Piece, other: Piece) -> tuple[int, int]:
     else:
         opposites += _han_opposites(claim, other.folded)
     return negation, opposites
+
+
+def _denies(piece: Piece, other: Piece, heads: frozenset[str], undone: frozenset[str]) -> bool:
+    """Whether another sentence says one of the `heads` that a sentence denies.
+
+    Not if one of the words `undone` says the same: not covered, and uncovered.
+    """
+    for head in heads:  # a loop, for there are hardly ever any
+        if _once(piece, head) and _states(other, head) and not undoes(head, undone):
+            return True
+    return False
 
 
 _DENIALS: Final = frozenset("不没未无未别非勿莫否禁止得可能以需要须必应当允许准予严概谢绝拒")

@@ -102,7 +102,7 @@ def _passages(case: Case) -> None:
         return
     relevant = case.relevance()
     found = _of_passages(case, [probability for probability, _ in relevant])
-    case.missing.update(dict.fromkeys(set(asked) - found.keys(), FOREIGN))
+    case.missing.update((aspect, FOREIGN) for aspect in asked if aspect not in found)
     for aspect, values in found.items():
         for index, value in enumerate(values):
             case.verdicts.append(

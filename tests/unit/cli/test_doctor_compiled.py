@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from rag_monitor.cli import doctor
 from rag_monitor.cli.application import app
-from rag_monitor.language.compiled import Compiled
 
 
 def compiled(*arguments: str) -> Any:
@@ -20,7 +19,7 @@ def compiled(*arguments: str) -> Any:
 
 
 def test_what_is_compiled_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(doctor, "COMPILED", Compiled(str, list, bool, dict))  # type: ignore[arg-type]
+    monkeypatch.setattr(doctor, "COMPILED", object())
 
     assert compiled() == {"name": "compiled", "ok": True, "detail": "yes", "looked_at": True}
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from rag_monitor.language import normalise, sentences
 from rag_monitor.language.compiled import COMPILED, Compiled
 from rag_monitor.language.hints import PlainHints
+from rag_monitor.language.places import _plain_holds_digit
 
 SIGNS = (
     "ab xyzAGH.!?;…。！？；\n\t 1239)(*•-#>①一二、（）」”’'\"]»é²½ﬁΣσς漢臺İ"
@@ -53,9 +54,10 @@ def test_letters_that_stand_alone_are_noticed(compiled: Compiled, text: str) -> 
     assert compiled.letters_apart(text) == bool(re.search(" [a-z] +[a-z] ", text))
 
 
-@given(text=st.text(st.sampled_from("a0²½٣９é〇一\U0001d7d8"), max_size=6) | st.text())
+@given(text=st.text(st.sampled_from("a0²½٣９é〇一❶\U0001d7d8"), max_size=6) | st.text())
 def test_digits_of_any_script_are_noticed(compiled: Compiled, text: str) -> None:
-    assert compiled.holds_digit(text) == bool(re.search(r"\d", text))
+    assert compiled.holds_digit(text) == any(map(str.isdigit, text))
+    assert _plain_holds_digit(text) == any(map(str.isdigit, text))
     assert compiled.digit_runs(text) == [match.span() for match in re.finditer(r"\d+", text)]
 
 

@@ -20,6 +20,7 @@ def values(text: str) -> list[float]:
         ("半年", 0.5),
         ("12 and a half hours", 12.5),
         ("two and a half days", 2.5),
+        ("two and a\thalf hours of the first half", 2.5),
         ("2 1/2 cups", 2.5),
         ("renewed twice", 2),
         ("half an hour", 0.5),

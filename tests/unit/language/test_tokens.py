@@ -1,6 +1,6 @@
 import pytest
 
-from rag_monitor.language.tokens import is_content, tokenise
+from rag_monitor.language.tokens import is_content, term_set, tokenise, worded_terms
 
 
 def test_letters_of_another_script_leave_the_han_characters_after_them_alone() -> None:
@@ -33,6 +33,13 @@ def test_spaces_decide_nothing_but_where_words_end(folded: str, tokens: list[str
 )
 def test_forms_of_a_word_in_y_are_one_token(forms: str) -> None:
     assert len(set(tokenise(forms))) == 1
+
+
+@pytest.mark.parametrize("sign", ["❶", "➀", "⓵", "٣", "12", "1,234"])
+def test_worded_terms_are_no_numbers_and_no_signs_for_them(sign: str) -> None:
+    assert len(term_set(f"{sign} ferry")) == 2
+    assert worded_terms(f"{sign} ferry") == term_set("ferry")
+    assert worded_terms(f"{sign}渡轮") == {"渡", "轮", "渡轮"}
 
 
 @pytest.mark.parametrize("contracted", ["isn't", "don't", "can't", "won't", "you'll", "they're"])

@@ -93,6 +93,15 @@ def test_unsupported_aspects_are_named() -> None:
     assert judgement.verdicts == ()
 
 
+def test_what_is_missing_is_told_in_one_order() -> None:
+    asked = frozenset(Aspect) - {Aspect.NONCOMMITTAL}
+    missing = list(judged(QUESTION, None, "24 months.", aspects=asked).missing)
+
+    beyond = [Aspect.QUESTION_SIMILARITY, Aspect.SUMMARY_QUESTION]
+    assert missing[:2] == beyond
+    assert len(missing) > len(beyond)
+
+
 def test_key_points_come_from_references_when_none_are_labelled() -> None:
     judgement = judged(
         QUESTION,

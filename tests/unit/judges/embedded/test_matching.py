@@ -155,3 +155,40 @@ def test_sentences_that_do_not_make_up_their_passage_are_refused() -> None:
     for lengths in ([1], [2, 1, 1]):
         with pytest.raises(ValueError, match="have other words"):
             matching.compare([], [(words.numbers("red blue old"), lengths)], *asking)
+
+
+@pytest.mark.skipif(matching.compare is plain_matching.compare, reason="nothing is compiled")
+def test_numbers_that_no_vocabulary_gives_are_refused() -> None:
+    words = vocabulary()
+    asking = (words, len(GRAMMAR), WEIGHTS, frozenset(), matching._SCORING)
+    good, negative, beyond = (
+        array("i", numbers).tobytes() for numbers in ([1, 2], [1, -5], [1, 10**7])
+    )
+
+    for claims, passages in (
+        ([negative], []),
+        ([beyond], []),
+        ([good], [(negative, [2])]),
+        ([good], [(good, [3, -1])]),
+    ):
+        with pytest.raises(ValueError, match=r"negative|another vocabulary"):
+            matching.compare(claims, passages, *asking)
+    for pair in ((good, negative), (negative, good)):
+        with pytest.raises(ValueError, match="negative"):
+            matching.lcs_length(*pair)
+
+
+@pytest.mark.skipif(matching.compare is plain_matching.compare, reason="nothing is compiled")
+def test_weights_are_of_the_vocabulary_and_the_table_at_hand() -> None:
+    heavy, light = WEIGHTS, dict.fromkeys(["ferri", "sail", "old"], 0.25)
+    for weights, total in ((heavy, None), (light, 0.5), (heavy, None)):
+        for text, other in (("ferries sail", "old sails"), ("old sails", "ferries sail")):
+            words = vocabulary()
+            words.numbers(other)
+            _, _, (found,) = matching.compare(
+                [words.numbers(text)], [], words, len(GRAMMAR), weights, frozenset(),
+                matching._SCORING,
+            )  # fmt: skip
+            terms = Piece(text).terms
+            assert found[1] == pytest.approx(total or sum(WEIGHTS[term] for term in terms))
+            assert found[10] == terms
