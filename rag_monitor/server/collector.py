@@ -10,9 +10,9 @@ from __future__ import annotations
 import gc
 from typing import Final
 
-_YOUNG: Final = 5_000
+_YOUNG: Final = 10_000
 """Objects made and not let go before the young ones are looked at. A request is dozens of them, so
-that a hundred requests at most wait to be found, should they keep themselves alive."""
+that some two hundred at most wait to be found, should they keep themselves alive."""
 _LOOKS: Final = 10
 """Looks at the young ones before those that stayed are looked at too; Python's own number."""
 
