@@ -153,7 +153,7 @@ def _python() -> Check:
 def _compiled() -> Check:
     if COMPILED is None:
         found = told(
-            "no: the embedded judge takes two to three times as long; install a C compiler"
+            "no: the embedded judge takes about three times as long; install a C compiler"
             " and rag-monitor anew"
         )
     else:

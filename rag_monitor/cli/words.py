@@ -189,9 +189,9 @@ _SENTENCES: Final = {
     "ok": "正常",
     "BAD": "异常",
     "compiled": "编译部分",
-    "no: the embedded judge takes two to three times as long; install a C compiler"
+    "no: the embedded judge takes about three times as long; install a C compiler"
     " and rag-monitor anew": (
-        "没有：内置评审的耗时是编译后的两到三倍；请安装 C 编译器后重新安装 rag-monitor"
+        "没有：内置评审的耗时约为编译后的三倍；请安装 C 编译器后重新安装 rag-monitor"
     ),
     "configuration": "配置",
     "database": "数据库",
