@@ -76,7 +76,7 @@ def compare(
         &answer, rooms, claims, vocabulary, grammar, weights, asked, given
     )
     _lay_out(&known, rooms, passages, &answer)
-    _reach(max(answer.highest, known.highest) + 1)
+    _reach(<Py_ssize_t>max(answer.highest, known.highest) + 1)
     cdef int32_t *last = <int32_t *>rooms.take(answer.rows, sizeof(int32_t))
     cdef double *gains = <double *>rooms.take(known.count, sizeof(double))
     cdef Py_ssize_t claim

@@ -17,7 +17,7 @@ def lcs_length(bytes pattern, bytes text):
         lowest, highest = min(lowest, words[place]), max(highest, words[place])
     if lowest < 0:
         raise ValueError("a text has a negative number")
-    _reach(highest + 1)
+    _reach(<Py_ssize_t>highest + 1)
     cdef uint64_t *masks = <uint64_t *>rooms.take((size + 1) * blocks, sizeof(uint64_t))
     cdef uint64_t *row = <uint64_t *>rooms.take(blocks, sizeof(uint64_t))
     return _common(own, size, words, other, masks, row, blocks)

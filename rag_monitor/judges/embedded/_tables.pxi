@@ -64,6 +64,9 @@ cdef inline int32_t _keep(Table *table, uint64_t key) noexcept nogil:
     return <int32_t>(slot + 1)
 
 
+cdef enum:
+    MOST = 1 << 24  # words of a vocabulary, by far
+
 cdef int32_t *_places = NULL
 """Per number of a vocabulary its place among the words at hand, from 1; 0 between two calls."""
 cdef Py_ssize_t _places_size = 0
@@ -74,6 +77,8 @@ cdef int _reach(Py_ssize_t size) except -1:
     global _places, _places_size
     if size <= _places_size:
         return 0
+    if size > MOST:
+        raise ValueError("a number that no vocabulary gives")
     cdef void *grown = PyMem_Realloc(_places, 2 * size * sizeof(int32_t))
     if not grown:
         raise MemoryError

@@ -161,8 +161,8 @@ def test_sentences_that_do_not_make_up_their_passage_are_refused() -> None:
 def test_numbers_that_no_vocabulary_gives_are_refused() -> None:
     words = vocabulary()
     asking = (words, len(GRAMMAR), WEIGHTS, frozenset(), matching._SCORING)
-    good, negative, beyond = (
-        array("i", numbers).tobytes() for numbers in ([1, 2], [1, -5], [1, 10**7])
+    good, negative, beyond, most = (
+        array("i", numbers).tobytes() for numbers in ([1, 2], [1, -5], [1, 10**7], [1, 2**31 - 1])
     )
 
     for claims, passages in (
@@ -170,11 +170,12 @@ def test_numbers_that_no_vocabulary_gives_are_refused() -> None:
         ([beyond], []),
         ([good], [(negative, [2])]),
         ([good], [(good, [3, -1])]),
+        ([good], [(most, [2])]),
     ):
-        with pytest.raises(ValueError, match=r"negative|another vocabulary"):
+        with pytest.raises(ValueError, match=r"negative|vocabulary"):
             matching.compare(claims, passages, *asking)
-    for pair in ((good, negative), (negative, good)):
-        with pytest.raises(ValueError, match="negative"):
+    for pair in ((good, negative), (negative, good), (good, most), (most, good)):
+        with pytest.raises(ValueError, match=r"negative|vocabulary"):
             matching.lcs_length(*pair)
 
 
