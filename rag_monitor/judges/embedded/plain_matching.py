@@ -182,7 +182,7 @@ class _Comparison:
             self._unseen_pairs(),
             self._unseen_triples(),
             self._near(),
-            [own - found for own in self._claims],
+            [terms - found for terms in self._claims],
         )
         return self._terms, held.tobytes(), list(zip(*columns, strict=True))
 
