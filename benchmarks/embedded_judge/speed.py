@@ -11,6 +11,7 @@ others. Each trace is timed on its own, by the clock and by the processor time i
 rounds; `quiet` is of the least time that each took in any round, which a busy machine distorts
 least. `loop_s` is how long the machine takes for three million additions in Python. Garbage is
 looked for as seldom as in a process that serves, or with `--default-collector` as Python does.
+`judging_mb`: what the process holds more once it has judged the English traces (Linux).
 """
 
 from __future__ import annotations
@@ -154,6 +155,13 @@ def told(rounds: list[Times]) -> dict[str, float]:
     }
 
 
+def resident_mb() -> float:
+    """What the process holds in memory; 0 where the system does not say."""
+    told = Path("/proc/self/statm")
+    pages = int(told.read_text().split()[1]) if told.exists() else 0
+    return pages * resource.getpagesize() / 2**20
+
+
 def loop_s() -> float:
     """How fast the machine is at its best: seconds for a loop of additions."""
     best = float("inf")
@@ -184,15 +192,20 @@ def measure(
 def main(folder: Path, make: Callable[[], EmbeddedJudge]) -> None:
     """Measure and print."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    traces = english(folder)
+    held = resident_mb()
+    timed(make(), traces)
+    judging = resident_mb() - held
     report: dict[str, object] = {
         "judge": str(make().identity),
         "compiled": COMPILED is not None,
         "collector": "default" if gc.get_freeze_count() == 0 else "as served",
         "load_average": round(os.getloadavg()[0], 2),
         "loop_s": loop_s(),
+        "judging_mb": round(judging, 1),
     }
     kinds: tuple[tuple[str, list[JudgeRequest], int, Callable[[str], int]], ...] = (
-        ("en", english(folder), 100, words),
+        ("en", traces, 100, words),
         ("zh", chinese(folder), 150, len),
     )
     for name, traces, answer, size in kinds:

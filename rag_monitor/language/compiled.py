@@ -51,12 +51,18 @@ class Compiled(NamedTuple):
     vocabulary: Callable[..., Any]
 
 
+INTERFACE: Final = 2
+"""Grows when a compiled module takes or gives other things than before; each of them tells its own,
+so that one compiled from older sources is not taken for these."""
+
+
 def compiled_module(name: str) -> ModuleType | None:
-    """A module that may not have been compiled."""
+    """A module that may not have been compiled, or from other sources than these."""
     try:
-        return import_module(name)
+        found = import_module(name)
     except ImportError:
         return None
+    return found if getattr(found, "INTERFACE", 0) == INTERFACE else None
 
 
 def _load() -> Compiled | None:
@@ -64,19 +70,15 @@ def _load() -> Compiled | None:
     words = compiled_module("rag_monitor.language._vocabulary")
     if reading is None or words is None:
         return None
-    try:
-        _ = words.Vocabulary.terms, words.Vocabulary.distinct
-        return Compiled(
-            reading.Folding,
-            reading.pieces,
-            reading.letters_apart,
-            reading.Hints,
-            reading.holds_digit,
-            reading.digit_runs,
-            words.Vocabulary,
-        )
-    except AttributeError:  # compiled from other sources than these
-        return None
+    return Compiled(
+        reading.Folding,
+        reading.pieces,
+        reading.letters_apart,
+        reading.Hints,
+        reading.holds_digit,
+        reading.digit_runs,
+        words.Vocabulary,
+    )
 
 
 COMPILED: Final = _load()

@@ -16,6 +16,8 @@ from libc.math cimport rint
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memchr, memset
 
+INTERFACE = 2  # see `compiled.INTERFACE`
+
 cdef extern from "Python.h":
     object PyFrozenSet_New(PyObject *iterable)  # NULL for an empty one, which may be filled
 
@@ -28,8 +30,7 @@ include "_subsequence.pxi"
 
 cdef struct Answer:
     int32_t *said           # the numbers of all statements, one after the other
-    int32_t lowest          # of them
-    int32_t highest
+    int32_t highest         # of them
     int32_t *said_ends      # where each statement ends there
     Py_ssize_t claims
     Py_ssize_t rows         # terms
@@ -101,10 +102,11 @@ cdef list _gather(
     cdef double worth
     cdef bytes numbers
     cdef Py_ssize_t claim, place, row, size, total = 0
+    cdef int32_t lowest = 0
     for numbers in claims:
         total += PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)
     answer.claims, answer.grammar = len(claims), grammar
-    answer.lowest = answer.highest = 0
+    answer.highest = 0
     answer.said = <int32_t *>rooms.take(total, sizeof(int32_t))
     answer.said_ends = <int32_t *>rooms.take(answer.claims, sizeof(int32_t))
     total = 0
@@ -113,11 +115,11 @@ cdef list _gather(
         size = PyBytes_GET_SIZE(numbers) // <Py_ssize_t>sizeof(int32_t)
         for place in range(size):
             answer.said[total + place] = (<int32_t *>PyBytes_AS_STRING(numbers))[place]
-            answer.lowest = min(answer.lowest, answer.said[total + place])
+            lowest = min(lowest, answer.said[total + place])
             answer.highest = max(answer.highest, answer.said[total + place])
         total += size
         answer.said_ends[claim] = total
-    if total and not 0 <= answer.lowest <= answer.highest < len(words):
+    if total and not 0 <= lowest <= answer.highest < len(words):
         raise ValueError("a statement has numbers of another vocabulary")
     answer.row_of = <int32_t *>rooms.take(total + 1, sizeof(int32_t))
     answer.neighbour_at = <int32_t *>rooms.take(total, sizeof(int32_t))

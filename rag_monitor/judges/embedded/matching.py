@@ -19,8 +19,6 @@ from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.vocabulary import present
 
 _compiled = compiled_module("rag_monitor.judges.embedded._matching") if COMPILED else None
-if not hasattr(_compiled, "Weighed"):  # compiled from other sources than these, or not at all
-    _compiled = None
 compare: Final[Callable[..., plain_matching.Compared]] = (
     _compiled.compare if _compiled is not None else plain_matching.compare
 )

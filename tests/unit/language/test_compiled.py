@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_monitor.language import normalise, sentences
-from rag_monitor.language.compiled import COMPILED, Compiled
+from rag_monitor.language.compiled import COMPILED, INTERFACE, Compiled, compiled_module
 from rag_monitor.language.hints import PlainHints
 from rag_monitor.language.places import _plain_holds_digit
 
@@ -70,6 +70,19 @@ def test_hints_are_noticed(compiled: Compiled, text: str, hints: list[str]) -> N
         assert kind(iter(hints)).found(text) == any(hint in text for hint in hints)
         with pytest.raises(ValueError, match="empty"):
             kind([*hints, ""])
+
+
+def test_what_was_compiled_from_other_sources_is_left_alone(
+    compiled: Compiled, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    name = "rag_monitor.language._reading"
+    assert compiled_module(name) is not None
+
+    monkeypatch.setattr(f"{name}.INTERFACE", INTERFACE - 1)
+    assert compiled_module(name) is None
+    monkeypatch.delattr(f"{name}.INTERFACE")
+    assert compiled_module(name) is None
+    assert compiled_module("rag_monitor.language._nothing") is None
 
 
 def test_an_error_of_what_is_asked_reaches_the_caller(compiled: Compiled) -> None:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from rag_monitor.config import Settings
+from rag_monitor.server import run
 from rag_monitor.server.collector import collect_seldom
 
 
@@ -53,3 +56,18 @@ def test_garbage_of_before_is_gone() -> None:
     collect_seldom()
 
     assert Knot.gone == 1
+
+
+async def test_a_process_does_so_once_it_is_set_up(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    done: list[str] = []
+
+    async def listen(*_: object) -> None:
+        done.append("listens")
+
+    monkeypatch.setattr(run, "collect_seldom", lambda: done.append("collects seldom"))
+    monkeypatch.setattr(run, "_listen", listen)
+    await run._Process(Settings(database_url=f"sqlite:///{tmp_path}/monitor.db")).run()
+
+    assert done == ["collects seldom", "listens"]
