@@ -4,12 +4,14 @@ VENV := .venv
 BIN := $(VENV)/bin
 DEMO_ARGS ?=
 PYTEST_ARGS ?=
+TEST_WORKERS ?= 2
 CHAOS_ARGS ?=
 FUZZ_ARGS ?=
+FRAMEWORKS ?=
 PIP := $(BIN)/python -m pip --disable-pip-version-check -q
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-thorough chaos fuzz check secrets audit lint format types imports clean
+.PHONY: help demo messages test test-clone test-thorough test-filters test-kills test-frameworks chaos fuzz check secrets audit lint format types imports clean
 
 help: ## show this list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/:.*## /\t/' | expand -t 14
@@ -35,13 +37,29 @@ demo: $(VENV)/.server ## run the story: a RAG application is watched, breaks, an
 	@$(BIN)/rag-monitor demo $(DEMO_ARGS)
 
 test: $(VENV)/.test ## run every test (SQLite, and PostgreSQL where one answers)
-	@$(BIN)/python -m pytest $(PYTEST_ARGS)
+	@$(BIN)/python -m pytest --numprocesses=$(TEST_WORKERS) --dist=loadfile $(PYTEST_ARGS)
+
+messages: $(VENV)/.test ## add new messages to the catalogues of translations, remove unused ones
+	@$(BIN)/python -m tests.unit.i18n.extraction
+
+test-clone: $(VENV)/.test ## run the README's first commands in a fresh clone; installs, so minutes
+	@RAG_MONITOR_TEST_CLONE=1 $(BIN)/python -m pytest tests/acceptance/test_fresh_clone.py
 
 test-thorough: $(VENV)/.test ## 10,000 hostile objects and handlers through the SDK; minutes
 	@$(BIN)/python -m pytest tests/unit/sdk/test_hostile.py --hypothesis-profile=thorough --timeout=3600 $(PYTEST_ARGS)
 
+test-filters: $(VENV)/.test ## 5,000 random requests per database: every number obeys every filter; minutes
+	@RAG_MONITOR_TEST_FILTER_CASES=5000 $(BIN)/python -m pytest tests/integration/filters $(PYTEST_ARGS)
+
+test-frameworks: $(VENV)/.test ## run the newest releases of ten frameworks against the ingest; half an hour
+	@$(BIN)/python -m tests.frameworks.run --venvs .frameworks --out .frameworks/payloads $(FRAMEWORKS)
+	@RAG_MONITOR_TEST_FRAMEWORKS=.frameworks/payloads $(BIN)/python -m pytest tests/frameworks $(PYTEST_ARGS)
+
 chaos: $(VENV)/.test ## hurt a whole deployment for ten minutes; needs PostgreSQL's programs, better with a C compiler
 	@$(BIN)/python -m tests.chaos.run $(CHAOS_ARGS)
+
+test-kills: $(VENV)/.test ## kill ingest 20 times under load over HTTP and over gRPC, on each database; minutes
+	@RAG_MONITOR_TEST_GRPC_KILLS=1 $(BIN)/python -m pytest tests/chaos/test_ingest.py -k kills $(PYTEST_ARGS)
 
 fuzz: $(VENV)/.test ## 10,000 generated requests per database against the OpenAPI document; half an hour
 	@$(BIN)/python -m tests.security.fuzz $(FUZZ_ARGS)

@@ -51,7 +51,7 @@ from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.trace import Timings, Trace, TraceStatus
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.metrics.rag import aspects_for, score_trace
-from rag_monitor.sampling.policy import SamplingOptions
+from rag_monitor.sampling.options import SamplingOptions
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store

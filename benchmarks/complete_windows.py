@@ -16,7 +16,7 @@ from typing import Final
 from benchmarks.bars import Row, Size, row
 from benchmarks.missing_verdicts import BAD, TRACES, Draw, Tally, sums_of
 from benchmarks.populations import AUC, population
-from rag_monitor.statistics.design import sampling_probabilities
+from benchmarks.statistics_reference import sampling_probabilities
 from rag_monitor.statistics.moments import MeanEstimate
 
 KINDS: Final = {"some bad": 1.0 - BAD, "all good": 1.0, "cheap score turned": 1.0 - BAD}

@@ -17,6 +17,7 @@ from __future__ import annotations
 import argparse
 import contextlib
 import json
+import math
 import os
 import platform
 import random
@@ -50,6 +51,7 @@ class Template:
         passages: Passages of each trace.
         words: Words of each passage.
         question: What is asked; `{}` stands for the trace's id.
+        app: Which application sends it.
     """
 
     def __init__(
@@ -59,9 +61,12 @@ class Template:
         passages: int = 5,
         words: int = 200,
         question: str = "How long does the standard warranty last?",
+        app: str = "bench",
     ) -> None:
-        self.body = bytearray(_request(count, passages, words, question))
+        self.body = bytearray(_request(count, passages, words, question, app))
         self.count = count
+        self._app = len(app)
+        self._apps = [m.start() for m in re.finditer(re.escape(app.encode()), self.body)]
         self._spots: list[tuple[int, list[int]]] = []
         for number in range(count):
             raw = _id(number).to_bytes(16, "big")
@@ -72,6 +77,13 @@ class Template:
     def trace_ids(self) -> list[str]:
         """The trace ids it holds now."""
         return [self.body[at : at + 16].hex() for at, _ in self._spots]
+
+    def rename(self, app: str) -> None:
+        """Have another application send it; its name must be as long."""
+        name = app.encode()
+        assert len(name) == self._app
+        for place in self._apps:
+            self.body[place : place + len(name)] = name
 
     def renew(self) -> bytearray:
         """The request with fresh trace ids, in place."""
@@ -85,14 +97,14 @@ class Template:
         return body
 
 
-def _request(count: int, passages: int, length: int, question: str) -> bytes:
+def _request(count: int, passages: int, length: int, question: str, app: str) -> bytes:
     """What the SDK sends for `count` answered questions with different passages."""
     from rag_monitor.testing import InMemoryExporter
 
     draw = random.Random(7)
     syllables = [a + b for a in "bcdfgklmnprstvw" for b in ("a", "en", "i", "or", "us")]
     words = ["".join(draw.choices(syllables, k=draw.randint(1, 4))) for _ in range(3000)]
-    with InMemoryExporter(app="bench", max_queue=count + 1) as captured:
+    with InMemoryExporter(app=app, max_queue=count + 1) as captured:
         for number in range(count):
             texts = [" ".join(draw.choices(words, k=length)) for _ in range(passages)]
             _record(captured.client, _id(number), draw, question, texts)
@@ -127,11 +139,15 @@ def _id(number: int) -> int:
 
 @dataclass
 class Load:
-    """Posts requests over one connection until the time is up."""
+    """Posts requests over one connection until the time is up, or so many are acknowledged."""
 
     port: int
     template: Template
-    until: float
+    until: float = math.inf
+    most: float = math.inf
+    """Traces."""
+    sent: int = 0
+    """Traces whose request has begun."""
     acknowledged: int = 0
     counted: int = 0
     refused: int = 0
@@ -148,8 +164,9 @@ class Load:
         ).encode()
         with socket.create_connection(("127.0.0.1", self.port)) as connection:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            while time.monotonic() < self.until:
+            while time.monotonic() < self.until and self.acknowledged < self.most:
                 body = template.renew()
+                self.sent += batch
                 start = time.monotonic()
                 connection.sendall(head)
                 connection.sendall(body)

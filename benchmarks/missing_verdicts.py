@@ -15,7 +15,7 @@ from statistics import fmean
 
 from benchmarks.bars import Row, Size, row
 from benchmarks.populations import AUC, population
-from rag_monitor.statistics.design import sampling_probabilities
+from benchmarks.statistics_reference import sampling_probabilities
 from rag_monitor.statistics.difference import DifferenceSums
 from rag_monitor.statistics.effective import effective_wilson
 from rag_monitor.statistics.moments import MeanEstimate

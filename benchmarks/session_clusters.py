@@ -14,7 +14,7 @@ from typing import Final
 
 from benchmarks.bars import Row, Size
 from benchmarks.missing_verdicts import BAD, Draw, Tally, sums_of
-from rag_monitor.statistics.design import sampling_probabilities
+from benchmarks.statistics_reference import sampling_probabilities
 from rag_monitor.statistics.moments import MeanEstimate, mean_from_sums
 
 ICC: Final = 0.5

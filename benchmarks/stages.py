@@ -58,7 +58,7 @@ def measure(base: str, traces: int) -> dict[str, Any]:
     from rag_monitor.aggregation.rollup import summarise
     from rag_monitor.config import Settings
     from rag_monitor.domain.clock import SystemClock
-    from rag_monitor.evaluation.pipeline import Pipeline, WorkItem
+    from rag_monitor.evaluation.pipeline import Pipeline
     from rag_monitor.sampling.sampler import Sampler
     from rag_monitor.store import migration
     from rag_monitor.store.options import StoreOptions
@@ -81,9 +81,8 @@ def measure(base: str, traces: int) -> dict[str, Any]:
                 derive_everything(store, clock.now())
             with meter.stage("claim"):
                 tasks = store.tasks.claim("bench", traces, 600, clock.now())
-            items = [WorkItem(trace=task.trace) for task in tasks]
             with meter.stage("judge"):
-                outcomes = asyncio.run(pipeline.evaluate(items))
+                outcomes = asyncio.run(pipeline.evaluate(tasks))
             done = [(t, o.scores, o.decisions) for t, o in zip(tasks, outcomes, strict=True)]
             with meter.stage("save"):
                 for start in range(0, len(done), 32):

@@ -36,17 +36,23 @@ from benchmarks.complete_windows import complete_windows
 from benchmarks.missing_verdicts import missing_verdicts
 from benchmarks.populations import AUC, CELLS, QUICK_CELLS, SIZE, population, stream
 from benchmarks.session_clusters import session_clusters
-from rag_monitor.statistics.burn import TIERS, burn_gate
-from rag_monitor.statistics.design import sampling_probabilities
+from benchmarks.statistics_reference import (
+    binormal_floored_gain,
+    difference_mean,
+    e_bh,
+    ppi_effective_wilson,
+    ppi_mean,
+    sampling_probabilities,
+)
+from rag_monitor.statistics.burn import burn_gate
 from rag_monitor.statistics.detectors import Detector
-from rag_monitor.statistics.difference import difference_effective_wilson, difference_mean
 from rag_monitor.statistics.effective import effective_wilson
-from rag_monitor.statistics.leverage import binormal_floored_gain
 from rag_monitor.statistics.moments import MeanEstimate
-from rag_monitor.statistics.multiplicity import e_bh
-from rag_monitor.statistics.ppi import ppi_effective_wilson, ppi_mean
 from rag_monitor.statistics.three_level import LabelSums
 from rag_monitor.statistics.wilson import Interval, wilson_interval
+
+PAGING_TIERS = ((2.0, 3_600, 300), (1.5, 21_600, 1_800))
+"""Multiple of the allowance, long and short window in seconds: see docs/alerts.md."""
 
 
 def coverage(size: Size, seed: int) -> Iterator[Row]:
@@ -104,7 +110,7 @@ def _intervals(
         "ppi": ppi_effective_wilson(found).interval,
         "ppi_normal": found.normal_interval(),
         "wilson": wilson_interval(sum(y[:labels]), labels),
-        "designed": difference_effective_wilson(designed, max(1, sum(drawn))).interval,
+        "designed": effective_wilson(designed.value, designed.se, max(1, sum(drawn))).interval,
     }
 
 
@@ -125,7 +131,7 @@ def people(size: Size, seed: int) -> Iterator[Row]:
             drawn = [rng.random() < p for p in pi]
             asked = [d and rng.random() < labels / 500 for d in drawn]
             judged = difference_mean(f, said, pi, drawn)
-            alone = difference_effective_wilson(judged, sum(drawn)).interval
+            alone = effective_wilson(judged.value, judged.se, sum(drawn)).interval
             sums = _label_sums(f, said, y, pi, asked)
             found = sums.corrected(
                 MeanEstimate(judged.value, judged.se), 0.0, traces=float(len(f)), lam=1.0
@@ -374,25 +380,23 @@ def _burn_month(
         judged.append(judged[-1] + n)
         wrong.append(wrong[-1] + sum(rng.random() < bad for _ in range(n)))
     starts = naive = 0
-    for tier in TIERS:
-        if not tier.pages:
-            continue
+    for multiple, long_s, short_s in PAGING_TIERS:
         on = raw_on = False
         for now in range(1, minutes + 1):
-            long, short = (max(0, now - int(s) // 60) for s in (tier.long_s, tier.short_s))
+            long, short = (max(0, now - s // 60) for s in (long_s, short_s))
             counts = (
                 wrong[now] - wrong[long],
                 judged[now] - judged[long],
                 wrong[now] - wrong[short],
                 judged[now] - judged[short],
             )
-            limit = tier.multiple * (1.0 - slo)
+            limit = multiple * (1.0 - slo)
             hot = counts[1] > 0 and counts[0] / counts[1] > limit
             hot = hot and counts[3] > 0 and counts[2] / counts[3] > limit
             naive += hot and not raw_on
             raw_on = hot
             # The gate implies the raw condition; skip the bound where it cannot hold.
-            fires = hot and burn_gate(*counts, slo=slo, multiple=tier.multiple).fires
+            fires = hot and burn_gate(*counts, slo=slo, multiple=multiple).fires
             starts += fires and not on
             on = fires
     return starts, naive

@@ -18,11 +18,14 @@ import re
 import struct
 import sys
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Any, Self
 
 Body = Mapping[str, Any]
+
+_MODEL = "stub"
+"""What a script calls its model when it is all the same to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +78,7 @@ def completion(
         "id": "stub",
         "object": "chat.completion",
         "created": 0,
-        "model": "stub",
+        "model": _MODEL,
         "choices": [choice],
         "usage": usage,
     }
@@ -134,7 +137,7 @@ def embeddings(body: Body) -> dict[str, Any]:
             vector = base64.b64encode(struct.pack("<256f", *vector)).decode()
         rows.append({"object": "embedding", "index": index, "embedding": vector})
     usage = {"prompt_tokens": 1, "total_tokens": 1}
-    return {"object": "list", "model": "stub", "data": rows, "usage": usage}
+    return {"object": "list", "model": _MODEL, "data": rows, "usage": usage}
 
 
 def ragas_reply(body: Body) -> str:
@@ -227,9 +230,17 @@ class StubServer:
         self.count += 1
         if self.keep:
             self.requests.append((path, body))
-        answer = self.script(path, body)
+        answer = _named(self.script(path, body), body)
         await asyncio.sleep(answer.delay_s)
         return await _send(writer, answer)
+
+
+def _named(answer: Answer, body: Body) -> Answer:
+    """The answer under the model's name that was asked for, unless the script gives another."""
+    payload = answer.payload
+    if not isinstance(payload, dict) or payload.get("model") != _MODEL or "model" not in body:
+        return answer
+    return replace(answer, payload=payload | {"model": body["model"]})
 
 
 async def _send(writer: asyncio.StreamWriter, answer: Answer) -> bool:

@@ -16,16 +16,19 @@ PAGE: Final = Path(__file__).with_name("api.md")
 _HEAD: Final = """\
 # HTTP interface
 
-Written by `docs/build_api.py` from the OpenAPI document; every field and schema is at `/openapi.json`, and to read at `/docs`, of your
+Written by `docs/build_api.py` from the OpenAPI document. Every field and schema is at `/openapi.json` and `/docs` of your
 monitor. Python has a [client](data.md).
 
-- **Keys**: where the monitor has any, send `X-API-Key: …` or `Authorization: Bearer …`. A key has scopes: `rag-monitor keys create --help`.
-- **Times** are ISO 8601 with a zone. `window=24h`, or `from` and `to`.
+- **Keys**: send `X-API-Key: …` or `Authorization: Bearer …`, with the scopes of `rag-monitor keys create --help`.
+  Everything belongs to the key's project.
+- **Times** are ISO 8601 with a zone: `window=24h`, or `from` and `to`.
+- **Filters**: every number is of exactly the traces that the request names, or the request is refused (422). Windows are
+  whole minutes; `start` and `end` say which.
 - **Pages**: `next_cursor` of an answer is the `cursor` of the next request.
-- **Names** that nothing stored has (`app`, `release`, `judge`, `knowledge_base` of a filter) are no error: an answer that is empty for that
-  says so in `hints`, with the nearest name there is. Unknown parameters and metrics are refused (422).
-- **Errors** are problem JSON (RFC 9457) with a sentence in `detail`; on `/v1` a `google.rpc.Status`. 429 and 503 carry `Retry-After`.
-- Everything belongs to the project of the key.
+- **Names** that nothing stored has give an empty answer, with the nearest name in `hints`. Unknown parameters and metrics
+  are refused (422).
+- **Errors** are problem JSON (RFC 9457) with a sentence in `detail`; on `/v1` a `google.rpc.Status`. 429 and 503 carry
+  `Retry-After`.
 
 A trace in, and its scores out:
 
@@ -43,8 +46,7 @@ curl -s "http://127.0.0.1:8700/api/v1/summary?window=24h"
 _TRACE_JSON: Final = """\
 ## Trace JSON
 
-A trace needs a `question` or an `answer`; everything else may be left out. Names it does not know are ignored and listed in
-`unknown_fields` of the answer.
+A trace needs a `question` or an `answer`. Unknown names are ignored and listed in `unknown_fields` of the answer.
 
 | field | meaning |
 |---|---|"""

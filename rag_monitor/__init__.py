@@ -4,11 +4,13 @@ __version__ = "0.1.0"
 
 from rag_monitor.sdk.client import configure, feedback, flush, shutdown, stats
 from rag_monitor.sdk.steps import generation, plugin, retrieval, workflow
+from rag_monitor.sdk.threads import copy_context
 from rag_monitor.sdk.tracing import current, record_contexts, trace
 
 __all__ = [
     "__version__",
     "configure",
+    "copy_context",
     "current",
     "feedback",
     "flush",

@@ -14,22 +14,23 @@ import importlib
 import json
 import logging
 import time
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from datetime import datetime
 from http import HTTPStatus
-from http.client import HTTPException, HTTPResponse, IncompleteRead
 from types import TracebackType
 from typing import Any, Final, Literal, Self
 from urllib.parse import quote, urlencode, urlsplit
 
 from rag_monitor.errors import RagMonitorError
-from rag_monitor.outbound.patience import LATER, REFUSED, Waiting, retry_after
+from rag_monitor.outbound.connection import Connection, Deadline, NoAnswer, Reply
+from rag_monitor.outbound.proxies import basic, proxy_for
+from rag_monitor.outbound.retry import LATER, REFUSED, Waiting, retry_after
 
 FrameKind = Literal["pandas", "polars"]
+Transport = Callable[[str, str, bytes | None, Mapping[str, str], float], Reply]
+"""Method, path, body, headers and seconds to an answer; raises NoAnswer."""
 PAGE: Final = 500
-_PIECE: Final = 64 * 1024
 _LISTS: Final = frozenset({"items", "apps", "points"})
 _ELSEWHERE: Final = frozenset({301, 302, 303, 307, 308})
 
@@ -55,11 +56,13 @@ class Client:
     Args:
         url: Where the server is, e.g. `http://127.0.0.1:8700`.
         api_key: A key with the scope `read` (and `write` for feedback), where the server needs one.
-        timeout_s: Longest wait for one answer, and for the rest of one that has begun.
+        timeout_s: Longest time for one answer, from connecting to its last byte.
         retry_s: How long a call may wait in all while the server answers "later" (429, 503). It
             waits as the server asks, else a growing time, and a little more by chance; 0: not at
             all. What must not be done twice is sent again only if nothing can have been done.
         sleep: Waits; replaced in tests.
+        transport: Replaces the network, in tests.
+        language: What the server is asked to tell problems in; without a translation it is English.
 
     Raises:
         ClientError: The address or the key cannot be one.
@@ -73,17 +76,22 @@ class Client:
         timeout_s: float = 30.0,
         retry_s: float = 30.0,
         sleep: Callable[[float], None] = time.sleep,
+        transport: Transport | None = None,
+        language: str = "en",
     ) -> None:
         if not _is_address(url):
             raise ClientError(f"{url!r} is not an http:// or https:// address")
-        self._url = url.rstrip("/")
+        self.url = url.rstrip("/")
+        """Where the server is, without a slash at its end."""
         self._headers = {"Accept": "application/json", "User-Agent": "rag-monitor-client"}
+        if language != "en":
+            self._headers["Accept-Language"] = language
         if api_key is not None:
             self._headers["X-API-Key"] = _header(api_key)
         self._timeout_s = timeout_s
         self._retry_s = retry_s
         self._sleep = sleep
-        self._opener = urllib.request.build_opener(_NoRedirect())
+        self._transport = transport or _Network(self.url)
 
     def __enter__(self) -> Self:
         return self
@@ -196,6 +204,13 @@ class Client:
         """Every app over a window (`24h`, `7d` …). A frame has one row per app and metric."""
         where = {"app": app, "window": window, "from": since, "to": until, "release": release}
         found = self._get("/api/v1/summary", where, "apps")
+        while found.get("next") is not None:
+            # The window of the first page: one that ends now would move on.
+            rest = {"from": found["start"], "to": found["end"], "release": release}
+            page = self._get("/api/v1/summary", rest | {"cursor": found["next"]}, "apps")
+            if not page["apps"]:
+                raise self._strange("an empty page that is not the last")
+            found = {**page, "apps": [*found["apps"], *page["apps"]]}
         if as_frame is None:
             return found
         rows = [{"app": app["app"], **metric} for app in found["apps"] for metric in app["metrics"]]
@@ -254,51 +269,71 @@ class Client:
             "author": author,
         }
         later = REFUSED if author is None else LATER
-        return self._send("POST", "/api/v1/feedback", body, "trace_id", later)
+        sent = json.dumps(body).encode()
+        return self._answer("POST", "/api/v1/feedback", "trace_id", body=sent, later=later)
 
-    def _get(self, path: str, where: Mapping[str, Any], member: str) -> dict[str, Any]:
-        given = {k: _text(v) for k, v in where.items() if v is not None}
-        return self._send("GET", f"{path}?{urlencode(given)}" if given else path, None, member)
-
-    def _send(
+    def send(
         self,
         method: str,
         path: str,
-        body: Mapping[str, Any] | None,
+        body: bytes | None = None,
+        *,
+        query: Mapping[str, str] | None = None,
+        timeout_s: float | None = None,
+    ) -> Reply:
+        """Send one request, once, and give its answer whatever its status is.
+
+        Args:
+            method: `GET` and so on.
+            path: From `/api` on.
+            body: JSON; None: there is none.
+            query: Parameters of the path.
+            timeout_s: Replaces that of the client.
+
+        Raises:
+            NoAnswer: There is none, or not all of it in time.
+        """
+        headers = self._headers | ({} if body is None else {"Content-Type": "application/json"})
+        where = f"{path}?{urlencode(query)}" if query else path
+        return self._transport(method, where, body, headers, timeout_s or self._timeout_s)
+
+    def _get(self, path: str, where: Mapping[str, Any], member: str) -> dict[str, Any]:
+        given = {k: _text(v) for k, v in where.items() if v is not None}
+        return self._answer("GET", path, member, query=given)
+
+    def _answer(
+        self,
+        method: str,
+        path: str,
         member: str,
+        *,
+        body: bytes | None = None,
+        query: Mapping[str, str] | None = None,
         later: frozenset[int] = LATER,
     ) -> dict[str, Any]:
         """The answer, an object with at least this member; `later` are answers to try again."""
-        data = None if body is None else json.dumps(body).encode()
-        headers = self._headers | ({"Content-Type": "application/json"} if body else {})
-        request = urllib.request.Request(  # noqa: S310 - the scheme was checked
-            self._url + path, data=data, headers=headers, method=method
-        )
         waiting = Waiting(self._retry_s)
         while True:
             try:
-                return self._answer(request, member)
-            except ClientError as error:
-                if error.status not in later:
-                    raise
-                pause = waiting.next_pause_s(error.retry_after_s)
-                if pause is None:
-                    raise self._gave_up(error, waiting) from None
+                reply = self.send(method, path, body, query=query)
+            except NoAnswer as error:
+                raise ClientError(
+                    f"{self.url} does not answer ({error}); is `rag-monitor serve` running there?"
+                ) from error
+            if reply.ok:
+                return self._content(reply, member)
+            asked = retry_after(reply.headers.get("retry-after"))
+            refusal = ClientError(_reason(reply), reply.status, asked)
+            if reply.status not in later:
+                raise refusal
+            pause = waiting.next_pause_s(asked)
+            if pause is None:
+                raise self._gave_up(refusal, waiting)
             self._sleep(pause)
 
-    def _answer(self, request: urllib.request.Request, member: str) -> dict[str, Any]:
+    def _content(self, reply: Reply, member: str) -> dict[str, Any]:
         try:
-            with self._opener.open(request, timeout=self._timeout_s) as answer:
-                found = json.loads(_read(answer, self._timeout_s))
-        except urllib.error.HTTPError as error:
-            with error:
-                asked = retry_after(error.headers.get("retry-after"))
-                raise ClientError(_reason(error), error.code, asked) from None
-        except (OSError, HTTPException) as error:
-            reason = getattr(error, "reason", error)
-            raise ClientError(
-                f"{self._url} does not answer ({reason}); is `rag-monitor serve` running there?"
-            ) from error
+            found = json.loads(reply.body)
         except ValueError as error:
             raise self._strange("something that is not JSON") from error
         if not _holds(found, member):
@@ -316,20 +351,46 @@ class Client:
         return ClientError(message, error.status, asked)
 
     def _strange(self, what: str) -> ClientError:
-        return ClientError(f"{self._url} answered with {what}; is it rag-monitor?")
+        return ClientError(f"{self.url} answered with {what}; is it rag-monitor?")
 
 
-class _NoRedirect(urllib.request.HTTPRedirectHandler):
-    """A redirect could carry the key to somebody else."""
+class _Network:
+    """Each request over a connection of its own, so that threads can share a client."""
 
-    def redirect_request(self, *args: Any, **kwargs: Any) -> None:
-        """Never follow."""
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        self._scheme = parts.scheme
+        self._host = parts.hostname or ""
+        self._port = parts.port or (443 if parts.scheme == "https" else 80)
+        self._prefix = parts.path
+        user = basic(parts.username, parts.password)
+        self._headers = {"Connection": "close"} | ({} if user is None else {"Authorization": user})
+
+    def __call__(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None,
+        headers: Mapping[str, str],
+        timeout_s: float,
+    ) -> Reply:
+        """The answer; a redirect is one: following it could carry the key to somebody else."""
+        proxy = proxy_for(self._scheme, self._host)
+        tls = self._scheme == "https"
+        with closing(Connection(self._host, self._port, tls=tls, proxy=proxy)) as connection:
+            return connection.request(
+                method,
+                self._prefix + path,
+                body,
+                {**headers, **self._headers},
+                deadline=Deadline(timeout_s),
+            )
 
 
 def _is_address(url: str) -> bool:
     try:
         parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:
         return False
 
@@ -342,20 +403,6 @@ def _header(key: str) -> str:
     return key
 
 
-def _read(answer: HTTPResponse, timeout_s: float) -> bytes:
-    """The body. Timeouts of sockets are per piece, and pieces can go on coming for ever."""
-    ends_at = time.monotonic() + timeout_s
-    pieces = []
-    while piece := answer.read1(_PIECE):
-        pieces.append(piece)
-        if time.monotonic() > ends_at:
-            raise TimeoutError(f"no whole answer within {timeout_s:g} s")
-    body = b"".join(pieces)
-    if answer.length:
-        raise IncompleteRead(body, answer.length)
-    return body
-
-
 def _holds(found: object, member: str) -> bool:
     """Whether an answer is an object with the member; one that names many is a list of objects."""
     if not isinstance(found, dict) or member not in found:
@@ -366,15 +413,23 @@ def _holds(found: object, member: str) -> bool:
     return isinstance(items, list) and all(isinstance(item, dict) for item in items)
 
 
-def _reason(error: urllib.error.HTTPError) -> str:
-    if error.code in _ELSEWHERE:
-        target = str(error.headers.get("location") or "elsewhere")[:300]
-        return f"it sends on to {target}; give the address it ends at (HTTP {error.code})"
+def _reason(reply: Reply) -> str:
+    if reply.status in _ELSEWHERE:
+        target = (reply.headers.get("location") or "elsewhere")[:300]
+        return f"it sends on to {target}; give the address it ends at (HTTP {reply.status})"
+    return f"{problem_of(reply) or reply.reason} (HTTP {reply.status})"
+
+
+def problem_of(reply: Reply) -> str | None:
+    """What the problem JSON of an answer says; None where it holds none."""
     try:
-        detail = json.loads(error.read(1_000_000)).get("detail")
-    except (ValueError, AttributeError, OSError):
-        detail = None
-    return f"{detail or error.reason} (HTTP {error.code})"
+        problem = json.loads(reply.body)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(problem, dict):
+        return None
+    said = (problem.get(key) for key in ("detail", "title", "message"))
+    return next((str(text) for text in said if text), None)
 
 
 def _text(value: object) -> str:
@@ -401,6 +456,7 @@ def _score_row(trace: Mapping[str, Any], score: Mapping[str, Any]) -> dict[str, 
         "release": trace["release"],
         "started_at": datetime.fromisoformat(trace["started_at"]),
         **{key: score[key] for key in ("metric", "judge", "value", "status", "reason", "flagged")},
+        "detail": score.get("detail"),
         "created_at": None if made is None else datetime.fromisoformat(made),
     }
 

@@ -9,27 +9,31 @@ setting.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, cast, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast, get_origin, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.alerting.options import AlertOptions
+from rag_monitor.domain.names import NameLimits
+from rag_monitor.domain.ranges import above, at_least, between, check_ranges, not_negative
 from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.plan import EvaluationOptions
-from rag_monitor.exposition.export_options import ExportOptions
-from rag_monitor.exposition.own_spans import OwnTracesOptions
-from rag_monitor.ingest.limits import IngestOptions
-from rag_monitor.sampling.policy import SamplingOptions
+from rag_monitor.evaluation.options import EvaluationOptions
+from rag_monitor.exposition.options import ExportOptions, OwnTracesOptions
+from rag_monitor.i18n import languages
+from rag_monitor.ingest.options import IngestOptions
+from rag_monitor.ingest.rewriting import AppOptions
+from rag_monitor.sampling.options import SamplingOptions
 from rag_monitor.spelling import did_you_mean
 from rag_monitor.store.options import StoreOptions
 
@@ -45,76 +49,82 @@ FOREIGN_VARIABLES = frozenset(
 """Variables of the same prefix that the SDK or the command line reads; not settings."""
 
 _INGEST_DEFAULT: Final = IngestOptions().max_bytes
-_SHORTEST_LEASE_S: Final = 1.0
+_LEASE: Final = at_least(
+    1.0, "`{name}` must be at least {least:g} s, not {value:g}: nobody could renew it in time"
+)
 _LONGEST: Final = {"s": 1_000_000_000, "hours": 300_000, "days": 36_500}
 """The most of a setting whose name ends in that unit: decades."""
 
 Role = Literal["all", "ingest", "api", "worker"]
-Language = Literal["en", "zh"]
+if TYPE_CHECKING:
+    Language = str
+else:
+    Language = Literal[languages()]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerOptions:
     """How the worker works. All times in seconds."""
 
-    poll_s: float = 0.5
+    poll_s: Annotated[float, above(0)] = 0.5
     """How often derivation, evaluation and rollups look for work."""
-    rules_every_s: float = 15.0
+    rules_every_s: Annotated[float, above(0)] = 15.0
     """How often alert rules are evaluated."""
-    deliver_every_s: float = 2.0
-    retention_every_s: float = 3600.0
-    derive_batch: int = 200
-    evaluate_batch: int = 32
+    deliver_every_s: Annotated[float, above(0)] = 2.0
+    retention_every_s: Annotated[float, above(0)] = 3600.0
+    derive_batch: Annotated[int, above(0)] = 200
+    """Traces claimed and assembled together."""
+    derive_lanes: Annotated[int, above(0)] = 2
+    """Such batches under way at once: while one waits for the database, another is assembled."""
+    evaluate_batch: Annotated[int, above(0)] = 32
     """Traces claimed and judged together."""
-    evaluate_lanes: int = 4
+    evaluate_lanes: Annotated[int, above(0)] = 4
     """Such batches under way at once: while one waits for the database, others go on."""
-    sampled_batch: int = 32
+    sampled_batch: Annotated[int, above(0)] = 32
     """Traces drawn for the sampled judge that are claimed and judged together."""
-    sampled_lanes: int = 2
+    sampled_lanes: Annotated[int, above(0)] = 2
     """Such batches under way at once. How many calls the judge gets at once is its own limit
     (`limits.concurrency`)."""
-    sampled_wait_s: float = 900.0
+    sampled_wait_s: Annotated[float, above(0)] = 900.0
     """How long a drawn trace may wait for the sampled judge before its scores there have failed."""
-    rollup_batch: int = 60
+    rollup_batch: Annotated[int, above(0)] = 60
     """Dirty minutes recomputed together."""
-    fold_every_s: float = 10.0
+    fold_every_s: Annotated[float, above(0)] = 10.0
     """How often minutes that have become quiet are added up to ten minutes, hours and days."""
-    fold_batch: int = 40
+    fold_batch: Annotated[int, above(0)] = 40
     """Such sums made in one go."""
-    lease_s: float = 60.0
+    lease_s: Annotated[float, _LEASE] = 60.0
     """How long a claimed evaluation may take before another worker takes it."""
-    leader_ttl_s: float = 10.0
-    drain_s: float = 10.0
+    leader_ttl_s: Annotated[float, _LEASE] = 10.0
+    drain_s: Annotated[float, not_negative()] = 10.0
     """How long a stopping worker may finish what it has begun."""
 
     def __post_init__(self) -> None:
-        for item in fields(self):
-            value = getattr(self, item.name)
-            if value <= 0 and not (item.name == "drain_s" and value == 0):
-                raise ValueError(f"`{item.name}` must be above 0, not {value:g}")
-        for name in ("lease_s", "leader_ttl_s"):
-            if getattr(self, name) < _SHORTEST_LEASE_S:
-                raise ValueError(
-                    f"`{name}` must be at least {_SHORTEST_LEASE_S:g} s, not "
-                    f"{getattr(self, name):g}: nobody could renew it in time"
-                )
+        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HttpOptions:
     """What the HTTP side admits."""
 
-    max_body_bytes: int = 16 * 1024 * 1024
+    max_body_bytes: Annotated[int, above(0)] = 16 * 1024 * 1024
     """Largest request body, before and after decompression."""
     max_inflight_bytes: int = 128 * 1024 * 1024
     """Request bodies held in memory at once; beyond it 503 with Retry-After."""
-    body_timeout_s: float = 30.0
+    body_timeout_s: Annotated[float, above(0)] = 30.0
     """Longest pause between two pieces of a request body; beyond it 408. The whole body may take
     ten times that."""
-    requests_per_minute: int = 60_000
+    requests_per_minute: Annotated[
+        int, not_negative("`{name}` must be above 0, or 0 for no limit")
+    ] = 60_000
     """Of one key, to one process; beyond it 429 with Retry-After. A key may have a limit of its
     own. 0: no limit."""
-    session_hours: float = 12.0
+    threads: Annotated[int, above(0)] = 16
+    """Requests to the API and pages that are worked on at once; ingest, scrapes and health checks
+    have threads of their own."""
+    waiting_requests: Annotated[int, not_negative()] = 200
+    """Further ones that may wait for their turn; beyond it 503 with Retry-After."""
+    session_hours: Annotated[float, above(0)] = 12.0
     """How long a login to the pages lasts."""
     allowed_hosts: tuple[str, ...] = ()
     """Further values of the Host header that are answered."""
@@ -122,16 +132,35 @@ class HttpOptions:
     """Serve beyond loopback without a key. Only behind something that authenticates."""
 
     def __post_init__(self) -> None:
-        for name in ("max_body_bytes", "body_timeout_s", "session_hours"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"`{name}` must be above 0, not {getattr(self, name):g}")
-        if self.requests_per_minute < 0:
-            raise ValueError("`requests_per_minute` must be above 0, or 0 for no limit")
+        check_ranges(self)
         if self.max_inflight_bytes < self.max_body_bytes:
             raise ValueError(
                 f"`max_inflight_bytes` ({self.max_inflight_bytes}) must be at least "
                 f"`max_body_bytes` ({self.max_body_bytes}), or one large body is never taken"
             )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GrpcOptions:
+    """OTLP over gRPC, with the limits and keys of `[http]`."""
+
+    enabled: bool | None = None
+    """None: where the extra `grpc` is installed and the port is free."""
+    host: str | None = None
+    """None: that of the server."""
+    port: Annotated[
+        int | None,
+        between(0, 65535, "`{name}` must be between {least} and {most}, not {value}"),
+    ] = None
+    """None: 4317, the port of OTLP over gRPC."""
+
+    @property
+    def asked_for(self) -> bool:
+        """Whether it is an error when gRPC is not possible."""
+        return self.enabled is True or self.host is not None or self.port is not None
+
+    def __post_init__(self) -> None:
+        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +198,11 @@ class OidcOptions:
         if not (self.admins or self.writers or self.readers):
             raise ValueError("`admins`, `writers` or `readers` must name somebody")
 
+    @property
+    def enabled(self) -> bool:
+        """Whether people sign in through a provider."""
+        return bool(self.issuer)
+
     def trusts(self, url: str) -> bool:
         """Whether the provider may be reached at this address: TLS, or a host named here."""
         parts = urlsplit(url)
@@ -197,9 +231,12 @@ class Settings:
     log_format: Literal["text", "json"] = "text"
     """`json`: one object a line, for machines that collect logs."""
     http: HttpOptions = field(default_factory=HttpOptions)
+    grpc: GrpcOptions = field(default_factory=GrpcOptions)
     oidc: OidcOptions = field(default_factory=OidcOptions)
     store: StoreOptions = field(default_factory=StoreOptions)
     ingest: IngestOptions = field(default_factory=IngestOptions)
+    apps: AppOptions = field(default_factory=AppOptions)
+    names: NameLimits = field(default_factory=NameLimits)
     sampling: SamplingOptions = field(default_factory=SamplingOptions)
     evaluation: EvaluationOptions = field(default_factory=EvaluationOptions)
     worker: WorkerOptions = field(default_factory=WorkerOptions)
@@ -211,6 +248,11 @@ class Settings:
     """Per judge name, the options of that judge: `[judges.openai_compatible]`."""
     notifiers: Mapping[str, Mapping[str, Any]] = field(default_factory=dict, repr=False)
     """Per channel name, its kind and options: `[notifiers.oncall]`."""
+
+    @property
+    def https(self) -> bool:
+        """Whether people come by https, so that cookies may be kept to it."""
+        return (self.public_url or "").startswith("https://")
 
     @property
     def store_options(self) -> StoreOptions:
@@ -321,9 +363,14 @@ def _apply_to_own_table(values: dict[str, Any], lowered: str, text: str) -> bool
 
 
 def _read_variable(hint: Any, text: str) -> Any:
-    """A variable holds one text; for a list its parts stand between commas."""
+    """A variable holds one text; for a list its parts stand between commas, or it is JSON."""
     if get_origin(hint) is not tuple:
         return text
+    if text.lstrip().startswith("["):
+        try:
+            return json.loads(text)
+        except ValueError:
+            return text  # refused as what it is: no list
     return [part.strip() for part in text.split(",") if part.strip()]
 
 

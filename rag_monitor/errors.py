@@ -2,7 +2,6 @@
 
     RagMonitorError
       ConfigurationError
-      CaptureError
       IngestError
         MalformedPayload       the sender must change the payload (400)
         PayloadTooLarge        the sender must split it (413)
@@ -17,7 +16,9 @@
         LeaseLost              somebody else owns the work now; drop it
       JudgeError
         JudgeUnavailable       not reachable or overloaded; retry
-          JudgeRefused         turns everybody away until a person mends something
+          JudgeRefused         turns everybody away until a person fixes something
+            QuotaExhausted     credit or quota is used up; stop asking
+            OtherModelServed   another model answers than the configured one
             EverythingRefused  it did so again and again; stop asking
         JudgeTimeout           retry
         JudgeOutputInvalid     answered in the wrong shape; do not retry
@@ -46,10 +47,6 @@ class RagMonitorError(Exception):
 
 class ConfigurationError(RagMonitorError):
     """A setting is wrong; the message names it and says how to mend it."""
-
-
-class CaptureError(RagMonitorError):
-    """The SDK could not record something. Never reaches a monitored handler."""
 
 
 class IngestError(RagMonitorError):
@@ -87,6 +84,10 @@ class StoreFull(StoreUnavailable):
     """The disk of the database is full; make room, then try again."""
 
 
+class StoreDamaged(StoreError):  # noqa: N818
+    """Pages of the SQLite file are damaged; `rag-monitor recover` saves what is readable."""
+
+
 class NotIngesting(StoreUnavailable):
     """This process takes no traces in; send them to one with the role `all` or `ingest`."""
 
@@ -117,9 +118,25 @@ class JudgeUnavailable(JudgeError):  # noqa: N818
 
 
 class JudgeRefused(JudgeUnavailable):
-    """The judge's server refuses us until somebody mends something: key, model, address, credit."""
+    """The judge's server refuses us until somebody fixes something: key, model, address, credit."""
 
     reason = "judge_refused"
+
+
+class QuotaExhausted(JudgeRefused):
+    """The account's credit or quota at the judge's server is used up."""
+
+    reason = "judge_quota"
+
+
+class OtherModelServed(JudgeRefused):
+    """The judge's server answers with another model than the configured one."""
+
+    reason = "other_model_served"
+
+
+REFUSALS: tuple[type[JudgeRefused], ...] = (JudgeRefused, QuotaExhausted, OtherModelServed)
+"""Refusals by their reasons: each lasts until a person fixes something."""
 
 
 class EverythingRefused(JudgeRefused):

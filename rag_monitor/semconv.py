@@ -1,8 +1,8 @@
 """Attribute, span and event names on the wire. Constants only.
 
-Names come from OpenTelemetry GenAI (generations A to C), OpenInference, OpenLLMetry, Langfuse, the
-Vercel AI SDK, MLflow, coze-loop and Spring AI;
-`rag_monitor.*` holds only what none of them has a word for.
+Names come from OpenTelemetry GenAI (generations A to C), OpenInference and Langfuse; those of other
+products stand in their files of `ingest/conventions`. `rag_monitor.*` holds only what none of them
+has a word for.
 """
 
 from __future__ import annotations
@@ -46,6 +46,8 @@ USER_ID: Final = "user.id"
 END_USER_ID: Final = "enduser.id"
 
 # --- OpenTelemetry GenAI ----------------------------------------------------------------------
+GEN_AI_SPAN_KIND: Final = "gen_ai.span.kind"
+"""Of LoongSuite."""
 GEN_AI_OPERATION: Final = "gen_ai.operation.name"
 GEN_AI_CONVERSATION_ID: Final = "gen_ai.conversation.id"
 GEN_AI_WORKFLOW_NAME: Final = "gen_ai.workflow.name"
@@ -73,6 +75,12 @@ GEN_AI_INPUT_MESSAGES: Final = "gen_ai.input.messages"
 GEN_AI_OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
 GEN_AI_SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
 GEN_AI_PROMPT_VARIABLE_PREFIX: Final = "gen_ai.prompt.variable."
+GEN_AI_AGENT_NAME: Final = "gen_ai.agent.name"
+STEP_NAMES: Final = (
+    "gen_ai.agent.name", "gen_ai.workflow.name", "gen_ai.prompt.name", "traceloop.entity.name",
+    "agent.name", "graph.node.id", "ai.telemetry.functionId",
+)  # fmt: skip
+"""What people call a step, beside the name of the span."""
 GEN_AI_TOOL_NAME: Final = "gen_ai.tool.name"
 GEN_AI_TOOL_ARGUMENTS: Final = "gen_ai.tool.call.arguments"
 GEN_AI_TOOL_RESULT: Final = "gen_ai.tool.call.result"
@@ -92,8 +100,9 @@ OI_INPUT_MIME: Final = "input.mime_type"
 OI_OUTPUT: Final = "output.value"
 OI_OUTPUT_MIME: Final = "output.mime_type"
 OI_FIRST_TOKEN_EVENT: Final = "First Token Stream Event"  # noqa: S105 - an event name
-OI_DOCUMENTS_PREFIX: Final = "retrieval.documents."
-OI_RERANKED_PREFIX: Final = "reranker.output_documents."
+OI_DOCUMENTS: Final = "retrieval.documents"
+OI_RERANKED: Final = "reranker.output_documents"
+OI_RERANKER_INPUT: Final = "reranker.input_documents"
 OI_RERANKER_QUERY: Final = "reranker.query"
 OI_TOOL_NAME: Final = "tool.name"
 OI_MODEL: Final = "llm.model_name"
@@ -109,8 +118,12 @@ OI_PROMPT_TOKENS: Final = "llm.token_count.prompt"
 OI_COMPLETION_TOKENS: Final = "llm.token_count.completion"
 OI_REQUEST_MODEL: Final = "llm.request.model_name"
 OI_RESPONSE_MODEL: Final = "llm.response.model_name"
-OI_INPUT_MESSAGES_PREFIX: Final = "llm.input_messages."
-OI_OUTPUT_MESSAGES_PREFIX: Final = "llm.output_messages."
+OI_INPUT_MESSAGES: Final = "llm.input_messages"
+OI_OUTPUT_MESSAGES: Final = "llm.output_messages"
+OI_DOCUMENT: Final = "retrieval.document"
+"""JSON of a list, of Dify."""
+OI_CREW_TASKS: Final = "crew_tasks"
+"""JSON: the tasks of a crew of CrewAI, with a `description` each."""
 
 # --- more OpenTelemetry GenAI -----------------------------------------------------------------
 GEN_AI_PROVIDER: Final = "gen_ai.provider.name"
@@ -123,26 +136,50 @@ GEN_AI_LEGACY_COMPLETION: Final = "gen_ai.completion"
 GEN_AI_CHUNK_EVENTS: Final = frozenset(
     {"gen_ai.content.completion.chunk", "llm.content.completion.chunk"}
 )
+GEN_AI_SYSTEM_EVENT: Final = "gen_ai.system.message"
 GEN_AI_USER_EVENT: Final = "gen_ai.user.message"
+GEN_AI_ASSISTANT_EVENT: Final = "gen_ai.assistant.message"
+GEN_AI_TOOL_EVENT: Final = "gen_ai.tool.message"
+GEN_AI_DETAILS_EVENT: Final = "gen_ai.client.inference.operation.details"
+"""Has the messages of the whole call; also as a log record."""
+EVENT_NAME: Final = "event.name"
+"""The name of an event that is a log record of an older SDK, or a member of `events`."""
+GEN_AI_LISTED_EVENTS: Final = "events"
+"""JSON: the message events in a list (Logfire, Pydantic AI)."""
+GEN_AI_REQUESTS: Final = (
+    "gcp.vertex.agent.llm_request", "request_data", "pydantic_ai.all_messages",
+)  # fmt: skip
+"""JSON of a whole request (Google ADK, Logfire), or of a conversation (Pydantic AI)."""
+GEN_AI_REPLIES: Final = (
+    "gcp.vertex.agent.llm_response", "response_data", "final_result", "pydantic_ai.all_messages",
+)  # fmt: skip
+LOGFIRE_DURATION: Final = "duration"
+"""Seconds, on a span without length that stands for a stream that has ended."""
+ADK_SESSION: Final = "gcp.vertex.agent.session_id"
+ADK_TOOL_ARGUMENTS: Final = "gcp.vertex.agent.tool_call_args"
+ADK_TOOL_RESULT: Final = "gcp.vertex.agent.tool_response"
 GEN_AI_EVENT_CONTENT: Final = "gen_ai.event.content"
 """JSON of a whole message, where an event has no attributes for its parts (Azure AI)."""
+GEN_AI_MESSAGE_CONTENT: Final = "content"
+"""Of a message event: its text or its parts."""
 GEN_AI_CHOICE_EVENT: Final = "gen_ai.choice"
-GEN_AI_IS_STREAMING: Final = "gen_ai.is_streaming"
+GEN_AI_CONTENT_EVENTS: Final = frozenset(
+    {
+        GEN_AI_SYSTEM_EVENT,
+        GEN_AI_USER_EVENT,
+        GEN_AI_ASSISTANT_EVENT,
+        GEN_AI_TOOL_EVENT,
+        GEN_AI_CHOICE_EVENT,
+        GEN_AI_DETAILS_EVENT,
+        GEN_AI_LEGACY_PROMPT_EVENT,
+        GEN_AI_LEGACY_COMPLETION_EVENT,
+    }
+)
+"""Events that hold messages."""
+STREAM_FLAGS: Final = (GEN_AI_REQUEST_STREAM, "gen_ai.is_streaming", "llm.is_streaming")
+"""Of the conventions, OpenLLMetry and LiteLLM."""
 GEN_AI_USER: Final = "gen_ai.user"
 GEN_AI_TASK_STATUS: Final = "gen_ai.task.status"
-
-# --- OpenLLMetry (Traceloop) ------------------------------------------------------------------
-TL_PREFIX: Final = "traceloop."
-TL_SPAN_KIND: Final = "traceloop.span.kind"
-TL_ENTITY_NAME: Final = "traceloop.entity.name"
-TL_ENTITY_INPUT: Final = "traceloop.entity.input"
-TL_ENTITY_OUTPUT: Final = "traceloop.entity.output"
-TL_WORKFLOW_NAME: Final = "traceloop.workflow.name"
-TL_ASSOCIATION_PREFIX: Final = "traceloop.association.properties."
-DB_SYSTEM: Final = "db.system"
-DB_OPERATION: Final = "db.operation"
-DB_QUERY_RESULT_EVENT: Final = "db.query.result"
-DB_SEARCH_RESULT_EVENT: Final = "db.search.result"
 
 # --- Langfuse ---------------------------------------------------------------------------------
 LF_PREFIX: Final = "langfuse."
@@ -163,55 +200,3 @@ LF_RELEASE: Final = "langfuse.release"
 LF_USER: Final = "langfuse.user.id"
 LF_SESSION: Final = "langfuse.session.id"
 LF_APP_ROOT: Final = "langfuse.internal.is_app_root"
-
-# --- Vercel AI SDK ----------------------------------------------------------------------------
-AI_OPERATION: Final = "ai.operationId"
-AI_FUNCTION: Final = "ai.telemetry.functionId"
-AI_METADATA_PREFIX: Final = "ai.telemetry.metadata."
-AI_CONTEXT_PREFIX: Final = "ai.settings.context."
-"""What version 7 has in the place of the metadata."""
-AI_PROMPT: Final = "ai.prompt"
-AI_MESSAGES: Final = "ai.prompt.messages"
-AI_TEXTS: Final = ("ai.response.text", "ai.result.text", "ai.response.object", "ai.result.object")
-AI_MODELS: Final = ("ai.response.model", "ai.model.id")
-AI_INPUT_TOKENS: Final = ("ai.usage.inputTokens", "ai.usage.promptTokens")
-AI_OUTPUT_TOKENS: Final = ("ai.usage.outputTokens", "ai.usage.completionTokens")
-AI_FIRST_CHUNK_MS: Final = ("ai.response.msToFirstChunk", "ai.stream.msToFirstChunk")
-AI_RESPONSE_ID: Final = "ai.response.id"
-AI_TOOL_NAME: Final = "ai.toolCall.name"
-AI_TOOL_ARGUMENTS: Final = "ai.toolCall.args"
-AI_TOOL_RESULT: Final = "ai.toolCall.result"
-AI_DOCUMENTS: Final = "ai.documents"
-AI_RANKING: Final = "ai.ranking"
-
-# --- MLflow -----------------------------------------------------------------------------------
-MLFLOW_TYPE: Final = "mlflow.spanType"
-MLFLOW_INPUTS: Final = "mlflow.spanInputs"
-MLFLOW_OUTPUTS: Final = "mlflow.spanOutputs"
-MLFLOW_MODEL: Final = "mlflow.llm.model"
-MLFLOW_USAGE: Final = "mlflow.chat.tokenUsage"
-MLFLOW_CHUNK_PREFIX: Final = "mlflow.chunk.item."
-MLFLOW_FIRST_CHUNK_EVENT: Final = "mlflow.chunk.item.0"
-MLFLOW_TOKEN_EVENT: Final = "new_token"  # noqa: S105 - an event name
-"""Of its LangChain autologging, once a token."""
-
-# --- coze-loop --------------------------------------------------------------------------------
-COZE_TYPE: Final = "cozeloop.span_type"
-COZE_INPUT: Final = "cozeloop.input"
-COZE_OUTPUT: Final = "cozeloop.output"
-COZE_STREAM: Final = "cozeloop.stream"
-COZE_FIRST_TOKEN: Final = "cozeloop.time_to_first_token"  # noqa: S105 - an attribute name
-"""Unix microseconds, whatever the name says."""
-COZE_STATUS: Final = "cozeloop.status_code"
-COZE_STORES: Final = ("vikingdb_name", "es_index", "es_name")
-
-# --- Spring AI --------------------------------------------------------------------------------
-SPRING_KIND: Final = "spring.ai.kind"
-SPRING_CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
-SPRING_TOOL_NAME: Final = "spring.ai.tool.definition.name"
-SPRING_TOOL_ARGUMENTS: Final = "spring.ai.tool.call.arguments"
-SPRING_TOOL_RESULT: Final = "spring.ai.tool.call.result"
-DB_OPERATION_NAME: Final = "db.operation.name"
-DB_QUERY_TEXT: Final = "db.vector.query.content"
-DB_QUERY_DOCUMENTS: Final = "db.vector.query.response.documents"
-DB_COLLECTION: Final = "db.collection.name"

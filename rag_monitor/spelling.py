@@ -5,6 +5,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable
 
+from rag_monitor.i18n import Message
+
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
     """The known name spelt most like `word`, case aside; None where none is like it."""
@@ -16,4 +18,4 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 def did_you_mean(word: str, known: Iterable[str]) -> str:
     """The nearest known name for an error message, as ` (did you mean 'name'?)`, or nothing."""
     near = nearest(word, known)
-    return "" if near is None else f" (did you mean {near!r}?)"
+    return "" if near is None else Message(" (did you mean {near!r}?)", near=near)

@@ -6,6 +6,7 @@ inside somebody else's application and keeps its own plain counters.
 
 from __future__ import annotations
 
+import contextlib
 from typing import Final
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector
@@ -18,6 +19,23 @@ DROPPED: Final = Counter(
     "rag_monitor_dropped",
     "Things that were not processed, by stage and reason.",
     ("stage", "reason"),
+    registry=REGISTRY,
+)
+NAMES_FOLDED: Final = Counter(
+    "rag_monitor_names_folded",
+    "Names in traces that were counted as `(other)`: the project has too many of their kind.",
+    ("kind",),
+    registry=REGISTRY,
+)
+STORE_DAMAGED: Final = Gauge(
+    "rag_monitor_store_damaged",
+    "1 while pages of the SQLite file are known to be damaged.",
+    registry=REGISTRY,
+)
+STORE_REFUSED: Final = Counter(
+    "rag_monitor_store_refused",
+    "Changes that the database did not take, by reason.",
+    ("reason",),
     registry=REGISTRY,
 )
 INGESTED_SPANS: Final = Counter(
@@ -70,6 +88,12 @@ QUEUE_DEPTH: Final = Gauge(
     ("queue",),
     registry=REGISTRY,
 )
+QUEUE_OLDEST: Final = Gauge(
+    "rag_monitor_queue_oldest_seconds",
+    "How long the oldest of what waits has been due, by queue.",
+    ("queue",),
+    registry=REGISTRY,
+)
 RULES_CHECKED_AT: Final = Gauge(
     "rag_monitor_rules_checked_timestamp_seconds",
     "When the leader last looked at all alert rules, as Unix time.",
@@ -99,3 +123,16 @@ NOTIFICATIONS: Final = Counter(
 def dropped(stage: str, reason: str, count: int = 1) -> None:
     """Count `count` things that `stage` gave up, for `reason` (both from fixed lists)."""
     DROPPED.labels(stage=stage, reason=reason).inc(count)
+
+
+def waiting(queue: str, depth: int, oldest_s: float) -> None:
+    """Say how many things wait in a queue, and for how long the oldest has."""
+    QUEUE_DEPTH.labels(queue=queue).set(depth)
+    QUEUE_OLDEST.labels(queue=queue).set(oldest_s)
+
+
+def not_waiting(queue: str) -> None:
+    """Say no more of a queue: it is not known, and an old figure would pass for a new one."""
+    for gauge in (QUEUE_DEPTH, QUEUE_OLDEST):
+        with contextlib.suppress(KeyError):  # nothing was said of it yet
+            gauge.remove(queue)

@@ -5,6 +5,7 @@ Nothing in the package imports this module.
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -21,6 +22,7 @@ from rag_monitor.domain.judgement import (
     Verdict,
 )
 from rag_monitor.domain.record import resolve_contexts
+from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Timings, Trace, derive_trace_id
 from rag_monitor.sdk.client import install
 from rag_monitor.sdk.options import Options
@@ -98,6 +100,21 @@ def make_trace(
         started_at=started_at,
         **fields,
     )
+
+
+_task_ids = itertools.count(1)
+
+
+def make_task(trace: Trace | None = None, **fields: Any) -> EvaluationTask:
+    """A claimed task for a trace, on its first try; any field of `EvaluationTask` by keyword."""
+    trace = trace or make_trace()
+    given: dict[str, Any] = {
+        "id": next(_task_ids),
+        "project": trace.project,
+        "token": 1,
+        "attempts": 1,
+    }
+    return EvaluationTask(trace=trace, **(given | fields))
 
 
 Answerer = Callable[[JudgeRequest], "Judgement | Exception"]

@@ -1,7 +1,7 @@
 """A Ray cluster on this machine, on loopback, shared by the tests of one process.
 
 Ray is no part of the test installation: it is larger than everything else in it but torch.
-`pip install 'rag-monitor[ray]'` beside it, and these tests run.
+`pip install '.[ray]'`, and these tests run.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from typing import Any
 
 HAS_RAY = find_spec("ray") is not None
-WHY_NOT = "Ray is not installed (200 MB; pip install 'rag-monitor[ray]')"
+WHY_NOT = "Ray is not installed (200 MB; pip install '.[ray]')"
 NODE = {"num_cpus": 2, "node_ip_address": "127.0.0.1", "object_store_memory": 80 * 1024 * 1024}
 
 

@@ -1,12 +1,12 @@
 """How well the judge tells apart statements that differ in one detail; prints one JSON object.
 
-Usage: `python -m benchmarks.embedded_judge.details [--lexical]`
+Usage: `python -m benchmarks.embedded_judge.details [--lexical] [--once]`
 1,805 premises such as knowledge bases hold, written for this project (`written_details/`, under its
 licence): each with statements it supports, mostly in other words, with statements that add what it
 does not say, and with twins of the supported ones that contradict it in one detail: a condition
 dropped, another plan's price, at least for at most. Statements are judged alone, without a
-question. Nothing is learnt from them. Intervals: 95 %, bootstrap over premises. `findings`: in how
-many English statements of each kind a check found something.
+question. Without `--once` the part that weights are learnt from, with it the third that is scored
+once a release (`PROTOCOL.md`). Intervals: 95 %, bootstrap over premises.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -23,13 +23,10 @@ from typing import Any, Final
 import numpy as np
 
 from benchmarks.embedded_judge.evaluate import auroc, engine_of, interval, judge
+from benchmarks.embedded_judge.splits import is_once
 from benchmarks.embedded_judge.written import Statement, statements
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.judges.embedded import EmbeddedJudge
-from rag_monitor.judges.embedded.checks import Findings
-from rag_monitor.judges.embedded.evidence import Evidence
-from rag_monitor.judges.embedded.features import look_up_all
-from rag_monitor.language.claims import take_apart
 
 FOLDER: Final = Path(__file__).parent / "written_details"
 SUPPORTED, ADDED, CONTRARY = "supported", "added", "contrary"
@@ -75,33 +72,22 @@ def judged(engine: EmbeddedJudge, said: Sequence[Statement]) -> dict[str, Any]:
     }
 
 
-def findings(said: Sequence[Statement]) -> dict[str, dict[str, int]]:
-    """In how many statements of each kind each check found something, in words alone."""
-    counts: dict[str, Counter[str]] = {name: Counter() for name in Findings.__slots__}
-    for one in said:
-        claims = take_apart(one.text).claims
-        found = look_up_all(claims, Evidence.build([one.premise], ""), one.text)
-        for name, count in counts.items():
-            count[kind(one)] += any(getattr(claim.findings, name) for claim in found)
-    return {name: dict(count) for name, count in counts.items() if any(count.values())}
-
-
-def main(engine: EmbeddedJudge) -> None:
+def main(engine: EmbeddedJudge, *, once: bool) -> None:
     """Measure every genre and print."""
     by: dict[str, list[Statement]] = defaultdict(list)
     for said in statements(FOLDER):
+        if is_once(said.premise) != once:
+            continue
         by[said.genre].append(said)
         by["all"].append(said)
-    english = [one for one in by["all"] if one.genre.endswith("_en")]
     report = {
         "judge": str(engine.identity),
         "date": f"{datetime.now(UTC):%Y-%m-%d}",
         "load_average": round(os.getloadavg()[0], 1),
         "details": {genre: judged(engine, said) for genre, said in by.items()},
-        "findings": findings(english),
     }
     print(json.dumps(report, indent=1, ensure_ascii=False))
 
 
 if __name__ == "__main__":
-    main(engine_of(sys.argv))
+    main(engine_of(sys.argv), once="--once" in sys.argv)

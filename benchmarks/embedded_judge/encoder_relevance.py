@@ -42,7 +42,9 @@ def report(
         request = JudgeRequest(question=question, answer="", contexts=contexts, aspects=RELEVANCE)
         lexical += [v.probability for v in judge.judge_one(request).verdicts]
         started = time.process_time()
-        cosine += [-doubt for doubt in encoder.doubts([(question, text) for text in contexts])]
+        cosine += [
+            -missing for _, missing in encoder.doubts([(question, text) for text in contexts])
+        ]
         busy += time.process_time() - started
         labels += map(float, row["context_labels"])
         groups += [str(number)] * len(contexts)

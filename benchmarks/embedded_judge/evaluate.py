@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from benchmarks.embedded_judge.corpora import EVERYDAY_SEEN, everyday, load
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Statement
-from rag_monitor.evaluation.agreement import JudgedRow
-from rag_monitor.evaluation.calibration import fit_calibration
 from rag_monitor.judges.embedded import EmbeddedJudge, create, create_lexical
+from rag_monitor.offline.agreement import JudgedRow
+from rag_monitor.offline.calibration import fit_calibration
 
 Vector = NDArray[np.float64]
 SUPPORT = frozenset({Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED})

@@ -1,40 +1,58 @@
 """Pairs of a claim and its packed evidence, to fine-tune an encoder on.
 
+Usage: `python -m benchmarks.embedded_judge.pairs DATA_FOLDER MAIN_FILE LATE_FILE`
+Writes what `train_encoder` reads: one pair a line, in MAIN_FILE public pairs, written statements
+and claims of whole rows, in LATE_FILE the sentences of RAG answers.
+
 Only permissively licensed rows, sentences made from them, and what was written for the project.
-WiCE dev is left out altogether, of every other corpus one source in four, of the written premises
-one in eight: what the encoder adds is measured, and the combination with the other features
-learnt, on rows it never saw.
+WiCE is left out altogether, of every other corpus one source in four, of public pairs one group in
+eight, of what was written what `splits` says: what the encoder adds is measured, and the
+combination with the other features learnt, on rows it never saw.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import random
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+import sys
+from collections.abc import Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 
+from benchmarks.embedded_judge import entailment, rag_answers
 from benchmarks.embedded_judge.corpora import EVERYDAY_SEEN, Row, all_rows, load
+from benchmarks.embedded_judge.entailment import (
+    CONTRADICTED,
+    SUPPORTED,
+    UNSUPPORTED,
+    Entailment,
+    with_priors,
+)
 from benchmarks.embedded_judge.perturb import perturb
-from benchmarks.embedded_judge.written import statements
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.claims import take_apart
-from rag_monitor.language.script import has_han
 from rag_monitor.language.sentences import split_sentences
 
+FOLDS = 4
+"""One source in so many is kept from every encoder."""
 UNSEEN = frozenset({*EVERYDAY_SEEN, "wice", "wice_oracle", "wice_withheld"})
 """Corpora no encoder is trained on."""
 SHARES = {
-    "wice_train": 1.0, "expertqa": 1.0, "clapnq": 1.0, "clapnq_withheld": 1.0, "halueval": 0.5,
-    "uhgeval_keyword": 0.4, "made_zh": 1.0, "made_zh_withheld": 0.5,
-    "made_zh_number": 1.0, "made_zh_name": 1.0, "made_zh_unit": 1.0, "made_zh_negation": 1.0,
-    "made_zh_opposite": 1.0,
+    "expertqa": 0.3, "clapnq": 0.2, "clapnq_withheld": 0.2, "halueval": 0.1, "uhgeval_keyword": 0.1,
+    "made_zh": 0.3, "made_zh_withheld": 0.1, "made_zh_number": 0.6, "made_zh_name": 0.6,
+    "made_zh_unit": 0.6, "made_zh_negation": 0.6, "made_zh_opposite": 0.4, "own_other_name": 0.05,
+    "own_other_number": 0.1, "own_swapped_names": 0.1, "own_shortened": 0.05, "own_joined": 0.05,
 }  # fmt: skip
 """Corpora of whole rows whose claims all carry the row's label, and which share is taken."""
-OWN_BESIDE_CHINESE = 0.5
-"""Share of the changed English sentences that an encoder for both languages learns from."""
+CONTRADICTING = frozenset({
+    "made_zh_number", "made_zh_name", "made_zh_unit", "made_zh_negation", "made_zh_opposite",
+    "own_fact", "own_other_name", "own_other_number", "own_swapped_names",
+})  # fmt: skip
+"""Corpora made by a change that the passage contradicts; of others what is wrong is unsupported."""
 SENTENCES = 4
 """Sentences of one row that changed twins are made of."""
 _NUMBER = re.compile(r"\b\d[\d,.]*\b")
@@ -42,25 +60,15 @@ _NAME = re.compile(r"\b[A-Z][a-z]{2,}(?: [A-Z][a-z]{2,})*\b")
 _BREAK = re.compile(r", | and | but | which | who | that ")
 
 
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A claim, the evidence packed for it, and whether that supports it."""
-
-    corpus: str
-    group: str
-    claim: str
-    evidence: str
-    supported: bool
-    prior: float = 0.0
-    """Log-odds of doubt by the words of the claim alone, which the encoder need not learn."""
-
-
-def pairs_of(row: Row) -> Iterator[Pair]:
+def pairs_of(row: Row) -> Iterator[Entailment]:
     """Every claim of a row with its packed evidence; all take the row's label."""
     evidence = Evidence.build(row.contexts, row.question)
+    label = SUPPORTED
+    if not row.supported:
+        label = CONTRADICTED if row.corpus in CONTRADICTING else UNSUPPORTED
     for span in take_apart(row.answer).claims:
         claim, text = reading(Piece(span.text), evidence)
-        yield Pair(row.corpus, row.group, claim, text, row.supported)
+        yield Entailment(row.corpus, row.group, f"row:{row.group}", claim, text, label)
 
 
 def changed_sentences(folder: Path) -> Iterator[Row]:
@@ -167,61 +175,33 @@ def _crossed(sentence: str, others: list[str], draw: random.Random) -> str | Non
 
 def held_out(group: str) -> bool:
     """Whether a source is kept from every encoder."""
-    from benchmarks.embedded_judge.train import fold_of
-
-    return fold_of(group) == 3
+    return int(hashlib.sha256(group.encode()).hexdigest(), 16) % FOLDS == FOLDS - 1
 
 
-def training_pairs(folder: Path, *, chinese: bool) -> list[Pair]:
-    """All pairs an encoder is trained on, in a fixed order.
-
-    An English one takes English rows alone; one for both languages also what was written.
-    """
+def training_rows(folder: Path) -> list[Entailment]:
+    """Claims of whole rows that an encoder is trained on, in a fixed order."""
     draw = random.Random(29)
-    rows = [
-        row
+    return [
+        pair
         for row in [*all_rows(folder), *changed_sentences(folder)]
         if row.corpus not in UNSEEN
         and not held_out(row.group)
-        and (chinese or not has_han(row.answer))
-        and _taken(row.corpus, draw, chinese=chinese)
+        and draw.random() < SHARES.get(row.corpus, 0.0)
+        for pair in pairs_of(row)
     ]
-    found = [pair for row in rows for pair in pairs_of(row)]
-    if chinese:
-        found += written_pairs()
-    draw.shuffle(found)
-    return found
 
 
-def _taken(corpus: str, draw: random.Random, *, chinese: bool) -> bool:
-    if corpus.startswith("own_"):
-        return not chinese or draw.random() < OWN_BESIDE_CHINESE
-    return draw.random() < SHARES.get(corpus, 0.0)
+def write(path: Path, pairs: Iterable[Entailment]) -> None:
+    """One pair a line."""
+    lines = [json.dumps(asdict(pair), ensure_ascii=False) + "\n" for pair in pairs]
+    path.write_text("".join(lines), encoding="utf-8")
 
 
-def written_pairs() -> list[Pair]:
-    """What was written for the project, with what a statement alone gives away as its prior.
+def main(folder: Path, first: Path, late: Path) -> None:
+    """Write both files."""
+    write(first, [*entailment.learnt(folder), *with_priors(training_rows(folder))])
+    write(late, with_priors(rag_answers.pairs_of(rag_answers.learnt())))
 
-    Whoever writes statements that follow chooses other words than for those that do not. A product
-    of experts (Clark et al., 2019): the encoder's log-odds are added to the prior while it learns,
-    so that it has nothing to gain from what the statement alone says.
-    """
-    from sklearn.feature_extraction.text import CountVectorizer
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.model_selection import GroupKFold, cross_val_predict
 
-    said = [found for found in statements() if not found.held_out]
-    labels = [not found.supported for found in said]
-    letters = CountVectorizer(analyzer="char", ngram_range=(1, 3), min_df=3, binary=True)
-    odds = cross_val_predict(
-        LogisticRegression(C=0.05, max_iter=500),
-        letters.fit_transform([found.text for found in said]),
-        labels,
-        groups=[found.premise for found in said],
-        cv=GroupKFold(5),
-        method="decision_function",
-    )
-    return [
-        Pair(f"written_{s.genre}", s.premise, s.text, s.premise, s.supported, round(float(o), 3))
-        for s, o in zip(said, odds, strict=True)
-    ]
+if __name__ == "__main__":
+    main(*map(Path, sys.argv[1:]))

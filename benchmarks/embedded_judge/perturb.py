@@ -6,8 +6,6 @@ import random
 import re
 from dataclasses import dataclass
 
-from rag_monitor.language.polarity import HAN_OPPOSITES
-
 
 @dataclass(frozen=True, slots=True)
 class Changed:
@@ -102,10 +100,45 @@ def _negation(sentence: str, _draw: random.Random) -> Changed | None:
     return None
 
 
+_HAN_OPPOSITES = tuple(
+    pair.split()
+    for pair in [
+        "上升 下降",
+        "增加 减少",
+        "提高 降低",
+        "上涨 下跌",
+        "最高 最低",
+        "最多 最少",
+        "最大 最小",
+        "高于 低于",
+        "多于 少于",
+        "超过 不足",
+        "至少 至多",
+        "之前 之后",
+        "以上 以下",
+        "开始 结束",
+        "允许 禁止",
+        "支持 反对",
+        "同意 拒绝",
+        "成功 失败",
+        "国内 国外",
+        "进口 出口",
+        "收入 支出",
+        "盈利 亏损",
+        "上午 下午",
+        "首次 再次",
+        "第一 第二",
+        "免费 收费",
+        "必须 无需",
+        "有效 无效",
+        "正确 错误",
+        "提前 推迟",
+    ]
+)
+
+
 def _opposite(sentence: str, _draw: random.Random) -> Changed | None:
-    for left, right in HAN_OPPOSITES:
-        if len(left) < 2:
-            continue
+    for left, right in _HAN_OPPOSITES:
         for old, new in ((left, right), (right, left)):
             if old in sentence:
                 return Changed(sentence.replace(old, new, 1), "opposite")

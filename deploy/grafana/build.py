@@ -17,6 +17,7 @@ from typing import Any, Final
 HERE: Final = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
 
+from links import ALERTS, TRACES, WORST, WORST_OF_APP  # noqa: E402
 from panels import Panel, Query, address, choice, lay_out, source  # noqa: E402
 
 PUBLIC_URL: Final = "http://localhost:8700"
@@ -25,22 +26,13 @@ FOLDER: Final = HERE / "dashboards"
 _OF: Final = 'app=~"$app"'
 _OF_RELEASE: Final = 'app=~"$app",release=~"$release"'
 _COMBINED: Final = f'{_OF_RELEASE},judge="combined"'
+_WHOLE: Final = f'{_OF},judge="combined"'
+"""An app over all its releases: a mean of their means would weigh six traces of a canary as much as
+four hundred of the release before it."""
 _QUALITY: Final = ((None, "red"), (0.5, "orange"), (0.8, "green"))
 _BAD_IF_ANY: Final = ((None, "green"), (1, "red"))
 
-_TRACES: Final = {
-    "title": "Traces of ${__field.labels.app}",
-    "url": "${monitor}/traces?app=${__field.labels.app}",
-    "targetBlank": True,
-}
-_WORST: Final = {
-    "title": "Worst traces of ${__field.labels.app}",
-    "url": "${monitor}/traces?app=${__field.labels.app}"
-    "&metric=${__field.labels.metric}&below=0.5&release=${__field.labels.release}",
-    "targetBlank": True,
-}
 _WITH_EXEMPLARS: Final = ("first_byte", "end_to_end")
-_ALERTS: Final = {"title": "Alerts", "url": "${monitor}/alerts", "targetBlank": True}
 
 
 def _score(metric: str, title: str, width: int = 12) -> Panel:
@@ -54,7 +46,7 @@ def _score(metric: str, title: str, width: int = 12) -> Panel:
         low=0,
         high=1,
         width=width,
-        links=[_WORST],
+        links=[WORST],
         queries=[
             Query(expr=f"rag_monitor_score{chosen}", legend=name),
             Query(expr=f"rag_monitor_score_lower{chosen}", legend=f"{name} lower"),
@@ -84,10 +76,10 @@ def quality() -> list[Panel]:
             low=0,
             high=1,
             colours=_QUALITY,
-            links=[_WORST],
+            links=[WORST_OF_APP],
             queries=[
                 Query(
-                    expr=f"avg by (app, metric) (rag_monitor_score{{{_COMBINED}}})",
+                    expr=f"avg by (app, metric) (rag_monitor_app_score{{{_WHOLE}}})",
                     legend="{{app}} {{metric}}",
                     instant=True,
                 )
@@ -98,7 +90,7 @@ def quality() -> list[Panel]:
             description="Few samples make wide intervals.",
             queries=[
                 Query(
-                    expr=f"sum by (app, metric) (rag_monitor_score_samples{{{_COMBINED}}})",
+                    expr=f"max by (app, metric) (rag_monitor_app_score_samples{{{_WHOLE}}})",
                     legend="{{app}} {{metric}}",
                 )
             ],
@@ -109,15 +101,15 @@ def quality() -> list[Panel]:
         _score("refusal_rate", "Refusals"),
         Panel(
             title="Change of faithfulness by release",
-            description="Difference to the app's mean over releases: a release that stands out.",
+            description="Difference to the app as a whole: a release that stands out.",
             unit="percentunit",
             width=24,
-            links=[_WORST],
+            links=[WORST],
             queries=[
                 Query(
                     expr=f'rag_monitor_score{{{_COMBINED},metric="faithfulness"}} - on (app)'
                     f" group_left () avg by (app)"
-                    f' (rag_monitor_score{{{_OF},judge="combined",metric="faithfulness"}})',
+                    f' (rag_monitor_app_score{{{_WHOLE},metric="faithfulness"}})',
                     legend="{{app}} {{release}}",
                 )
             ],
@@ -138,7 +130,7 @@ def retrieval() -> list[Panel]:
             unit="percentunit",
             low=0,
             high=1,
-            links=[_TRACES],
+            links=[TRACES],
             queries=[
                 Query(
                     expr=f"rag_monitor_hit_ratio{knowledge}", legend="{{app}} {{name}} ({{basis}})"
@@ -157,7 +149,7 @@ def routing() -> list[Panel]:
             unit="percentunit",
             low=0,
             high=1,
-            links=[_TRACES],
+            links=[TRACES],
             queries=[
                 Query(
                     expr=f'rag_monitor_hit_ratio{{{_OF},kind="{kind}",basis="all"}}',
@@ -179,7 +171,7 @@ def routing() -> list[Panel]:
         low=0,
         high=1,
         colours=_QUALITY,
-        links=[_TRACES],
+        links=[TRACES],
         queries=[
             Query(
                 expr=f'rag_monitor_hit_ratio{{{_OF},basis="expected"}}',
@@ -206,7 +198,7 @@ def latency() -> list[Panel]:
                 description="Of the traces of the last hour, by app.",
                 unit="s",
                 low=0,
-                links=[_TRACES],
+                links=[TRACES],
                 queries=[
                     Query(
                         expr=f"histogram_quantile({share}, sum by (app, le) ({buckets}))",
@@ -224,7 +216,7 @@ def latency() -> list[Panel]:
             title="End to end by release: p90",
             unit="s",
             low=0,
-            links=[_TRACES],
+            links=[TRACES],
             queries=[
                 Query(
                     expr=f"histogram_quantile(0.9, sum by (app, release, le) ({whole}))",
@@ -343,7 +335,7 @@ def alerts() -> list[Panel]:
             kind="stat",
             width=6,
             colours=_BAD_IF_ANY,
-            links=[_ALERTS],
+            links=[ALERTS],
             queries=[
                 Query(
                     expr=f'sum(rag_monitor_alerts{{{_OF},state="firing"}}) or vector(0)',
@@ -356,7 +348,7 @@ def alerts() -> list[Panel]:
             title="Pending",
             kind="stat",
             width=6,
-            links=[_ALERTS],
+            links=[ALERTS],
             queries=[
                 Query(
                     expr=f'sum(rag_monitor_alerts{{{_OF},state="pending"}}) or vector(0)',
@@ -376,7 +368,7 @@ def alerts() -> list[Panel]:
             title="Traces per minute",
             kind="stat",
             width=6,
-            links=[_TRACES],
+            links=[TRACES],
             queries=[
                 Query(
                     expr=f"sum by (app) (60 * rate(rag_monitor_traces_total{{{_OF}}}[5m]))",
@@ -388,7 +380,7 @@ def alerts() -> list[Panel]:
         Panel(
             title="Alerts by rule",
             description="1 while an alert is pending, firing or has just resolved.",
-            links=[_ALERTS],
+            links=[ALERTS],
             queries=[
                 Query(
                     expr=f"sum by (app, rule, state) (rag_monitor_alerts{{{_OF}}}) or vector(0)",
@@ -418,7 +410,7 @@ def alerts() -> list[Panel]:
         Panel(
             title="How requests ended",
             unit="ops",
-            links=[_TRACES],
+            links=[TRACES],
             queries=[
                 Query(
                     expr=f"sum by (app, status) (rate(rag_monitor_traces_total{{{_OF}}}[5m]))",

@@ -19,10 +19,9 @@ from rag_monitor.aggregation.baselines import (
     previous_release,
 )
 from rag_monitor.aggregation.combine import BadCount, Choice, asked, bad_count, choose, combine
-from rag_monitor.aggregation.folding import FoldedReleases
 from rag_monitor.aggregation.latencies import LatencySummary, latency_summary
-from rag_monitor.aggregation.once import ReadOnce
-from rag_monitor.aggregation.totals import RollupSource, SummingSource, sum_of, sums_by
+from rag_monitor.aggregation.once import FoldedReleases, ReadOnce
+from rag_monitor.aggregation.totals import RollupSource, sum_of, sums_by
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import (
     HIT_RATE_METRIC,
@@ -31,6 +30,7 @@ from rag_monitor.domain.rollup import (
     Rollup,
     RollupQuery,
 )
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
 from rag_monitor.statistics.ratio_difference import RatioSums
@@ -78,8 +78,6 @@ class Estimates:
 
     def __init__(self, source: RollupSource, options: EstimateOptions | None = None) -> None:
         self._source = source
-        # Asked once: whether a protocol is there takes Python longer than many an answer.
-        self._summing = source if isinstance(source, SummingSource) else None
         self._options = options or EstimateOptions()
 
     def estimate(
@@ -180,35 +178,28 @@ class Estimates:
         stretch = Window(found.replaced_at - window.length, overlap)
         return self.estimate(earlier, stretch, min_judged=min_judged)
 
-    def latency(
-        self, project: str, app: str, metric: str, window: Window, release: str | None = None
-    ) -> LatencySummary:
+    def latency(self, selection: Selection, metric: str) -> LatencySummary:
         """Count, percentiles, mean (milliseconds) and histogram of one latency."""
-        rows = self._sums(project, app, window, metric, release)
-        return latency_summary(sum_of(rows))
+        return latency_summary(sum_of(self._sums(selection, metric)))
 
-    def hit_rate(
-        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
-    ) -> Estimate:
+    def hit_rate(self, selection: Selection, kind: HitKind, name: str, basis: str) -> Estimate:
         """Traces with a hit of that name over all traces, or over those that expected it.
 
         Args:
-            project: Tenant.
-            app: Application.
+            selection: Of which traces.
             kind: Plugin, knowledge base or workflow.
             name: Its name.
             basis: `all` or `expected`.
-            window: When.
         """
         if basis not in {"all", "expected"}:
             raise ValueError(f"basis must be 'all' or 'expected', not {basis!r}")
         dimension = keys.hit_dimension(HitKind(kind), name, basis)
-        rows = self._sums(project, app, window, HIT_RATE_METRIC)
+        rows = self._sums(selection, HIT_RATE_METRIC)
         totals = sum_of(row for row in rows if row.key.dimension == dimension)
-        traces = sum(self.traces(project, app, window).values())
+        traces = sum(self.traces(selection).values())
         # A minute without the name has no row, so the rows do not know all traces.
         count = traces if basis == "all" else totals.count
-        series = Series(project=project, app=app, metric=f"{HIT_RATE_METRIC}:{dimension}", judge="")
+        series, window = selection.series(f"{HIT_RATE_METRIC}:{dimension}"), selection.window
         if not count:
             return Estimate(
                 series=series, window=window, value=None, lower=None, upper=None, traces=traces
@@ -227,9 +218,9 @@ class Estimates:
             effective=float(count),
         )
 
-    def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
+    def hit_names(self, selection: Selection) -> list[tuple[HitKind, str]]:
         """Every kind and name that was called or expected in the window, in order."""
-        rows = self._sums(project, app, window, HIT_RATE_METRIC)
+        rows = self._sums(selection, HIT_RATE_METRIC)
         found = {
             (parts[0], parts[1])
             for row in rows
@@ -237,9 +228,9 @@ class Estimates:
         }
         return sorted(found)
 
-    def knowledge_bases(self, project: str, app: str, window: Window) -> list[str]:
+    def knowledge_bases(self, selection: Selection) -> list[str]:
         """Knowledge bases that gave passages in the window, in order: `Series.knowledge_base`."""
-        rows = self._sums(project, app, window, HIT_RATE_METRIC)
+        rows = self._sums(selection, HIT_RATE_METRIC)
         found = {
             parts[1]
             for row in rows
@@ -248,9 +239,9 @@ class Estimates:
         }
         return sorted(found)
 
-    def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
+    def routing(self, selection: Selection) -> list[Confusion]:
         """The routing confusion per kind and name over the labelled traces of the window."""
-        rows = self._sums(project, app, window, ROUTING_METRIC)
+        rows = self._sums(selection, ROUTING_METRIC)
         labelled: dict[HitKind, int] = defaultdict(int)
         cells: dict[tuple[HitKind, str], dict[str, int]] = defaultdict(lambda: defaultdict(int))
         for row in rows:
@@ -267,18 +258,25 @@ class Estimates:
             for kind, name in sorted(cells)
         ]
 
-    def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
+    def traces(self, selection: Selection) -> dict[str, int]:
         """Traces by status."""
-        rows = self._sums(project, app, window, TRACES_METRIC)
+        rows = self._sums(selection, TRACES_METRIC)
         counts: dict[str, int] = defaultdict(int)
         for row in rows:
             counts[row.key.dimension] += row.count
         return dict(counts)
 
-    def live_traces(self, project: str, app: str, window: Window) -> int:
+    def live_traces(self, selection: Selection) -> int:
         """Traces that arrived soon after they began; imported history is left out."""
-        totals = sum_of(self._sums(project, app, window, TRACES_METRIC))
+        totals = sum_of(self._sums(selection, TRACES_METRIC))
         return totals.count - int(totals.moment(keys.LATE))
+
+    def live_by_step(self, selection: Selection, step: timedelta) -> Sequence[int]:
+        """`live_traces` per step of the window, oldest first."""
+        window = selection.window
+        rows = _by_step(self._sums(selection, TRACES_METRIC, step), window, step)
+        totals = [sum_of(rows.get(index, [])) for index in range(len(steps(window, step)))]
+        return [one.count - int(one.moment(keys.LATE)) for one in totals]
 
     def judges(self, series: Series, window: Window) -> list[str]:
         """Identities with scores of this metric in the window, fullest first."""
@@ -286,29 +284,56 @@ class Estimates:
         by_judge = sums_by(self._summed(everyone, window), _judge)
         return sorted(by_judge, key=lambda judge: (-by_judge[judge].count, judge))
 
+    def coverage(self, selection: Selection) -> list[tuple[str, int]]:
+        """The judges of these traces and how many of them each has judged, the busiest first.
+
+        A trace counts as judged by the metric that a judge answered most often, also where the
+        answer was that it does not apply.
+        """
+        answered: dict[tuple[str, str], int] = defaultdict(int)
+        for row in self._sums(selection, None):
+            if row.key.judge:
+                told = row.count + row.not_applicable + row.suspect
+                answered[row.key.judge, row.key.metric] += told
+        found: dict[str, int] = defaultdict(int)
+        for (judge, _), count in answered.items():
+            found[judge] = max(found[judge], count)
+        return sorted(found.items(), key=lambda item: (-item[1], item[0]))
+
     def releases(self, project: str, app: str, window: Window) -> list[str]:
         """Releases with traces in the window, the one that appeared last first.
 
         First appearances are looked up as far back as `EstimateOptions.release_lookback`.
         """
-        rows = self._load_traces(project, app, window)
-        present = {row.key.release for row in rows}
+        present = self.present_releases(project, app, window)
         if len(present) < 2:
             return sorted(present)
-        lookback = Window(window.start - self._options.release_lookback, window.end)
-        earlier = self._load_traces(project, app, lookback)
-        first = first_seen((*earlier, *rows))
-        return sorted(present, key=lambda name: (first[name], name), reverse=True)
+        first = self.first_seen(project, app, window)
+        # Erased between the two looks: as good as new.
+        return sorted(present, key=lambda name: (first.get(name, window.end), name), reverse=True)
 
-    def judged_series(self, project: str, app: str, window: Window) -> list[Series]:
+    def present_releases(self, project: str, app: str, window: Window) -> set[str]:
+        """Releases with traces in the window."""
+        selection = Selection(project=project, app=app, window=window)
+        return {row.key.release for row in self._sums(selection, TRACES_METRIC)}
+
+    def first_seen(self, project: str, app: str, window: Window) -> dict[str, datetime]:
+        """When each release appeared, looked up as far back as `release_lookback`, by name.
+
+        Reads the minutes of all that time: to be asked seldom.
+        """
+        lookback = Window(window.start - self._options.release_lookback, window.end)
+        return first_seen(self._load_traces(project, app, lookback))
+
+    def judged_series(self, selection: Selection) -> list[Series]:
         """Every metric, judge and release that was judged in the window, in order."""
         found = {
-            (row.key.metric, row.key.judge, row.key.release)
-            for row in self._sums(project, app, window, None)
-            if row.key.judge and not keys.is_of_knowledge_base(row.key.metric)
+            (keys.without_knowledge_base(row.key.metric), row.key.judge, row.key.release)
+            for row in self._sums(selection, None)
+            if row.key.judge
         }
         return [
-            Series(project=project, app=app, metric=metric, judge=judge, release=release)
+            replace(selection.series(metric, judge), release=release)
             for metric, judge, release in sorted(found)
         ]
 
@@ -382,7 +407,7 @@ class Estimates:
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
         """As `_scores`, for adding up."""
-        return self._added(_query(series, window), step)
+        return self._source.load_sums(_query(series, window), step)
 
     def _count(self, series: Series, window: Window) -> int:
         return sum_of(self._traces_of(series, window)).count
@@ -391,29 +416,32 @@ class Estimates:
         self, series: Series, window: Window, step: timedelta | None = None
     ) -> Sequence[Rollup]:
         of_traces = replace(series, metric=TRACES_METRIC, judge=keys.COMBINED)
-        return self._added(_query(of_traces, window), step)
+        return self._source.load_sums(_query(of_traces, window), step)
 
     def _load_traces(self, project: str, app: str, window: Window) -> Sequence[Rollup]:
         wanted = RollupQuery(project=project, window=window, app=app, metric=TRACES_METRIC)
         return self._source.load(wanted)
 
     def _sums(
-        self,
-        project: str,
-        app: str,
-        window: Window,
-        metric: str | None,
-        release: str | None = None,
+        self, selection: Selection, metric: str | None, step: timedelta | None = None
     ) -> Sequence[Rollup]:
-        return self._added(
-            RollupQuery(project=project, window=window, app=app, metric=metric, release=release)
+        """Rows of exactly these traces; of every metric of theirs where none is named."""
+        name = selection.knowledge_base
+        if name is not None and metric not in {None, TRACES_METRIC}:
+            raise ValueError(f"{metric} is not kept by knowledge base")
+        rows = self._source.load_sums(
+            RollupQuery(
+                project=selection.project,
+                window=selection.window,
+                app=selection.app,
+                metric=None if metric is None else keys.of_knowledge_base(metric, name),
+                release=selection.release,
+            ),
+            step,
         )
-
-    def _added(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
-        """Rows for adding up, of as few stretches as the source can make of the window."""
-        if self._summing is not None:
-            return self._summing.load_sums(wanted, step)
-        return self._source.load(wanted)
+        if metric is not None:
+            return rows
+        return [row for row in rows if keys.belongs_to(row.key.metric, name)]
 
 
 def _query(series: Series, window: Window) -> RollupQuery:

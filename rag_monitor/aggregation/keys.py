@@ -91,9 +91,15 @@ def of_knowledge_base(metric: str, name: str | None) -> str:
     return metric if name is None else f"{metric}{_OF}{name[:MAX_NAME_LENGTH]}"
 
 
-def is_of_knowledge_base(metric: str) -> bool:
-    """Whether it is such a metric."""
-    return _OF in metric
+def belongs_to(metric: str, name: str | None) -> bool:
+    """Whether it is kept for what that knowledge base gave passages to; None: for all traces."""
+    _, at, base = metric.partition(_OF)
+    return (base if at else None) == (None if name is None else name[:MAX_NAME_LENGTH])
+
+
+def without_knowledge_base(metric: str) -> str:
+    """The metric's own name."""
+    return metric.partition(_OF)[0]
 
 
 def hit_dimension(kind: HitKind, name: str, basis: str) -> str:

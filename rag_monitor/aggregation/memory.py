@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
-from rag_monitor.aggregation.totals import RollupSource, SummingSource, merged
+from rag_monitor.aggregation.totals import RollupSource, merged
 from rag_monitor.domain.rollup import Rollup, RollupQuery
 from rag_monitor.domain.stored import DirtyMinute
 from rag_monitor.domain.window import Window
@@ -238,9 +238,7 @@ class RollupMemory:
                 span = _span(wanted.window)
                 found = rows.sum(span) if step is None else rows.rows(span)
                 return [row for row in found if wanted.wants(row.key)]
-            if isinstance(self._source, SummingSource):
-                return self._source.load_sums(wanted, step)
-            return self._source.load(wanted)
+            return self._source.load_sums(wanted, step)
 
     def _rows_of(self, wanted: RollupQuery) -> _AppRows | None:
         """The app's rows with the window read, or None where it is not worth keeping."""

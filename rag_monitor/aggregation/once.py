@@ -7,12 +7,12 @@ longer than the rows.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from itertools import chain
 
-from rag_monitor.aggregation.totals import RollupSource, SummingSource, merged
+from rag_monitor.aggregation.totals import RollupSource, merged
 from rag_monitor.domain.rollup import Rollup, RollupQuery
 
 _ByMetric = Mapping[str, Sequence[Rollup]]
@@ -58,7 +58,7 @@ class ReadOnce:
     def _of(self, asked: RollupQuery, step: timedelta | None) -> _ByMetric:
         """The rows of an app."""
         if (asked, step) not in self._rows:
-            rows = [self._renamed(row) for row in self._read(asked, step)]
+            rows = [self._renamed(row) for row in self._source.load_sums(asked, step)]
             # Without steps one row per key is enough, and every figure is made of a few rows.
             fewer = rows if step is not None else merged(rows, asked.window.start)
             self._rows[asked, step] = _by_metric(fewer)
@@ -77,20 +77,35 @@ class ReadOnce:
         if asked not in self._listed:
             together = replace(asked, app=None, apps=self._apps, metrics=self._metrics)
             rows: dict[str, list[Rollup]] = {app: [] for app in self._apps}
-            for row in self._read(together, None):
+            for row in self._source.load_sums(together, None):
                 rows[row.key.app].append(self._renamed(row))
             for app, mine in rows.items():
                 found = _by_metric(merged(mine, asked.window.start))
                 self._listed[replace(asked, app=app)] = found
         return self._listed[asked]
 
-    def _read(self, wanted: RollupQuery, step: timedelta | None) -> Sequence[Rollup]:
-        if isinstance(self._source, SummingSource):
-            return self._source.load_sums(wanted, step)
-        return self._source.load(wanted)
-
     def _renamed(self, row: Rollup) -> Rollup:
         return row
+
+
+class FoldedReleases(ReadOnce):
+    """A rollup source that keeps some releases apart and counts the rest as one.
+
+    Args:
+        source: Where rollups come from.
+        keep: Releases that keep their name.
+        other: Name of the rest.
+    """
+
+    def __init__(self, source: RollupSource, keep: Collection[str], other: str = "other") -> None:
+        super().__init__(source)
+        self._keep = frozenset(keep)
+        self._other = other
+
+    def _renamed(self, row: Rollup) -> Rollup:
+        if row.key.release in self._keep:
+            return row
+        return replace(row, key=replace(row.key, release=self._other))
 
 
 def _by_metric(rows: Iterable[Rollup]) -> _ByMetric:

@@ -11,7 +11,7 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime, timedelta
+from datetime import date, datetime
 from typing import Final
 
 from rag_monitor import telemetry
@@ -21,6 +21,7 @@ from rag_monitor.aggregation.people import corrects
 from rag_monitor.aggregation.totals import Totals
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.judgement import is_embedded
+from rag_monitor.domain.names import OTHER_NAME
 from rag_monitor.domain.rollup import (
     HIT_RATE_METRIC,
     LATENCY_BUCKETS_S,
@@ -31,6 +32,7 @@ from rag_monitor.domain.rollup import (
     Rollup,
     RollupKey,
     TraceFacts,
+    is_history,
 )
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
@@ -42,9 +44,6 @@ MAX_NAMES: Final = 200
 """Hit names per app, release and minute with a row of their own; the rest is `OTHER_NAME`."""
 MAX_KNOWLEDGE_BASES: Final = 20
 """Knowledge bases per app, release and minute with estimates of their own."""
-OTHER_NAME: Final = "(other)"
-LATE_AFTER: Final = timedelta(hours=1)
-"""A trace that arrives so long after it began is history, not a sign that the app is sending."""
 
 
 _Row = tuple[str, str, str]
@@ -84,7 +83,7 @@ def summarise(facts: Sequence[TraceFacts]) -> list[Rollup]:
         table = group.by_sources[sources]
         counted = table[TRACES_METRIC, "", trace.status.value]
         counted.count += 1
-        if fact.received_at is not None and fact.received_at - trace.started_at > LATE_AFTER:
+        if fact.received_at is not None and is_history(trace.started_at, fact.received_at):
             counted.add_moment(keys.LATE, 1)
         _add_latencies(group.table, trace)
         _add_scores(table, fact)

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Final, Protocol, TypeVar, runtime_checkable
+from typing import Final, Protocol, TypeVar
 
 from rag_monitor.aggregation import keys
 from rag_monitor.domain.rollup import Rollup, RollupKey, RollupQuery
@@ -24,16 +24,11 @@ _OUT_SUMS: Final = ("out_r", "out_rr", "out_rf", "out_rrf", "out_rff", "out_rrff
 
 
 class RollupSource(Protocol):
-    """Where rollups come from; the store's `rollups` is one."""
+    """Where rollups come from: the store's `rollups`, or a memory before it."""
 
     def load(self, wanted: RollupQuery) -> Sequence[Rollup]:
         """The rollups, minute by minute."""
         ...
-
-
-@runtime_checkable
-class SummingSource(RollupSource, Protocol):
-    """A source that can add minutes up before it hands them out."""
 
     def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one, dated by the first.

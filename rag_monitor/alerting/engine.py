@@ -36,6 +36,7 @@ from rag_monitor.domain.alert import (
     Silence,
 )
 from rag_monitor.domain.clock import Clock
+from rag_monitor.errors import StoreDamaged, StoreUnavailable
 
 _log = logging.getLogger(__name__)
 
@@ -153,6 +154,8 @@ class AlertEngine:
     def _guarded(self, rule: AlertRule, work: Callable[[], None]) -> None:
         try:
             work()
+        except (StoreUnavailable, StoreDamaged):
+            raise  # no other rule would fare better; whoever runs the job tells of it, once
         except Exception:  # noqa: BLE001 - one rule must not take the others with it
             telemetry.JOB_FAILURES.labels(job="rule").inc()
             _log.exception("rule %r of project %r failed", rule.name, rule.project)

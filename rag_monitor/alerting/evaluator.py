@@ -12,10 +12,17 @@ from rag_monitor.alerting.findings.hits import hit_rate
 from rag_monitor.alerting.findings.latency import latency
 from rag_monitor.alerting.findings.quality import drop, threshold
 from rag_monitor.alerting.findings.sight import Sight
-from rag_monitor.alerting.findings.volume import budget, judge_failures, no_data, suspect
+from rag_monitor.alerting.findings.volume import (
+    budget,
+    error_rate,
+    judge_failures,
+    no_data,
+    suspect,
+)
 from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.alerting.ports import EstimateSource
 from rag_monitor.domain.alert import Alert, AlertRule, Finding, RuleKind
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Window
 
 
@@ -30,6 +37,7 @@ class Evaluator:
             RuleKind.DROP: drop,
             RuleKind.CHANGE: ChangeDetectors(),
             RuleKind.BURN_RATE: burn_rate,
+            RuleKind.ERROR_RATE: error_rate,
             RuleKind.NO_DATA: no_data,
             RuleKind.JUDGE_FAILURES: judge_failures,
             RuleKind.SUSPECT: suspect,
@@ -77,7 +85,8 @@ class Evaluator:
     def _silent(self, project: str, app: str, now: datetime) -> bool:
         """Whether the app sent nothing for `forget_s`."""
         window = Window.ending(now, timedelta(seconds=self._options.forget_s))
-        return not any(self._estimates.traces(project, app, window).values())
+        selection = Selection(project=project, app=app, window=window)
+        return not any(self._estimates.traces(selection).values())
 
 
 def slot(now: datetime, length_s: float) -> datetime:

@@ -1,4 +1,4 @@
-"""What a message says, in Chinese or English, before a channel gives it its form.
+"""What a message says, in the language of its channel, before that gives it its form.
 
 All text here is plain. What came from traces (app names, releases, errors) may hold anything, so
 every channel escapes all of it in its own way.
@@ -10,15 +10,14 @@ import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, tzinfo
-from typing import Final, Literal
+from typing import Final
 from urllib.parse import quote
 
+from rag_monitor import i18n
 from rag_monitor.alerting.findings.wording import in_zone, measure, milliseconds
 from rag_monitor.alerting.notes import notes_text
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification
 from rag_monitor.metrics.names import told
-
-Language = Literal["en", "zh"]
 
 DETAILED: Final = 5
 """Up to so many alerts are told in full; more get one line each."""
@@ -27,42 +26,18 @@ _MAX_LINE: Final = 160
 _MAX_NAME: Final = 80
 
 _STATE: Final = {
-    "en": {"firing": "FIRING", "repeat": "STILL FIRING", "resolved": "RESOLVED"},
-    "zh": {"firing": "触发", "repeat": "持续触发", "resolved": "已恢复"},
+    "firing": i18n.Message("FIRING"),
+    "repeat": i18n.Message("STILL FIRING"),
+    "resolved": i18n.Message("RESOLVED"),
 }
 _SEVERITY: Final = {
-    "en": {"page": "page", "ticket": "ticket"},
-    "zh": {"page": "紧急", "ticket": "一般"},
-}
-_WORDS: Final = {
-    "en": {
-        "since": "since",
-        "worst": "worst traces",
-        "alert": "alert",
-        "all": "all alerts",
-        "many": "{count} alerts: {parts}",
-        "notes": "notes: {notes}",
-    },
-    "zh": {
-        "since": "开始于",
-        "worst": "最差的请求",
-        "alert": "告警",
-        "all": "全部告警",
-        "many": "{count} 条告警：{parts}",
-        "notes": "备注：{notes}",
-    },
+    "page": i18n.Message.within("notification", "page"),
+    "ticket": i18n.Message.within("notification", "ticket"),
 }
 _RESOLVED_BECAUSE: Final = {
-    "en": {
-        "rule_removed": "the rule was removed or switched off",
-        "app_gone": "the application is gone",
-        "no_traces": "the application sends nothing any more",
-    },
-    "zh": {
-        "rule_removed": "规则已删除或停用",
-        "app_gone": "应用已不存在",
-        "no_traces": "应用不再发送数据",
-    },
+    "rule_removed": i18n.Message("the rule was removed or switched off"),
+    "app_gone": i18n.Message("the application is gone"),
+    "no_traces": i18n.Message("the application sends nothing any more"),
 }
 
 
@@ -109,7 +84,7 @@ def plain(text: str, limit: int) -> str:
 
 def compose(
     batch: Sequence[Notification],
-    language: Language = "en",
+    language: str = "en",
     public_url: str | None = None,
     *,
     zone: tzinfo = UTC,
@@ -132,7 +107,9 @@ def compose(
         items = tuple(Item(title=_line(one, language, line_chars)) for one in batch)
         if public_url:
             # One link for all of them: whoever is woken by many must not look for the page.
-            to_all = Link(_WORDS[language]["all"], alerts_url(public_url))
+            to_all = Link(
+                i18n.translate(i18n.Message("all alerts"), language), alerts_url(public_url)
+            )
             items = (*items[:-1], replace(items[-1], links=(to_all,)))
     return Message(
         title=_title(batch, language),
@@ -141,18 +118,18 @@ def compose(
     )
 
 
-def summary_of(alert: Alert, language: Language, zone: tzinfo = UTC) -> str:
+def summary_of(alert: Alert, language: str, zone: tzinfo = UTC) -> str:
     """The finding's sentence in the language, cut and on one line; metrics by their own names."""
     return plain(in_zone(_summary(alert, language)[0], zone), _MAX_SUMMARY)
 
 
-def sentence_of(alert: Alert, language: Language, zone: tzinfo = UTC) -> str:
+def sentence_of(alert: Alert, language: str, zone: tzinfo = UTC) -> str:
     """The finding's sentence for people: metrics are called as the pages call them."""
     text, spoken = _summary(alert, language)
     return plain(told(in_zone(text, zone), spoken), _MAX_SUMMARY)
 
 
-def _summary(alert: Alert, language: Language) -> tuple[str, Language]:
+def _summary(alert: Alert, language: str) -> tuple[str, str]:
     """The sentence and the language it is in: English where nothing was said in Chinese."""
     finding = alert.finding
     if language == "zh" and finding.summary_zh:
@@ -170,22 +147,24 @@ def alerts_url(public_url: str) -> str:
     return f"{public_url.rstrip('/')}/alerts"
 
 
-def _title(batch: Sequence[Notification], language: Language) -> str:
+def _title(batch: Sequence[Notification], language: str) -> str:
     if len(batch) == 1:
         return _line(batch[0], language)
     counts: dict[str, int] = {}
     for notification in batch:
         counts[notification.event] = counts.get(notification.event, 0) + 1
-    comma = "、" if language == "zh" else ", "
-    parts = comma.join(f"{_STATE[language][event]} {n}" for event, n in counts.items())
-    return _WORDS[language]["many"].format(count=len(batch), parts=parts)
+    parts = tuple(
+        i18n.Message("{state} {count}", state=_STATE[event], count=n) for event, n in counts.items()
+    )
+    title = i18n.Message("{count} alerts: {parts}", count=len(batch), parts=parts)
+    return i18n.translate(title, language)
 
 
-def _line(notification: Notification, language: Language, limit: int | None = None) -> str:
+def _line(notification: Notification, language: str, limit: int | None = None) -> str:
     """State, rule and app; with a limit also the number, and the names cut to fit."""
     alert = notification.alert
-    state = _STATE[language].get(notification.event, notification.event)
-    severity = _SEVERITY[language].get(alert.severity.value, alert.severity.value)
+    state = i18n.translate(_STATE.get(notification.event, notification.event), language)
+    severity = i18n.translate(_SEVERITY[alert.severity.value], language)
     head = f"[{state} · {severity}]"
     if limit is None:
         return f"{head} {plain(alert.rule, _MAX_NAME)} · {plain(alert.app, _MAX_NAME)}"
@@ -194,7 +173,7 @@ def _line(notification: Notification, language: Language, limit: int | None = No
     return plain(f"{head} {plain(alert.rule, name)} · {plain(alert.app, name)}{number}", limit)
 
 
-def _number(finding: Finding, language: Language) -> str:
+def _number(finding: Finding, language: str) -> str:
     """The value, and what it is held against."""
 
     def told(value: float) -> str:
@@ -204,28 +183,34 @@ def _number(finding: Finding, language: Language) -> str:
         return ""
     if finding.baseline is None:
         return f" · {told(finding.value)}"
-    against = {"en": "against", "zh": "对比"}[language]
-    return f" · {told(finding.value)} {against} {told(finding.baseline)}"
+    against = i18n.Message(
+        "{value} against {baseline}", value=told(finding.value), baseline=told(finding.baseline)
+    )
+    return f" · {i18n.translate(against, language)}"
 
 
 def _detailed(
-    notification: Notification, language: Language, public_url: str | None, zone: tzinfo
+    notification: Notification, language: str, public_url: str | None, zone: tzinfo
 ) -> Item:
     alert = notification.alert
-    words = _WORDS[language]
+    to_alerts = i18n.translate(i18n.Message("alert"), language)
     lines = [sentence_of(alert, language, zone)]
     moment = alert.fired_at or alert.started_at
-    lines.append(f"{words['since']} {moment.astimezone(zone):%Y-%m-%d %H:%M:%S} {zone}")
+    since = i18n.Message(
+        "since {moment}", moment=f"{moment.astimezone(zone):%Y-%m-%d %H:%M:%S} {zone}"
+    )
+    lines.append(i18n.translate(since, language))
     lines.extend(_reasons(alert, language))
     links: list[Link] = []
     worst = alert.finding.worst_traces
     if worst and public_url:
         links.extend(Link(trace_id[:8], trace_url(public_url, trace_id)) for trace_id in worst)
-        links.append(Link(words["alert"], alerts_url(public_url)))
+        links.append(Link(to_alerts, alerts_url(public_url)))
     elif worst:
-        lines.append(f"{words['worst']}: {', '.join(plain(t, 32) for t in worst)}")
+        shown = ", ".join(plain(trace_id, 32) for trace_id in worst)
+        lines.append(i18n.translate(i18n.Message("worst traces: {traces}", traces=shown), language))
     elif public_url:
-        links.append(Link(words["alert"], alerts_url(public_url)))
+        links.append(Link(to_alerts, alerts_url(public_url)))
     return Item(
         title=_line(notification, language),
         lines=tuple(line for line in lines if line),
@@ -233,10 +218,10 @@ def _detailed(
     )
 
 
-def _reasons(alert: Alert, language: Language) -> list[str]:
+def _reasons(alert: Alert, language: str) -> list[str]:
     if alert.state is not AlertState.RESOLVED:
         notes = alert.finding.notes
-        said = plain(notes_text(notes, language), 200)
-        return [_WORDS[language]["notes"].format(notes=said)] if notes else []
-    known = _RESOLVED_BECAUSE[language]
-    return [known[note] for note in alert.finding.notes if note in known]
+        said = i18n.Message("notes: {notes}", notes=plain(notes_text(notes, language), 200))
+        return [i18n.translate(said, language)] if notes else []
+    known = (_RESOLVED_BECAUSE.get(note) for note in alert.finding.notes)
+    return [i18n.translate(reason, language) for reason in known if reason is not None]

@@ -3,27 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Annotated
+
+from rag_monitor.domain.ranges import above, check_ranges, not_negative
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AlertOptions:
     """How rules are evaluated. Times in seconds."""
 
-    slot_s: float = 15.0
+    slot_s: Annotated[float, above(0)] = 15.0
     """Windows end at multiples of this, so that any number of schedulers sees the same windows."""
-    worst_traces: int = 5
+    worst_traces: Annotated[int, not_negative()] = 5
     """Traces linked in a message."""
-    forget_s: float = 86_400.0
+    forget_s: Annotated[float, not_negative()] = 86_400.0
     """A firing alert that cannot be told any more ends once its app sent nothing for so long."""
-    resolved_for_s: float = 86_400.0
+    resolved_for_s: Annotated[float, not_negative()] = 86_400.0
     """How long a resolved alert is shown as resolved before it is inactive."""
 
     def __post_init__(self) -> None:
-        if self.slot_s <= 0:
-            raise ValueError(f"`slot_s` must be above 0, not {self.slot_s:g}")
-        for name in ("worst_traces", "forget_s", "resolved_for_s"):
-            if getattr(self, name) < 0:
-                raise ValueError(f"`{name}` must be 0 or more, not {getattr(self, name):g}")
+        check_ranges(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -20,7 +20,8 @@ from rag_monitor.alerting.options import DeliveryOptions
 from rag_monitor.alerting.ports import OutboxStore
 from rag_monitor.domain.alert import Notification
 from rag_monitor.domain.clock import Clock
-from rag_monitor.errors import NotificationError
+from rag_monitor.errors import NotificationError, StoreUnavailable
+from rag_monitor.outbound.retry import backoff_s
 
 _log = logging.getLogger(__name__)
 
@@ -143,6 +144,9 @@ class Dispatcher:
         for notification in group:
             try:
                 self._outbox.sent(notification)
+            except StoreUnavailable as error:
+                telemetry.NOTIFICATIONS.labels(channel=channel, outcome="unmarked").inc()
+                _log.warning("sent %s but could not mark it: %s", notification.dedup_key, error)
             except Exception:  # noqa: BLE001 - it is out, and goes out again under the same key
                 telemetry.NOTIFICATIONS.labels(channel=channel, outcome="unmarked").inc()
                 _log.exception("sent %s but could not mark it", notification.dedup_key)
@@ -192,8 +196,8 @@ class Dispatcher:
     def _pause(self, attempts: int, error: Exception) -> float:
         """Exponential with jitter; what the channel itself asked for is a lower limit."""
         options = self._options
-        doubled = options.retry_base_s * 2.0 ** min(max(attempts, 1) - 1, 30)
-        pause = min(options.retry_max_s, doubled) * self._random.uniform(0.75, 1.0)
+        draw = self._random.random
+        pause = backoff_s(attempts, options.retry_base_s, options.retry_max_s, draw)
         asked = error.retry_after_s if isinstance(error, DeliveryError) else None
         return max(pause, asked or 0.0)
 

@@ -19,9 +19,12 @@ burn_rate       slo                          objective: share of good answers (0
                 short_s                      short window (window_s / 12)
                 judged_per_hour              expected; refuses a rule that could never fire
                 judge                        (combined)
+error_rate      max_share                    traces that ended in an error / all (0.10)
 no_data         min_traces                   fewer traces than this is no data (1)
                 since_s                      `*`: apps silent for longer than this are forgotten
                                              (604800)
+                min_before                   `*`: who sent fewer traces than this in that time never
+                                             sent regularly (20)
 judge_failures  max_share                    failed / asked (0.10)
                 judge                        (combined)
 suspect         max_share                    suspect / asked (0.05)
@@ -38,8 +41,9 @@ latency         quantile                     0.5 to 0.99 (0.9)
 budget          min_remaining                share of the budget, 0 to 1 (0: when it is spent)
 
 drop, change and burn_rate take `knowledge_base` as threshold does.
-threshold, drop, judge_failures, suspect, hit_rate and latency also take `confidence`: the level of
-the interval they fire on (0.999: they look every few seconds, and 95% would cry wolf every day).
+threshold, drop, error_rate, judge_failures, suspect, hit_rate and latency also take `confidence`:
+the level of the interval they fire on (0.999: they look every few seconds, and 95% would cry wolf
+every day).
 """
 
 from __future__ import annotations
@@ -53,6 +57,7 @@ from typing import Final
 from rag_monitor.aggregation.baselines import BaselineKind
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.errors import RuleError
+from rag_monitor.i18n import Message, msgid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,11 +72,19 @@ class Number:
     def check(self, name: str, value: object) -> None:
         """Raises RuleError when the value is no number of the range."""
         if isinstance(value, bool) or not isinstance(value, (int, float)):
-            raise RuleError(f"params.{name}: must be a number, not {value!r}. {self.hint}".strip())
+            text = msgid("params.{name}: must be a number, not {value!r}.")
+            if self.hint:
+                text = msgid("params.{name}: must be a number, not {value!r}. {hint}")
+            raise RuleError(Message(text, name=name, value=value, hint=self.hint))
         if not math.isfinite(value) or not self.low <= value <= self.high:
+            text = msgid("params.{name}: must lie between {low:g} and {high:g}, not {value:g}.")
+            if self.hint:
+                text = msgid(
+                    "params.{name}: must lie between {low:g} and {high:g}, not {value:g}. {hint}"
+                )
+            low, high = self.low, self.high
             raise RuleError(
-                f"params.{name}: must lie between {self.low:g} and {self.high:g}, not {value:g}. "
-                f"{self.hint}".strip()
+                Message(text, name=name, low=low, high=high, value=value, hint=self.hint)
             )
 
 
@@ -85,17 +98,24 @@ class Word:
     def check(self, name: str, value: object) -> None:
         """Raises RuleError when the value is none of the choices."""
         if not isinstance(value, str):
-            raise RuleError(f"params.{name}: must be text, not {value!r}")
+            raise RuleError(
+                Message("params.{name}: must be text, not {value!r}", name=name, value=value)
+            )
         if self.choices and value not in self.choices:
             raise RuleError(
-                f"params.{name}: must be one of {', '.join(self.choices)}, not {value!r}"
+                Message(
+                    "params.{name}: must be one of {choices}, not {value!r}",
+                    name=name,
+                    choices=", ".join(self.choices),
+                    value=value,
+                )
             )
 
 
-_SHARE: Final = "Shares are 0 to 1: 0.1 is ten percent."
+_SHARE: Final = Message("Shares are 0 to 1: 0.1 is ten percent.")
 _JUDGE: Final = Word(default="combined")
 _KNOWLEDGE_BASE: Final = Word(default="")
-_CONFIDENCE: Final = Number(low=0.8, high=0.99999, default=0.999, hint="0.999 is 99.9%.")
+_CONFIDENCE: Final = Number(low=0.8, high=0.99999, default=0.999, hint=Message("0.999 is 99.9%."))
 _TIME_BASELINES: Final = (BaselineKind.PREVIOUS_WINDOW.value, BaselineKind.LAST_WEEK.value)
 _BASELINES: Final = tuple(kind.value for kind in BaselineKind)
 _YEAR_S: Final = 366 * 86_400.0
@@ -120,7 +140,9 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
             "mu0": Number(low=0.01, high=0.999, default=0.90, hint=_SHARE),
             "days": Number(low=1.0, high=3660.0, default=30.0),
             "every_judged": Number(low=100.0, high=1e9),
-            "pi_min": Number(low=1e-6, high=1.0, hint="It is the sampling policy's floor."),
+            "pi_min": Number(
+                low=1e-6, high=1.0, hint=Message("It is the sampling policy's floor.")
+            ),
             "judge": _JUDGE,
             "knowledge_base": _KNOWLEDGE_BASE,
         },
@@ -132,9 +154,14 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
             "judge": _JUDGE,
             "knowledge_base": _KNOWLEDGE_BASE,
         },
+        RuleKind.ERROR_RATE: {
+            "confidence": _CONFIDENCE,
+            "max_share": Number(low=0.0, high=0.999, default=0.10, hint=_SHARE),
+        },
         RuleKind.NO_DATA: {
             "min_traces": Number(low=1.0, high=1e9, default=1.0),
             "since_s": Number(low=60.0, high=_YEAR_S, default=604_800.0),
+            "min_before": Number(low=1.0, high=1e9, default=20.0),
         },
         RuleKind.JUDGE_FAILURES: {
             "confidence": _CONFIDENCE,
@@ -156,8 +183,8 @@ PARAMS: Final[Mapping[RuleKind, Mapping[str, Number | Word]]] = MappingProxyType
         },
         RuleKind.LATENCY: {
             "confidence": _CONFIDENCE,
-            "quantile": Number(low=0.5, high=0.99, default=0.9, hint="0.9 is the p90."),
-            "max_ms": Number(low=1.0, high=81_920.0, hint="Buckets end at 81.92 s."),
+            "quantile": Number(low=0.5, high=0.99, default=0.9, hint=Message("0.9 is the p90.")),
+            "max_ms": Number(low=1.0, high=81_920.0, hint=Message("Buckets end at 81.92 s.")),
             "baseline": Word(default=_TIME_BASELINES[0], choices=_TIME_BASELINES),
             "min_rise": Number(low=0.01, high=100.0, default=0.5),
         },
@@ -183,7 +210,11 @@ def required(rule: AlertRule, name: str) -> float:
     """
     value = number(rule, name)
     if value is None:
-        raise RuleError(f"params.{name}: must be given for a {rule.kind.value} rule")
+        raise RuleError(
+            Message(
+                "params.{name}: must be given for a {kind} rule", name=name, kind=rule.kind.value
+            )
+        )
     return value
 
 

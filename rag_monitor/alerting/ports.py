@@ -12,6 +12,7 @@ from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Notification, Silence
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
 
 
@@ -56,28 +57,24 @@ class EstimateSource(Protocol):
         """Judged and bad traces per step, oldest first."""
         ...
 
-    def latency(
-        self, project: str, app: str, metric: str, window: Window, release: str | None = None
-    ) -> LatencySummary:
+    def latency(self, selection: Selection, metric: str) -> LatencySummary:
         """One latency over a window, in milliseconds."""
         ...
 
-    def hit_rate(
-        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
-    ) -> Estimate:
+    def hit_rate(self, selection: Selection, kind: HitKind, name: str, basis: str) -> Estimate:
         """Share of traces with a hit; `basis` is `all` or `expected`."""
         ...
 
-    def hit_names(self, project: str, app: str, window: Window) -> Sequence[tuple[HitKind, str]]:
+    def hit_names(self, selection: Selection) -> Sequence[tuple[HitKind, str]]:
         """What was called or expected in the window."""
         ...
 
-    def traces(self, project: str, app: str, window: Window) -> Mapping[str, int]:
+    def traces(self, selection: Selection) -> Mapping[str, int]:
         """Traces by status."""
         ...
 
-    def live_traces(self, project: str, app: str, window: Window) -> int:
-        """Traces that arrived soon after they began."""
+    def live_by_step(self, selection: Selection, step: timedelta) -> Sequence[int]:
+        """Traces that arrived soon after they began, per step, oldest first; may be minutes old."""
         ...
 
     def worst(

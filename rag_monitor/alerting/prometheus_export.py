@@ -32,6 +32,8 @@ _LATENCIES: Final = {
     "end_to_end_ms": "rag_monitor_end_to_end_seconds",
 }
 _VALUE: Final = "{{ printf `%.3g` $value }}"
+_OF_A_TARGET: Final = "instance, pod"
+"""Labels that Prometheus adds for the process it scraped."""
 _OFFSETS: Final = {"previous_window": ("1h", "hour"), "last_week": ("1w", "week")}
 
 
@@ -66,21 +68,17 @@ def export_rules(
 def _recording() -> list[dict[str, Any]]:
     """Changes with the upper end of their interval (MOVER), against an hour and a week ago."""
     found: list[dict[str, Any]] = []
+    now, upper = _of_leader("rag_monitor_app_score"), _of_leader("rag_monitor_app_score_upper")
     for offset, name in _OFFSETS.values():
-        before = f"offset {offset}"
-        found.append(
-            {
-                "record": f"rag_monitor:score_change:{name}",
-                "expr": f"rag_monitor_app_score - rag_monitor_app_score {before}",
-            }
-        )
+        before = _of_leader(f"rag_monitor_app_score offset {offset}")
+        lower_before = _of_leader(f"rag_monitor_app_score_lower offset {offset}")
+        found.append({"record": f"rag_monitor:score_change:{name}", "expr": f"{now} - {before}"})
         found.append(
             {
                 "record": f"rag_monitor:score_change_upper:{name}",
                 "expr": (
-                    f"rag_monitor:score_change:{name} + sqrt((rag_monitor_app_score_upper - "
-                    f"rag_monitor_app_score) ^ 2 + (rag_monitor_app_score {before} - "
-                    f"rag_monitor_app_score_lower {before}) ^ 2)"
+                    f"rag_monitor:score_change:{name} + sqrt(({upper} - {now}) ^ 2"
+                    f" + ({before} - {lower_before}) ^ 2)"
                 ),
             }
         )
@@ -93,6 +91,16 @@ def _recording() -> list[dict[str, Any]]:
             for metric in _LATENCIES.values()
         )
     return found
+
+
+def _of_leader(series: str) -> str:
+    """A series of the leader's as the same one, whichever process leads.
+
+    Values from the database are exposed by the leader alone. When another process takes over, its
+    series have another `instance`, and nothing would be there to compare them with for an hour or a
+    week. While two are seen, the mean keeps a value between the ends of its interval.
+    """
+    return f"avg without ({_OF_A_TARGET}) ({series})"
 
 
 def _own() -> list[dict[str, Any]]:
@@ -157,6 +165,23 @@ def _own() -> list[dict[str, Any]]:
             hold="5m",
         ),
         _rule(
+            # Every process counts the same database.
+            "RagMonitorAssemblyBehind",
+            'max(rag_monitor_queue_oldest_seconds{queue="assembly"}) > 60',
+            {"severity": "page"},
+            "Acknowledged traces wait to be assembled, the oldest for"
+            " {{ printf `%.0f` $value }} s: no page and no rule sees them. Do workers run?",
+            hold="2m",
+        ),
+        _rule(
+            "RagMonitorTracesParked",
+            'max(rag_monitor_queue_depth{queue="parked"}) > 0',
+            {"severity": "ticket"},
+            "{{ printf `%.0f` $value }} traces were given up and have no scores;"
+            " rag-monitor doctor names them and the reason.",
+            hold="5m",
+        ),
+        _rule(
             "RagMonitorRulesFail",
             'sum(increase(rag_monitor_job_failures_total{job="rule"}[15m])) > 0',
             {"severity": "ticket"},
@@ -172,7 +197,8 @@ def _alerting(rule: AlertRule) -> dict[str, Any]:
     if native is None:
         selector = _selector(rule, rule=safe_label(rule.name), state="firing")
         told = "fires for {{ $labels.app }}; rag-monitor's Alerts page has the numbers"
-        native, hold = _Native(f"rag_monitor_alerts{selector} == 1", told), ""
+        firing = f"max without ({_OF_A_TARGET}) (rag_monitor_alerts{selector}) == 1"
+        native, hold = _Native(firing, told), ""
     found = _rule(
         _alert_name(rule),
         native.expr,
@@ -213,12 +239,14 @@ def _threshold(rule: AlertRule) -> _Native | None:
     if not _exposed(rule):
         return None
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
-    enough = f"rag_monitor_app_score_samples{at} >= {rule.min_judged}"
+    enough = f"{_of_leader(f'rag_monitor_app_score_samples{at}')} >= {rule.min_judged}"
     widening = _widening(rule)
 
     def end(side: str) -> str:
-        score = f"rag_monitor_app_score{at}"
-        return f"{score} + {widening} * (rag_monitor_app_score_{side}{at} - {score})"
+        score = _of_leader(f"rag_monitor_app_score{at}")
+        return (
+            f"{score} + {widening} * ({_of_leader(f'rag_monitor_app_score_{side}{at}')} - {score})"
+        )
 
     def told(side: str, limit: str) -> str:
         return (
@@ -243,11 +271,13 @@ def _drop(rule: AlertRule) -> _Native | None:
     at = _selector(rule, metric=rule.metric, judge=word(rule, "judge"))
     change = f"rag_monitor:score_change:{name}{at}"
     upper = f"rag_monitor:score_change_upper:{name}{at}"
+    samples = _of_leader(f"rag_monitor_app_score_samples{at}")
+    samples_before = _of_leader(f"rag_monitor_app_score_samples{at} offset {offset}")
     expr = (
         f"{change} <= -{required(rule, 'min_drop'):g}"
         f" and {change} + {_widening(rule)} * ({upper} - {change}) < 0"
-        f" and rag_monitor_app_score_samples{at} >= {rule.min_judged}"
-        f" and rag_monitor_app_score_samples{at} offset {offset} >= {rule.min_judged}"
+        f" and {samples} >= {rule.min_judged}"
+        f" and {samples_before} >= {rule.min_judged}"
         f"{_by_one_judge(rule, at, offset)}"
     )
     return _Native(
@@ -262,8 +292,11 @@ def _by_one_judge(rule: AlertRule, combined: str, offset: str) -> str:
     single = f'{_selector(rule, metric=rule.metric).removesuffix("}")},judge!="{COMBINED}"}}'
 
     def rests(when: str) -> str:
-        samples = "rag_monitor_app_score_samples"
-        return f"{samples}{single}{when} == ignoring (judge) group_left {samples}{combined}{when}"
+        of_single, of_all = (
+            _of_leader(f"rag_monitor_app_score_samples{which}{when}")
+            for which in (single, combined)
+        )
+        return f"{of_single} == ignoring (judge) group_left {of_all}"
 
     return f" and ignoring (judge) ({rests('')} and {rests(f' offset {offset}')})"
 

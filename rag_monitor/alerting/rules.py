@@ -15,6 +15,7 @@ from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import LATENCY_METRICS
 from rag_monitor.errors import RuleError
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.metrics.rag import BAD_BELOW, METRICS
 from rag_monitor.spelling import did_you_mean
 from rag_monitor.statistics.burn import MIN_JUDGED, max_burn_rate
@@ -39,9 +40,9 @@ def check_rule(rule: AlertRule, channels: Collection[str] | None = None) -> None
     _check_name(rule)
     _check_times(rule)
     if rule.min_judged < 1:
-        raise RuleError(f"min_judged: must be at least 1, not {rule.min_judged}")
+        raise _refused("min_judged: must be at least 1, not {value}", value=rule.min_judged)
     if rule.kind is RuleKind.BUDGET and rule.app != "*":
-        raise RuleError("app: the judging budget is one for all apps; leave it `*`")
+        raise _refused("app: the judging budget is one for all apps; leave it `*`")
     _check_metric(rule)
     _check_params(rule)
     if channels is not None:
@@ -75,6 +76,7 @@ def default_rules(app: str = "*", project: str = "default") -> list[AlertRule]:
             hold_for_s=120.0,
         ),
         rule("hit rate drop", RuleKind.HIT_RATE, severity=Severity.TICKET, hold_for_s=120.0),
+        rule("error rate", RuleKind.ERROR_RATE, hold_for_s=120.0),
         rule("no data", RuleKind.NO_DATA),
         rule(
             "judge failures",
@@ -95,30 +97,40 @@ def default_rules(app: str = "*", project: str = "default") -> list[AlertRule]:
 def _check_name(rule: AlertRule) -> None:
     for field, text in (("name", rule.name), ("app", rule.app)):
         if not text.strip() or len(text) > 200 or not text.isprintable():
-            raise RuleError(f"{field}: must be 1 to 200 printable characters")
+            raise _refused("{field}: must be 1 to 200 printable characters", field=field)
 
 
 def _check_channels(rule: AlertRule, channels: Collection[str]) -> None:
     for name in rule.notifiers:
         if name not in channels:
-            raise RuleError(
-                f"notifiers: there is no channel {name!r}{did_you_mean(name, channels)}; "
-                f"configured: {', '.join(channels) or 'none'}"
+            text = msgid("notifiers: there is no channel {name!r}{meant}; configured: none")
+            if channels:
+                text = msgid("notifiers: there is no channel {name!r}{meant}; configured: {known}")
+            raise _refused(
+                text, name=name, meant=did_you_mean(name, channels), known=", ".join(channels)
             )
 
 
 def _check_times(rule: AlertRule) -> None:
     if not _MINUTE_S <= rule.window_s <= MAX_WINDOW_S:
-        raise RuleError(
-            f"window_s: must lie between 60 and {MAX_WINDOW_S:.0f} (400 days), not "
-            f"{rule.window_s:g}; numbers are kept per minute"
+        raise _refused(
+            "window_s: must lie between 60 and {most:.0f} (400 days), not {value:g}; numbers are "
+            "kept per minute",
+            most=MAX_WINDOW_S,
+            value=rule.window_s,
         )
     for field in ("hold_for_s", "keep_firing_s", "repeat_s"):
         value = getattr(rule, field)
         if not math.isfinite(value) or not 0.0 <= value <= MAX_WINDOW_S:
-            raise RuleError(f"{field}: must be 0 or more seconds, at most 400 days, not {value:g}")
+            raise _refused(
+                "{field}: must be 0 or more seconds, at most 400 days, not {value:g}",
+                field=field,
+                value=value,
+            )
     if 0.0 < rule.repeat_s < _MINUTE_S:
-        raise RuleError(f"repeat_s: must be 0 (never) or at least 60, not {rule.repeat_s:g}")
+        raise _refused(
+            "repeat_s: must be 0 (never) or at least 60, not {value:g}", value=rule.repeat_s
+        )
 
 
 _METRICS_OF: Final[Mapping[RuleKind, tuple[str, ...]]] = {
@@ -138,16 +150,23 @@ def _check_metric(rule: AlertRule) -> None:
     known = _METRICS_OF.get(rule.kind)
     if known is None:
         if rule.metric is not None:
-            raise RuleError(f"metric: a {rule.kind.value} rule has none; leave it out")
+            raise _refused("metric: a {kind} rule has none; leave it out", kind=rule.kind.value)
         return
     if rule.metric is None:
         if rule.kind in _METRIC_OPTIONAL:
             return
-        raise RuleError(f"metric: a {rule.kind.value} rule needs one of {', '.join(known)}")
+        raise _refused(
+            "metric: a {kind} rule needs one of {known}",
+            kind=rule.kind.value,
+            known=", ".join(known),
+        )
     if rule.metric not in known:
-        raise RuleError(
-            f"metric: a {rule.kind.value} rule knows no {rule.metric!r}"
-            f"{did_you_mean(rule.metric, known)}; it takes {', '.join(known)}"
+        raise _refused(
+            "metric: a {kind} rule knows no {metric!r}{meant}; it takes {known}",
+            kind=rule.kind.value,
+            metric=rule.metric,
+            meant=did_you_mean(rule.metric, known),
+            known=", ".join(known),
         )
 
 
@@ -156,26 +175,29 @@ def _check_params(rule: AlertRule) -> None:
     for name, value in rule.params.items():
         spec = known.get(name)
         if spec is None:
-            raise RuleError(
-                f"params.{name}: a {rule.kind.value} rule has no such parameter"
-                f"{did_you_mean(name, known)}; it takes {', '.join(known)}"
+            raise _refused(
+                "params.{name}: a {kind} rule has no such parameter{meant}; it takes {known}",
+                name=name,
+                kind=rule.kind.value,
+                meant=did_you_mean(name, known),
+                known=", ".join(known),
             )
         spec.check(name, value)
 
 
 def _check_threshold(rule: AlertRule) -> None:
     if ("below" in rule.params) == ("above" in rule.params):
-        raise RuleError("params.below, params.above: give exactly one of the two")
+        raise _refused("params.below, params.above: give exactly one of the two")
     below, above = number(rule, "below"), number(rule, "above")
     if below == 0.0:
-        raise RuleError("params.below: no score lies below 0, the rule could never fire")
+        raise _refused("params.below: no score lies below 0, the rule could never fire")
     if above == 1.0:
-        raise RuleError("params.above: no score lies above 1, the rule could never fire")
+        raise _refused("params.above: no score lies above 1, the rule could never fire")
 
 
 def _check_change(rule: AlertRule) -> None:
     if "days" in rule.params and "every_judged" in rule.params:
-        raise RuleError(
+        raise _refused(
             "params.days, params.every_judged: both state the false-alarm rate; give one"
         )
 
@@ -184,46 +206,59 @@ def _check_burn_rate(rule: AlertRule) -> None:
     slo, multiple = required(rule, "slo"), required(rule, "multiple")
     limit = max_burn_rate(slo)
     if multiple >= limit:
-        raise RuleError(
-            f"params.multiple: at an objective of {slo:.4g} the burn rate is at most {limit:.3g}, "
-            f"so {multiple:g} can never be exceeded; use 2, 1.5 or 1.2 (fast, medium, slow tier)"
+        raise _refused(
+            "params.multiple: at an objective of {slo:.4g} the burn rate is at most {limit:.3g}, "
+            "so {multiple:g} can never be exceeded; use 2, 1.5 or 1.2 (fast, medium, slow tier)",
+            slo=slo,
+            limit=limit,
+            multiple=multiple,
         )
     short = number(rule, "short_s")
     if short is not None and short >= rule.window_s:
-        raise RuleError(
-            f"params.short_s: must be shorter than window_s ({rule.window_s:g}), not {short:g}"
+        raise _refused(
+            "params.short_s: must be shorter than window_s ({window:g}), not {value:g}",
+            window=rule.window_s,
+            value=short,
         )
     if rule.min_judged < MIN_JUDGED:
-        raise RuleError(
-            f"min_judged: a burn-rate rule needs at least {MIN_JUDGED} judged in its window to "
-            f"tell, not {rule.min_judged}"
+        raise _refused(
+            "min_judged: a burn-rate rule needs at least {least} judged in its window to tell, not "
+            "{value}",
+            least=MIN_JUDGED,
+            value=rule.min_judged,
         )
     rate = number(rule, "judged_per_hour")
     if rate is not None and rate * rule.window_s / 3600.0 < rule.min_judged:
-        raise RuleError(
-            f"params.judged_per_hour: {rate:g} judged an hour give "
-            f"{rate * rule.window_s / 3600.0:.3g} in the window, below min_judged "
-            f"({rule.min_judged}): the rule could never fire. Take a longer window_s (6 h at 1.5, "
-            f"3 days at 1.2) or raise the judge rate"
+        raise _refused(
+            "params.judged_per_hour: {rate:g} judged an hour give {judged:.3g} in the window, "
+            "below min_judged ({least}): the rule could never fire. Take a longer window_s (6 h at "
+            "1.5, 3 days at 1.2) or raise the judge rate",
+            rate=rate,
+            judged=rate * rule.window_s / 3600.0,
+            least=rule.min_judged,
         )
 
 
 def _check_hit_rate(rule: AlertRule) -> None:
     if rule.params.get("name") and rule.metric is None:
-        raise RuleError("metric: say whether params.name is a plugin, knowledge_base or workflow")
+        raise _refused("metric: say whether params.name is a plugin, knowledge_base or workflow")
     if "min_rate" in rule.params and {"baseline", "min_drop"} & set(rule.params):
-        raise RuleError(
+        raise _refused(
             "params.min_rate: an absolute limit needs no baseline and no min_drop; give one kind"
         )
     if number(rule, "min_rate") == 0.0:
-        raise RuleError("params.min_rate: no rate lies below 0, the rule could never fire")
+        raise _refused("params.min_rate: no rate lies below 0, the rule could never fire")
 
 
 def _check_latency(rule: AlertRule) -> None:
     if "max_ms" in rule.params and {"baseline", "min_rise"} & set(rule.params):
-        raise RuleError(
+        raise _refused(
             "params.max_ms: an absolute limit needs no baseline and no min_rise; give one kind"
         )
+
+
+def _refused(text: str, /, **params: object) -> RuleError:
+    return RuleError(Message(text, **params))
 
 
 _SPECIAL: Final[Mapping[RuleKind, Callable[[AlertRule], None]]] = {

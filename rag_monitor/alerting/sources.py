@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Protocol
+from datetime import UTC, datetime, timedelta
+from typing import Final, Protocol
 
 from rag_monitor.aggregation.baselines import BaselineKind
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
 from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
+
+_BELIEVED: Final = timedelta(minutes=10)
+"""How long it is believed how many traces an app sent before."""
+_REMEMBERED: Final = 20_000
+_ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
+"""Windows of one length end here, to be remembered as one."""
 
 
 class TraceReads(Protocol):
@@ -53,6 +61,7 @@ class RollupEstimates(Estimates):
         super().__init__(source, options)
         self._traces = traces
         self._budget = budget
+        self._live: dict[tuple[Selection, timedelta], tuple[datetime, Sequence[int]]] = {}
 
     def reading(
         self, source: RollupSource, options: EstimateOptions | None = None
@@ -65,6 +74,24 @@ class RollupEstimates(Estimates):
     def apps(self, project: str) -> Sequence[str]:
         """The applications whose traces are still kept."""
         return self._traces.app_names(project)
+
+    def live_by_step(self, selection: Selection, step: timedelta) -> Sequence[int]:
+        """Traces that arrived soon after they began, per step; some minutes old at most.
+
+        Days are read app by app: what was found is believed for a while, or a rule on a thousand
+        apps that are gone would read thousands of days every few seconds.
+        """
+        end, length = selection.window.end, selection.window.length
+        # Such a window begins at a round time, so that its length changes from look to look.
+        place = (selection.over(Window.ending(_ANY_TIME, length - length % step + step)), step)
+        known = self._live.get(place)
+        if known is not None and timedelta(0) <= end - known[0] < _BELIEVED:
+            return known[1]
+        if len(self._live) >= _REMEMBERED:
+            self._live.clear()
+        counts = super().live_by_step(selection, step)
+        self._live[place] = (end, counts)
+        return counts
 
     def worst(
         self,

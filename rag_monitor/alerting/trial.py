@@ -8,6 +8,7 @@ from datetime import datetime
 from typing import Final
 
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
+from rag_monitor.i18n import Message
 
 NAME: Final = "rag-monitor-test"
 """Rule and app of the alert; no rule of that name is kept anywhere."""
@@ -31,8 +32,9 @@ def trial(project: str, channel: str, now: datetime) -> tuple[Notification, Noti
         fired_at=now,
         finding=Finding(
             active=True,
-            summary="This is a test of the channel. Nothing is wrong, and nothing needs doing.",
-            summary_zh="这是一条通道测试消息，没有任何故障，无需处理。",
+            summary=Message(
+                "This is a test of the channel. Nothing is wrong, and nothing needs doing."
+            ),
         ),
     )
     ended = replace(alert, state=AlertState.RESOLVED, resolved_at=now)

@@ -12,6 +12,7 @@ from rag_monitor.errors import (
     UnknownJudge,
     UnknownMetric,
 )
+from rag_monitor.installation import install_command
 
 __all__ = ["main"]
 
@@ -34,7 +35,7 @@ def main(argv: Sequence[str] | None = None) -> None:
             raise
         _exit(
             f"the rag-monitor command needs {error.name}; install it with"
-            " `pip install 'rag-monitor[server]'`",
+            f" `{install_command('server')}`",
             MISUSED,
         )
     words = sys.argv[1:] if argv is None else list(argv)
@@ -63,7 +64,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _fail(error: Exception, code: int) -> None:
     from rag_monitor.cli.words import chosen
-    from rag_monitor.evaluation.problems import problem
+    from rag_monitor.offline.problems import problem
 
     _exit(problem(str(error), chosen()), code)
 

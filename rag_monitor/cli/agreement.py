@@ -17,13 +17,15 @@ from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge, refusals_
 from rag_monitor.cli.labelled_rows import labelled_rows
 from rag_monitor.cli.output import AsJson, print_json, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
-from rag_monitor.cli.words import Language, LanguageOption
+from rag_monitor.cli.words import LanguageOption
+from rag_monitor.domain.judgement import as_configured
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.i18n import ENGLISH
 
 if TYPE_CHECKING:
-    from rag_monitor.evaluation.agreement import JudgedRow
-    from rag_monitor.evaluation.labelled import LabelledRow
+    from rag_monitor.offline.agreement import JudgedRow
+    from rag_monitor.offline.labelled import LabelledRow
 
 _METRIC = "answer_supported"
 
@@ -38,7 +40,7 @@ def agreement(
     bias_rows: Annotated[int, typer.Option(min=1, help="Rows judged again for --bias.")] = 100,
     columns: ColumnsOption = None,
     config: ConfigPath = None,
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Compare `answer_supported` with `label_faithful`, with intervals clustered by source.
@@ -46,7 +48,7 @@ def agreement(
     With --bias a sample is judged again, once in its own order and once with the passages
     reversed, and the scores are held against the length of the answers.
     """
-    from rag_monitor.evaluation.report.agreement import print_agreement
+    from rag_monitor.offline.report.agreement import print_agreement
 
     settings = load(config)
     read = labelled_rows(file, parse_columns(columns))
@@ -60,7 +62,7 @@ def agreement(
     if as_json:
         print_json(figures)
     else:
-        print_agreement(figures, language.value)
+        print_agreement(figures, language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +90,9 @@ async def judge_labelled(
         RagMonitorError: The rows are not of both classes, or none could be judged.
         EverythingRefused: The judge's server does so; nobody was asked after that was clear.
     """
-    from rag_monitor.evaluation.agreement import JudgedRow
-    from rag_monitor.evaluation.dataset import evaluate_rows
-    from rag_monitor.evaluation.refusals import StoppingJudge
+    from rag_monitor.offline.agreement import JudgedRow
+    from rag_monitor.offline.dataset import evaluate_rows
+    from rag_monitor.offline.refusals import StoppingJudge
 
     labelled = [row for row in rows if row.faithful is not None][:limit]
     if len({row.faithful for row in labelled}) < 2:
@@ -99,14 +101,14 @@ async def judge_labelled(
             " people's marks on faithfulness of both kinds; --columns says what a file calls them"
         )
     judge = StoppingJudge(create_judge(settings, judge_name))
-    judged, traces = [], []
+    judged, traces, last = [], [], None
     try:
         with Progress(console=progress_console(quiet), transient=True) as bar:
             task = bar.add_task(file.name, total=len(labelled))
             results = evaluate_rows((r.row for r in labelled), judge, (_METRIC,))
             place = 0
             async for result in results:
-                row, place = labelled[place], place + 1
+                row, place, last = labelled[place], place + 1, result.error or last
                 score = result.scores[0] if result.scores else None
                 if score is not None and score.value is not None and row.row.trace is not None:
                     traces.append(row.row.trace)
@@ -121,16 +123,17 @@ async def judge_labelled(
                     )
                 bar.advance(task)
         judge.check()
-        identity = str(judge.identity)
+        identity = as_configured(str(judge.identity))  # what a calibration is fitted to
     finally:
         await judge.close()
     if not judged:
-        raise RagMonitorError(f"{identity} judged none of the rows of {file}")
+        said = f": {last}" if last else ""
+        raise RagMonitorError(f"{identity} judged none of the rows of {file}{said}")
     return JudgedFile(identity, judged, traces), len(labelled)
 
 
 async def _bias(settings: Any, judge_name: str, rows: JudgedFile, count: int) -> Mapping[str, Any]:
-    from rag_monitor.evaluation.bias import bias_report, length_bias, position_bias
+    from rag_monitor.offline.bias import bias_report, length_bias, position_bias
 
     length = length_bias(
         [row.probability for row in rows.judged],
@@ -147,7 +150,7 @@ async def _bias(settings: Any, judge_name: str, rows: JudgedFile, count: int) ->
 
 
 def _figures(file: Path, rows: JudgedFile, labelled: int) -> dict[str, Any]:
-    from rag_monitor.evaluation.agreement import agreement_report
+    from rag_monitor.offline.agreement import agreement_report
 
     return {
         "file": file.name,

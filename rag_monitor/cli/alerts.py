@@ -10,7 +10,8 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_json, print_line, print_problem
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.words import Language, LanguageOption, minute, said
+from rag_monitor.cli.words import LanguageOption, minute, say
+from rag_monitor.i18n import ENGLISH, msgid
 
 
 class State(StrEnum):
@@ -33,6 +34,14 @@ _ASKED: Final[dict[State, tuple[str | None, ...]]] = {
 """What the monitor is asked for, one state at a time; None: every one."""
 
 
+_STATES: Final = {
+    "firing": msgid("firing"),
+    "pending": msgid("pending"),
+    "resolved": msgid("resolved"),
+    "inactive": msgid("inactive"),
+}
+
+
 @app.command("list")
 def list_alerts(
     state: Annotated[
@@ -42,7 +51,7 @@ def list_alerts(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most so many a state.")] = 200,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Show alerts: those that fire or are about to, the firing and newest first."""
@@ -64,7 +73,7 @@ def list_alerts(
         for line in _told(alert, language):
             print_line(line)
     if not alerts:
-        print_line(said("no alerts", language))
+        print_line(say("no alerts"))
 
 
 @app.command("acknowledge")
@@ -75,20 +84,20 @@ def acknowledge_alert(
     ] = None,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Say that somebody has seen an alert: it is repeated no more, its end is still announced."""
+    del language  # chosen for all that is said below
     path = f"/api/v1/alerts/{quote(id, safe='')}/acknowledge"
     with Remote(url, api_key) as monitor:
-        alert = monitor.call("POST", path, json={} if by is None else {"by": by})
+        alert = monitor.call("POST", path, body={} if by is None else {"by": by})
     if as_json:
         print_json(alert)
         return
     print_line(
-        said(
+        say(
             "{rule} on {app}: acknowledged by {by}",
-            language,
             rule=alert["rule"],
             app=alert["app"],
             by=alert["acknowledged_by"],
@@ -96,16 +105,17 @@ def acknowledge_alert(
     )
 
 
-def _told(alert: dict[str, Any], language: Language) -> list[str]:
+def _told(alert: dict[str, Any], language: str) -> list[str]:
     """An alert in lines for people: which and since when, what was seen, by whom."""
-    summary = alert["finding"]["summary_zh" if language is Language.ZH else "summary"]
+    finding = alert["finding"]
+    summary = finding.get(f"summary_{language}") or finding["summary"]
     lines = [
-        f"{alert['id']}  {said(alert['state'], language)}  {alert['app']}  {alert['rule']}  "
-        + said("since {time}", language, time=minute(alert["since"])),
+        f"{alert['id']}  {say(_STATES[alert['state']])}  {alert['app']}  {alert['rule']}  "
+        + say("since {time}", time=minute(alert["since"])),
     ]
-    if summary or alert["finding"]["summary"]:
-        lines.append(f"    {summary or alert['finding']['summary']}")
+    if summary:
+        lines.append(f"    {summary}")
     if alert["acknowledged_by"]:
-        by = said("acknowledged by {by}", language, by=alert["acknowledged_by"])
+        by = say("acknowledged by {by}", by=alert["acknowledged_by"])
         lines.append(f"    {by}")
     return lines

@@ -23,6 +23,7 @@ from rag_monitor.cli import (
     import_,
     keys,
     migrate,
+    recover,
     rules,
     serve,
     silences,
@@ -59,6 +60,9 @@ def rag_monitor(
 app.command("demo", short_help="See it work: an application breaks, alerts fire.")(demo.demo)
 app.command("serve", short_help="Run the monitor.")(serve.serve)
 app.command("migrate", short_help="Create or upgrade the database's tables.")(migrate.migrate)
+app.command("recover", short_help="Copy what is readable of a damaged SQLite file.")(
+    recover.recover
+)
 app.command("import", short_help="Send a file of traces, or another tool's export.")(
     import_.import_file
 )

@@ -8,7 +8,8 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_problem, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
+from rag_monitor.cli.words import LanguageOption, fields_in, say
+from rag_monitor.i18n import ENGLISH
 
 _PATH = "/api/v1/evaluations"
 
@@ -27,7 +28,7 @@ def backfill(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Start without asking.")] = False,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Show how many traces would be judged again and at what cost, then start if told so.
@@ -45,7 +46,7 @@ def backfill(
     }
     given: dict[str, Any] = {name: value for name, value in wanted.items() if value is not None}
     with Remote(url, api_key) as monitor:
-        outcome = monitor.call("POST", _PATH, json=given)
+        outcome = monitor.call("POST", _PATH, body=given)
         if not as_json:
             hints = outcome.pop("hints", ())
             shown = {name: value for name, value in outcome.items() if name != "queued"}
@@ -54,18 +55,17 @@ def backfill(
                 print_problem(hint)
             if outcome["tokens"] is None and outcome["traces"]:
                 print_remark(
-                    said(
+                    say(
                         "this judge's cost was never measured here; try --limit 20 first",
-                        language,
                     )
                 )
         start = yes or (
             not as_json
             and outcome["traces"] > 0
-            and typer.confirm(said("Judge these traces again?", language))
+            and typer.confirm(say("Judge these traces again?"))
         )
         if start:
-            outcome = monitor.call("POST", _PATH, json=given | {"preview": False})
+            outcome = monitor.call("POST", _PATH, body=given | {"preview": False})
     if as_json:
         print_json(outcome)
     elif start:

@@ -15,8 +15,9 @@ from rag_monitor.cli.judging import JudgeName, RowsFile, refusals_told
 from rag_monitor.cli.labelled_rows import labelled_rows
 from rag_monitor.cli.output import AsJson, keep_input, print_json, print_remark
 from rag_monitor.cli.settings import ConfigPath, load
-from rag_monitor.cli.words import Language, LanguageOption, said
+from rag_monitor.cli.words import LanguageOption, say
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.i18n import ENGLISH
 
 if TYPE_CHECKING:
     from rag_monitor.config import Settings
@@ -36,7 +37,7 @@ def calibrate(
     limit: Annotated[int, typer.Option(min=1, help="Use at most so many rows.")] = 1_000_000,
     columns: ColumnsOption = None,
     config: ConfigPath = None,
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Fit `answer_supported` to what people said and store the calibration with its threshold.
@@ -45,8 +46,8 @@ def calibrate(
     faithfulness in the pages or through the interface. The figures printed are those of sources
     that the fit never saw.
     """
-    from rag_monitor.evaluation.calibration import fit_calibration
-    from rag_monitor.evaluation.report.fitted import print_calibration
+    from rag_monitor.offline.calibration import fit_calibration
+    from rag_monitor.offline.report.fitted import print_calibration
 
     if method not in _METHODS:
         raise RagMonitorError(f"--method is one of {', '.join(_METHODS)}, not {method!r}")
@@ -70,9 +71,9 @@ def calibrate(
     if as_json:
         print_json(figures)
         return
-    print_calibration(figures, language.value)
+    print_calibration(figures, language)
     setting = f'[judges.{judge}] calibration = "{output}"'
-    print_remark(said("use it with: {setting}", language, setting=setting))
+    print_remark(say("use it with: {setting}", setting=setting))
 
 
 def _without_calibration(settings: Settings, judge: str) -> Settings:

@@ -7,25 +7,31 @@ from typing import Annotated
 
 import typer
 
+from rag_monitor.cli.missing import DEFAULT, MaxMissing, tell_missing
 from rag_monitor.cli.output import AsJson, print_json, print_problem
-from rag_monitor.cli.words import Language, LanguageOption
+from rag_monitor.cli.words import LanguageOption
+from rag_monitor.i18n import ENGLISH
 
 
 def compare(
     a: Annotated[Path, typer.Argument(help="Before: an output of `evaluate`.")],
     b: Annotated[Path, typer.Argument(help="After: an output of `evaluate` on the same rows.")],
     worst: Annotated[int, typer.Option(min=0, help="Regressions to list.")] = 10,
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
+    max_missing: MaxMissing = DEFAULT,  # type: ignore[assignment] # parsed like what is typed
     fail_on_loss: Annotated[
         bool, typer.Option("--fail-on-loss", help="Exit with 1 when a metric is clearly worse.")
     ] = False,
     as_json: AsJson = False,
 ) -> None:
-    """Paired differences with 95 % intervals, and the rows that lost most."""
-    from rag_monitor.evaluation.paired import compare_files
-    from rag_monitor.evaluation.report.terminal import print_comparison
+    """Paired differences with 95 % intervals, and the rows that lost most.
 
-    found = compare_files(a, b, worst=worst)
+    Exit 1 when too many rows have a score in one file only, or in neither.
+    """
+    from rag_monitor.offline.paired import INCOMPLETE, compare_files
+    from rag_monitor.offline.report.terminal import print_comparison
+
+    found = compare_files(a, b, worst=worst, max_missing=max_missing)
     if found.other_judges:
         print_problem(
             f"A was judged by {', '.join(found.judges_a)} and B by {', '.join(found.judges_b)}: "
@@ -39,6 +45,10 @@ def compare(
     if as_json:
         print_json(found.as_dict())
     else:
-        print_comparison(found, language.value)
-    if fail_on_loss and any(row.verdict == "worse" for row in found.metrics):
+        print_comparison(found, language)
+    incomplete = [row for row in found.metrics if row.verdict == INCOMPLETE]
+    for row in incomplete:
+        what = f"{row.metric}: rows without a pair of scores"
+        tell_missing(what, row.missing_share, row.missing, max_missing)
+    if incomplete or (fail_on_loss and any(row.verdict == "worse" for row in found.metrics)):
         raise typer.Exit(1)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
+import sys
 from typing import Annotated, Any, Final
 
 import typer
@@ -11,11 +12,19 @@ from rich.console import Console
 
 from rag_monitor.cli.output import AsJson, print_fields, print_json
 from rag_monitor.cli.settings import environment
-from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
+from rag_monitor.cli.words import LanguageOption, fields_in, say
+from rag_monitor.i18n import ENGLISH
 
 
 def demo(
-    once: Annotated[bool, typer.Option("--once", help="Stop when the alerts have fired.")] = False,
+    once: Annotated[
+        bool | None,
+        typer.Option(
+            "--once/--stay",
+            help="Stop when the alerts have fired, or keep running until Ctrl-C.",
+            show_default="--stay on a terminal, --once elsewhere",
+        ),
+    ] = None,
     as_json: AsJson = False,
     questions: Annotated[
         int, typer.Option(min=25, max=2000, help="Questions before and after the break.")
@@ -30,17 +39,17 @@ def demo(
     model: Annotated[
         str, typer.Option(envvar="RAG_MONITOR_DEMO_MODEL", help="Model name at that address.")
     ] = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
 ) -> None:
     """Start monitor and application, break the application, show how it is noticed.
 
-    Everything stays on this machine. Without --once both keep running until Ctrl-C.
+    Everything stays on this machine. On a terminal both keep running until Ctrl-C; a script, which
+    could not press it, gets its prompt back when the alerts have fired.
     """
     if model_url and not model:
         raise typer.BadParameter("name the model at --model-url with --model")
     from rag_monitor.demo.display import Display
     from rag_monitor.demo.story import StoryOptions, tell
-    from rag_monitor.demo.words import WORDS
 
     # Being told to end must also end the children.
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -49,9 +58,9 @@ def demo(
         env=environment(),
         model_url=model_url,
         model=model,
-        stay=not once,
+        stay=sys.stdout.isatty() if once is None else not once,
     )
-    with Display(Console(stderr=as_json), WORDS[language]) as display:
+    with Display(Console(stderr=as_json), language) as display:
         report = asyncio.run(tell(options, display))
     if as_json:
         print_json(report)
@@ -66,17 +75,16 @@ _TOLD: Final = (
 """Figures that are told as they are; the table holds those of the metrics."""
 
 
-def _told(report: dict[str, Any], language: Language) -> dict[str, Any]:
+def _told(report: dict[str, Any], language: str) -> dict[str, Any]:
     """The report for a reader: one line a figure, an alert, a hit rate."""
     lines = fields_in({name: report[name] for name in _TOLD}, language)
     for alert in report["alerts"]:
-        after = said("fired after {seconds:.1f} s", language, seconds=alert["fired_after_s"] or 0)
+        after = say("fired after {seconds:.1f} s", seconds=alert["fired_after_s"] or 0)
         lines[alert["rule"]] = after
     rates = report["hit_rate"]
     for name in dict.fromkeys(basis.rpartition("/")[0] for basis in rates):
-        lines[name] = said(
+        lines[name] = say(
             "hit by {all:.0%} of all, by {expected:.0%} of those that expected it",
-            language,
             all=rates.get(f"{name}/all") or 0,
             expected=rates.get(f"{name}/expected") or 0,
         )

@@ -15,14 +15,15 @@ from rag_monitor.cli.judging import RowsFile, create_judge, refusals_told
 from rag_monitor.cli.labelled_rows import labelled_rows
 from rag_monitor.cli.output import AsJson, keep_input, print_json, print_remark, progress_console
 from rag_monitor.cli.settings import ConfigPath, load
-from rag_monitor.cli.words import Language, LanguageOption, said
+from rag_monitor.cli.words import LanguageOption, say
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.i18n import ENGLISH
 
 if TYPE_CHECKING:
-    from rag_monitor.evaluation.labelled import LabelledRow
     from rag_monitor.judges.embedded.distil import Distilled
     from rag_monitor.judges.embedded.encoder import Encoder
     from rag_monitor.judges.embedded.model import Model
+    from rag_monitor.offline.labelled import LabelledRow
 
 _STUDENTS = ("embedded", "embedded-lexical")
 
@@ -46,7 +47,7 @@ def distil(
     limit: Annotated[int, typer.Option(min=1, help="Use at most so many rows.")] = 1_000_000,
     columns: ColumnsOption = None,
     config: ConfigPath = None,
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Learn the embedded judge's weights from another judge's verdicts on your own answers.
@@ -55,7 +56,7 @@ def distil(
     Labels in the rows are not used. The figures printed say how well the student agrees with the
     teacher: before, and on sources it was not taught on.
     """
-    from rag_monitor.evaluation.report.fitted import print_distilled
+    from rag_monitor.offline.report.fitted import print_distilled
 
     if judge in _STUDENTS:
         raise RagMonitorError("--judge names the teacher; the embedded judge is the student")
@@ -83,14 +84,14 @@ def distil(
     if as_json:
         print_json(figures)
         return
-    print_distilled(figures, language.value)
+    print_distilled(figures, language)
     named = f', encoder = "{encoder}"' if encoder else ""
     table = "embedded-lexical" if lexical else "embedded"
     setting = f'[judges.{table}] weights = "{output}"{named}'
     if lexical:
         choice = 'judge = "embedded-lexical"'
-        setting = said("{one} and {other}", language, one=choice, other=setting)
-    print_remark(said("use them with: {setting}", language, setting=setting))
+        setting = say("{one} and {other}", one=choice, other=setting)
+    print_remark(say("use them with: {setting}", setting=setting))
 
 
 def _student(encoder: Path | None, lexical: bool) -> tuple[Model, Encoder | None]:
@@ -115,8 +116,8 @@ async def _distil(
     quiet: bool,
 ) -> tuple[Distilled, int]:
     """What the student learnt, and from how many answers."""
-    from rag_monitor.evaluation.distilling import gather_lessons
     from rag_monitor.judges.embedded.distil import distil as learn
+    from rag_monitor.offline.distilling import gather_lessons
 
     start, reader = student
     teacher = create_judge(settings, judge)

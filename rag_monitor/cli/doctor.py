@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import platform
 import sys
+import time
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from datetime import timedelta
@@ -19,11 +20,13 @@ from rag_monitor import __version__
 from rag_monitor.cli.judging import create_judge
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.settings import ConfigPath, load
-from rag_monitor.cli.words import Language, LanguageOption, chosen, told
+from rag_monitor.cli.words import LanguageOption, chosen, say
 from rag_monitor.errors import ConfigurationError, RagMonitorError
-from rag_monitor.evaluation.problems import problem
+from rag_monitor.i18n import ENGLISH, Message, msgid
+from rag_monitor.installation import install_command
 from rag_monitor.judges.judge import InspectableJudge
 from rag_monitor.language.compiled import COMPILED
+from rag_monitor.offline.problems import problem
 
 if TYPE_CHECKING:
     from rag_monitor.alerting.notifiers.notifier import Notifier
@@ -32,6 +35,8 @@ if TYPE_CHECKING:
     from rag_monitor.store.store import Store
 
 _LATELY: Final = timedelta(days=1)
+_ASSEMBLY_LATE_S: Final = 60.0
+_LOOK_THROUGH_S: Final = 5
 _MINIMUM: Final = (3, 11)
 _PARKED_SHOWN: Final = 3
 _OPTIONAL: Final = {
@@ -40,8 +45,29 @@ _OPTIONAL: Final = {
     "torch": "gpu",
     "transformers": "gpu",
     "pyarrow": "parquet",
+    "openpyxl": "xlsx",
+    "grpcio": "grpc",
 }
 """Distribution to the extra that brings it."""
+
+_NAMES: Final = {
+    "compiled": msgid("compiled"),
+    "configuration": msgid("configuration"),
+    "database": msgid("database"),
+    "grpc": msgid("grpc"),
+    "judge": msgid("judge"),
+    "file": msgid("file"),
+    "queue": msgid("queue"),
+    "names": msgid("names"),
+    "channels": msgid("channels"),
+    "messages": msgid("messages"),
+    "rules": msgid("rules"),
+    "channel": msgid("channel {name}"),
+    "detector": msgid("detector {name}"),
+    "machine": msgid("machine"),
+    "sample": msgid("sample"),
+}
+"""What is looked at, in words; distributions are called as they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,15 +94,20 @@ def doctor(
         str | None,
         typer.Option("--notify", help="Send a test alert and its end to a channel, or to all."),
     ] = None,
+    detectors: Annotated[
+        bool,
+        typer.Option("--detectors", help="Measure how fast hallucination detectors run here."),
+    ] = False,
     config: ConfigPath = None,
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Check installation, configuration, database and judge; exit 1 when one is not in order.
 
     With --notify a test alert and its resolution are sent to a channel; they say that they are a
     test. With --injection every attack is put to the judge beside a harmless text of the same
-    length; the calls cost what judging costs.
+    length; the calls cost what judging costs. With --detectors every configured detector judges a
+    sample for some seconds, and the speed of published ones is guessed.
     """
     del language  # chosen for all that is said below
     if injection:
@@ -86,6 +117,11 @@ def doctor(
         return
     if families is not None:
         raise ConfigurationError("--families goes with --injection")
+    if detectors:
+        from rag_monitor.cli.detector_speed import detectors as looked_at
+
+        _end([Check(*found) for found in looked_at(load(config))], as_json)
+        return
     if notify is not None:
         _end(_trials(load(config), notify), as_json)
         return
@@ -95,9 +131,13 @@ def doctor(
     except ConfigurationError as error:
         checks.append(Check("configuration", ok=False, detail=_mended(error)))
     else:
-        checks.append(Check("configuration", ok=True, detail=told("read")))
+        checks.append(Check("configuration", ok=True, detail=say(Message.within("doctor", "read"))))
+        checks.append(_tried("grpc", lambda: _grpc(settings)))
         checks.append(_tried("database", lambda: _database(settings)))
+        if settings.database_url.startswith("sqlite"):
+            checks.append(_below(checks, "file", lambda: _file(settings)))
         checks.append(_below(checks, "queue", lambda: _queue(settings)))
+        checks.append(_below(checks, "names", lambda: _names(settings)))
         checks.append(_tried("judge", lambda: _judge(settings)))
         checks.append(_tried("channels", lambda: _channels(settings)))
         checks.append(_below(checks, "messages", lambda: _messages(settings)))
@@ -124,17 +164,14 @@ def report(checks: list[Check], as_json: bool) -> None:
         return
     print_line(f"rag-monitor {__version__}")
     for check in checks:
-        comma = "：" if chosen() is Language.ZH else ": "
-        state = told("ok" if check.ok else "BAD") if check.looked_at else "--"
-        print_line(f"{state:<3}  {_named(check.name)}{comma}{check.detail}")
+        state = (say("ok") if check.ok else say("BAD")) if check.looked_at else "--"
+        print_line(f"{state:<3}  {_named(check.name)}{say(': ')}{check.detail}")
 
 
 def _named(name: str) -> str:
-    """What was looked at, in words; distributions are called as they are."""
-    head, _, channel = name.partition(" ")
-    if channel:
-        return told("channel {name}", name=channel)
-    return name if head in _OPTIONAL or head == "python" else told(name)
+    """What was looked at, in words; the name of a channel or detector stands behind its kind."""
+    head, _, rest = name.partition(" ")
+    return say(_NAMES.get(head, head), name=rest)
 
 
 def _mended(error: Exception) -> str:
@@ -146,18 +183,18 @@ def _python() -> Check:
     found = platform.python_version()
     if not ok:
         wanted = ".".join(map(str, _MINIMUM))
-        found = told("{found}; rag-monitor needs {wanted} or newer", found=found, wanted=wanted)
+        found = say("{found}; rag-monitor needs {wanted} or newer", found=found, wanted=wanted)
     return Check("python", ok=ok, detail=found)
 
 
 def _compiled() -> Check:
     if COMPILED is None:
-        found = told(
+        found = say(
             "no: the embedded judge takes about three times as long; install a C compiler"
             " and rag-monitor anew"
         )
     else:
-        found = told("yes")
+        found = say("yes")
     return Check("compiled", ok=True, detail=found)
 
 
@@ -169,7 +206,7 @@ def _extra(distribution: str, extra: str) -> Check:
     try:
         found = metadata.version(distribution)
     except metadata.PackageNotFoundError:
-        found = told("not installed (optional: pip install 'rag-monitor[{extra}]')", extra=extra)
+        found = say("not installed (optional: {command})", command=install_command(extra))
     return Check(distribution, ok=True, detail=found)
 
 
@@ -190,8 +227,23 @@ def _below(checks: list[Check], name: str, look: Callable[[], str]) -> Check:
         found = _tried(name, look)
         if database.ok or found.detail != database.detail:
             return found
-    detail = told("not looked at before the database is in order")
+    detail = say("not looked at before the database is in order")
     return Check(name, ok=False, detail=detail, looked_at=False)
+
+
+def _grpc(settings: Any) -> str:
+    from rag_monitor.server import grpc_door
+
+    if not grpc_door.takes_grpc(settings):
+        return say("off, as the settings say")
+    if not grpc_door.installed():
+        command = install_command("grpc")
+        needed = say(grpc_door.NOT_INSTALLED, oldest=grpc_door.OLDEST, command=command)
+        if settings.grpc.asked_for:
+            raise ConfigurationError(needed)
+        return say("off; {reason}", reason=needed)
+    host, port = grpc_door.address(settings)
+    return f"{host}:{port}"
 
 
 def _database(settings: Any) -> str:
@@ -201,55 +253,103 @@ def _database(settings: Any) -> str:
 
     if missing := migration.not_yet_made(settings.database_url):
         require_writable(Path(missing))
-        text = "no file {path} yet; `rag-monitor serve` or `migrate` makes it"
-        return told(text, path=missing)
+        text = msgid("no file {path} yet; `rag-monitor serve` or `migrate` makes it")
+        return say(text, path=missing)
     revision, head = migration.known(settings.database_url), migration.head()
     if revision is None:
-        text = "reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}"
-        return told(text, head=head)
+        text = msgid("reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}")
+        return say(text, head=head)
     if revision != head:
-        text = "the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
-        raise ConfigurationError(told(text, revision=revision, head=head))
+        text = msgid(
+            "the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
+        )
+        raise ConfigurationError(say(text, revision=revision, head=head))
     with _store(settings, SharedClock()) as store:
         store.try_writing()
-    found = told("reachable, schema {revision}", revision=revision)
+    found = say("reachable, schema {revision}", revision=revision)
     exposed = migration.exposed(settings.database_url)
     return _both(found, exposed)
 
 
+def _file(settings: Any) -> str:
+    """Whether SQLite finds its file whole, as far as it comes in a few seconds."""
+    from rag_monitor.store import migration
+    from rag_monitor.store.engine import parse_url
+    from rag_monitor.store.integrity import look_through
+
+    url = parse_url(settings.database_url)
+    if missing := migration.not_yet_made(settings.database_url):
+        return say("there is no file {path} yet", path=missing)
+    until = time.monotonic() + _LOOK_THROUGH_S
+    found = look_through(Path(url.database or ""), lambda: time.monotonic() < until)
+    if found is None:
+        return say("not all pages were looked at in {seconds} s", seconds=_LOOK_THROUGH_S)
+    if found:
+        text = msgid(
+            "pages of {path} are damaged ({found}): stop the monitor and run `rag-monitor recover`"
+        )
+        raise ConfigurationError(say(text, path=url.database, found=found[0]))
+    return say("every page of {path} is in order", path=url.database)
+
+
 def _queue(settings: Any) -> str:
-    """What waits to be judged, and what was given up."""
+    """What waits to be assembled or judged, and what was given up."""
     from rag_monitor.domain.clock import SharedClock
 
     if reason := _not_looked_at(settings):
         return reason
     clock = SharedClock()
     with _store(settings, clock) as store:
+        assembling = store.spans.assembling(clock.now())
         backlog = store.tasks.backlog(clock.now())
         parked = store.tasks.parked(_PARKED_SHOWN)
     if parked:
-        one = "{project}/{trace} ({reason})"
+        one = msgid("{project}/{trace} ({reason})")
         named = ", ".join(
-            told(one, project=task.project, trace=task.trace_id, reason=task.reason)
+            say(one, project=task.project, trace=task.trace_id, reason=task.reason)
             for task in parked
         )
         raise ConfigurationError(
-            told(
+            say(
                 "{count} traces were given up, the latest {named}; look at what is special about "
                 "them, then judge them again with `rag-monitor backfill`",
                 count=backlog.parked,
                 named=named,
             )
         )
+    if assembling.oldest_s > _ASSEMBLY_LATE_S:
+        raise ConfigurationError(
+            say(
+                "{count} acknowledged traces wait to be assembled, the oldest for {age:.0f} s: no "
+                "page and no rule sees them; see whether a process with the role `worker` or `all` "
+                "runs, or start more",
+                count=assembling.traces,
+                age=assembling.oldest_s,
+            )
+        )
     found = []
+    if assembling.traces:
+        found.append(say("{count} traces are being assembled", count=assembling.traces))
     if backlog.waiting:
-        text = "{count} traces wait to be judged, the oldest for {age:.0f} s"
-        found.append(told(text, count=backlog.waiting, age=backlog.oldest_age_s))
+        text = msgid("{count} traces wait to be judged, the oldest for {age:.0f} s")
+        found.append(say(text, count=backlog.waiting, age=backlog.oldest_age_s))
     if backlog.drawn:
-        text = "{count} traces wait for the judge they were drawn for, the oldest for {age:.0f} s"
-        found.append(told(text, count=backlog.drawn, age=backlog.drawn_age_s))
-    mark = "；" if chosen() is Language.ZH else "; "
-    return mark.join(found) or told("nothing waits to be judged")
+        text = msgid(
+            "{count} traces wait for the judge they were drawn for, the oldest for {age:.0f} s"
+        )
+        found.append(say(text, count=backlog.drawn, age=backlog.drawn_age_s))
+    return say("; ").join(found) or say("nothing waits to be judged")
+
+
+def _names(settings: Any) -> str:
+    """Whether every project has room for new names, and applications are not named after pods."""
+    from rag_monitor.cli.name_doubts import names_in_order
+    from rag_monitor.domain.clock import SharedClock
+
+    if reason := _not_looked_at(settings):
+        return reason
+    with _store(settings, SharedClock()) as store:
+        return names_in_order(store.names.counts())
 
 
 def _not_looked_at(settings: Any) -> str | None:
@@ -257,17 +357,19 @@ def _not_looked_at(settings: Any) -> str | None:
     from rag_monitor.store import migration
 
     if migration.not_yet_made(settings.database_url):
-        return told("not looked at before there is a database")
+        return say("not looked at before there is a database")
     if migration.current(settings.database_url) != migration.head():
-        return told("not looked at before the schema is this release's")
+        return say("not looked at before the schema is this release's")
     return None
 
 
 def _store(settings: Any, clock: SharedClock) -> Store:
     """The database beside a server that may run on it."""
+    from rag_monitor.store.names import Naming
     from rag_monitor.store.store import Store
 
-    return Store.open(replace(settings.store_options, exclusive=False, auto_migrate=False), clock)
+    options = replace(settings.store_options, exclusive=False, auto_migrate=False)
+    return Store.open(options, clock, Naming(limits=settings.names))
 
 
 def _rules(settings: Any) -> str:
@@ -290,15 +392,15 @@ def _rules(settings: Any) -> str:
         gone = [name for name in rule.notifiers if name not in channels]
         if gone:
             raise ConfigurationError(
-                told(
+                say(
                     "{rule} names {gone}, configured: {there}; correct the rule, or [notifiers]",
                     rule=f"{rule.project}/{rule.name}",
                     gone=", ".join(gone),
                     there=", ".join(channels),
                 )
             )
-    text = "{count} in force, all with channels that are configured"
-    return _both(told(text, count=len(rules)), *doubts)
+    text = msgid("{count} in force, all with channels that are configured")
+    return _both(say(text, count=len(rules)), *doubts)
 
 
 def _messages(settings: Any) -> str:
@@ -313,10 +415,10 @@ def _messages(settings: Any) -> str:
         found = store.outbox.undelivered()
     since = clock.now() - _LATELY
     lost = [
-        told(
-            "{count} for {channel} were given up ({error})"
+        say(
+            msgid("{count} for {channel} were given up ({error})")
             if item.given_up
-            else "{count} for {channel} wait, which is not configured",
+            else msgid("{count} for {channel} wait, which is not configured"),
             count=item.count,
             channel=item.channel,
             error=item.error,
@@ -327,7 +429,7 @@ def _messages(settings: Any) -> str:
     ]
     if lost:
         raise ConfigurationError(
-            told(
+            say(
                 "messages that nobody has read: {lost}; look at the Alerts page for what they "
                 "said, and correct [notifiers] (configured: {there})",
                 lost=_both(*lost),
@@ -336,16 +438,18 @@ def _messages(settings: Any) -> str:
         )
     waiting = sum(item.count for item in found if not item.given_up)
     earlier = sum(item.count for item in found if item.given_up)
-    text = "{count} wait for their channels"
-    if earlier:
-        text += "; {earlier} were given up, none of them in the last day"
-    return told(text, count=waiting, earlier=earlier)
+    if not earlier:
+        return say("{count} wait for their channels", count=waiting)
+    return say(
+        "{count} wait for their channels; {earlier} were given up, none of them in the last day",
+        count=waiting,
+        earlier=earlier,
+    )
 
 
 def _both(*parts: str | None) -> str:
     """Sentences one after the other, each in the language that was chosen."""
-    mark = "；" if chosen() is Language.ZH else "; "
-    return mark.join(problem(part, chosen()) for part in parts if part)
+    return say("; ").join(problem(part, chosen()) for part in parts if part)
 
 
 def _projects(rules: Iterable[AlertRule]) -> set[str]:

@@ -9,7 +9,8 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
+from rag_monitor.cli.words import LanguageOption, fields_in, say
+from rag_monitor.i18n import ENGLISH
 
 
 def erase(
@@ -17,7 +18,7 @@ def erase(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask.")] = False,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Erase everything of one user: traces, scores, marks, and passages nobody else was shown.
@@ -25,7 +26,7 @@ def erase(
     There is no way back. Backups made before still hold it.
     """
     if not yes and not typer.confirm(
-        said("Erase everything of user {user!r}?", language, user=user_id), err=True
+        say("Erase everything of user {user!r}?", user=user_id), err=True
     ):
         raise typer.Exit(1)
     with Remote(url, api_key) as monitor:
@@ -34,6 +35,6 @@ def erase(
         print_json(report)
         return
     found = fields_in({name: n for name, n in report.items() if name != "user_id"}, language)
-    counts = [said("{count} {name}", language, count=n, name=name) for name, n in found.items()]
-    listed = ("、" if language is Language.ZH else ", ").join(counts)
-    print_line(said("erased of {user!r}: {counts}", language, user=user_id, counts=listed))
+    counts = [say("{count} {name}", count=n, name=name) for name, n in found.items()]
+    listed = say(", ").join(counts)
+    print_line(say("erased of {user!r}: {counts}", user=user_id, counts=listed))

@@ -21,6 +21,7 @@ from rich.progress import (
 from rag_monitor.cli import FAILED
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import JudgeName, RowsFile, create_judge, refusals_told
+from rag_monitor.cli.missing import DEFAULT, MaxMissing, tell_missing
 from rag_monitor.cli.output import (
     AsJson,
     keep_input,
@@ -31,8 +32,10 @@ from rag_monitor.cli.output import (
     progress_console,
 )
 from rag_monitor.cli.settings import ConfigPath, load
-from rag_monitor.cli.words import Language, LanguageOption
+from rag_monitor.cli.words import LanguageOption
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import ENGLISH
+from rag_monitor.spelling import did_you_mean
 
 _REMARKS: Final = 10
 _NO_JUDGE: Final = "none"
@@ -55,7 +58,7 @@ def evaluate(
     report: Annotated[
         Path | None, typer.Option(help="Report for people: .html, .md or .json.")
     ] = None,
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     columns: ColumnsOption = None,
     targets: Annotated[
         str | None, typer.Option(help="Target profile: a shipped name or a .toml file.")
@@ -63,8 +66,13 @@ def evaluate(
     fail_under: Annotated[
         bool, typer.Option("--fail-under", help="Exit with 1 when a target is missed.")
     ] = False,
+    max_missing: MaxMissing = DEFAULT,  # type: ignore[assignment] # parsed like what is typed
     terms: Annotated[
         Path | None, typer.Option(help="Domain terms that are never cut, one a line.")
+    ] = None,
+    key_terms: Annotated[
+        Path | None,
+        typer.Option(help="Key terms with their weight in ROUGE, one a line: `revenue 3`."),
     ] = None,
     k: Annotated[int | None, typer.Option("--k", min=1, help="Cut-off of ranking metrics.")] = None,
     bertscore_model: Annotated[
@@ -76,22 +84,28 @@ def evaluate(
     similarity_weight: Annotated[
         float, typer.Option(min=0, max=1, help="Share of similarity in answer_correctness.")
     ] = 0.25,
+    summary_coefficient: Annotated[
+        float, typer.Option(min=0, max=1, help="Share of conciseness in summary_score.")
+    ] = 0.5,
+    no_summary_length: Annotated[
+        bool,
+        typer.Option("--no-summary-length", help="Leave conciseness out of summary_score."),
+    ] = False,
     processes: Annotated[int, typer.Option(min=0, help="Processes for text metrics.")] = 2,
     config: ConfigPath = None,
     as_json: AsJson = False,
 ) -> None:
     """Score every row; rows that cannot be scored are reported and do not stop the others.
 
-    Exit 1 when there was no row that could, 3 when the judge's server refuses everything.
+    Exit 1 when no row could be scored, 3 when the judge's server refuses everything.
     """
-    from rag_monitor.evaluation.report.files import check_report
-    from rag_monitor.evaluation.run_settings import FileOptions
-    from rag_monitor.evaluation.selection import check_targets_exist
+    from rag_monitor.metrics.rag import ScoringOptions
     from rag_monitor.metrics.targets import load_profile
-    from rag_monitor.metrics.text.suite import TextOptions
-    from rag_monitor.metrics.text.tokens import Tokenizer, read_terms
+    from rag_monitor.offline.report.files import check_report
+    from rag_monitor.offline.run_settings import FileOptions
+    from rag_monitor.offline.selection import check_targets_exist
 
-    check_report(report, language.value)
+    check_report(report, language)
     keep_input(file, output, report)
     profile = load_profile(targets) if targets else None
     if profile is not None:
@@ -100,26 +114,39 @@ def evaluate(
         raise ConfigurationError("--fail-under needs --targets: what should not be missed?")
     if resume and output is None:
         raise ConfigurationError("--resume needs --output: the file to go on with")
-    if terms is not None and not terms.is_file():
-        raise ConfigurationError(f"--terms: there is no file {terms}")
     options = FileOptions(
         metrics=_names(metrics),
         columns=parse_columns(columns),
         output=output,
         resume=resume,
-        text=TextOptions(tokenizer=Tokenizer(terms=read_terms(terms) if terms else ())),
+        text=_text_options(terms, key_terms),
         processes=processes,
         k=k,
         encoder=bertscore_model,
         perplexity=perplexity_model,
         similarity_share=similarity_weight,
+        scoring=ScoringOptions(conciseness_share=0.0 if no_summary_length else summary_coefficient),
+        targets=tuple(target.metric for target in profile.targets) if profile else (),
     )
     with refusals_told(judge, resumable=output is not None and output.suffix != ".parquet"):
         found = asyncio.run(_run(file, judge, options, profile, config, quiet=as_json))
-    _show(found, report, language.value, as_json=as_json)
+    _show(found, report, language, as_json=as_json)
     _refuse_nothing(found)
     if fail_under:
-        _gate(found)
+        _gate(found, max_missing)
+
+
+def _text_options(terms: Path | None, key_terms: Path | None) -> Any:
+    """How texts are cut and weighed; a key term is a term, too."""
+    from rag_monitor.metrics.text.suite import TextOptions
+    from rag_monitor.metrics.text.tokens import Tokenizer, read_terms, read_weights
+
+    for option, path in (("--terms", terms), ("--key-terms", key_terms)):
+        if path is not None and not path.is_file():
+            raise ConfigurationError(f"{option}: there is no file {path}")
+    weights = read_weights(key_terms) if key_terms else {}
+    whole = dict.fromkeys((*(read_terms(terms) if terms else ()), *weights))
+    return TextOptions(tokenizer=Tokenizer(terms=tuple(whole)), weights=weights)
 
 
 def _names(metrics: str | None) -> tuple[str, ...] | None:
@@ -134,9 +161,9 @@ def _names(metrics: str | None) -> tuple[str, ...] | None:
 async def _run(
     file: Path, judge_name: str, options: Any, profile: Any, config: Path | None, *, quiet: bool
 ) -> Any:
-    from rag_monitor.evaluation.file_run import FileEvaluation
-    from rag_monitor.evaluation.rows import count_rows
-    from rag_monitor.evaluation.selection import needs_judge
+    from rag_monitor.offline.file_run import FileEvaluation
+    from rag_monitor.offline.rows import count_rows
+    from rag_monitor.offline.selection import needs_judge
 
     total = count_rows(file)
     wanted = judge_name != _NO_JUDGE and needs_judge(options.metrics)
@@ -153,7 +180,7 @@ async def _run(
     return run.tally.report(
         file=file.name,
         created_at=datetime.now(UTC),
-        judge=str(judge.identity) if judge is not None else None,
+        judge=str(judge.identity) if judge is not None and run.selection.needs_judge else None,
         seconds=time.monotonic() - began,
         profile=profile,
         notes=run.notes(),
@@ -173,12 +200,12 @@ def _progress(quiet: bool) -> Progress:
 
 
 def _show(found: Any, path: Path | None, language: str, *, as_json: bool) -> None:
-    from rag_monitor.evaluation.report.files import write_report
-    from rag_monitor.evaluation.report.terminal import print_report
-    from rag_monitor.evaluation.report.words import Words
+    from rag_monitor.offline.report.files import write_report
+    from rag_monitor.offline.report.terminal import print_report
+    from rag_monitor.offline.report.words import Words
 
     words = Words(language)
-    for error in found.errors[:_REMARKS]:
+    for error in (*found.errors[:_REMARKS], *found.unread[:_REMARKS]):
         print_remark(words.error(error))
     if path is not None:
         write_report(found, path, language)
@@ -202,13 +229,25 @@ def _refuse_nothing(found: Any) -> None:
         raise typer.Exit(FAILED)
 
 
-def _gate(found: Any) -> None:
-    """Exit with 1 when a target is missed, or when there was nothing to hold any against."""
+def _gate(found: Any, max_missing: float) -> None:
+    """Exit with 1 when a target is missed, or rests on too few of the rows, or on none."""
+    from rag_monitor.offline.figures import names_a_label
+    from rag_monitor.offline.missing import exceeds
+
     missed = [target for target in found.targets if target.met is False]
     for target in missed:
         print_problem(f"target missed: {target.metric} {target.value:.3f}, wanted {target.bound}")
+    incomplete = [t for t in found.targets if exceeds(t.missing_share, max_missing)]
+    for target in incomplete:
+        what = f"{target.metric}: rows without a score"
+        tell_missing(what, target.missing_share, target.missing, max_missing)
     unknown = [target.metric for target in found.targets if target.met is None]
     if unknown:
-        print_problem(f"targets not measured: {', '.join(unknown)}")
-    if missed or len(unknown) == len(found.targets):
+        known = list(found.figures)
+        told = (
+            name + did_you_mean(name, known) if names_a_label(name) else name for name in unknown
+        )
+        print_problem(f"targets not measured: {', '.join(told)}")
+    lost = len(unknown) == len(found.targets) or any(map(names_a_label, unknown))
+    if missed or incomplete or lost:
         raise typer.Exit(1)

@@ -10,8 +10,9 @@ import typer
 from rag_monitor.cli.output import AsJson, print_json, print_remark
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.trace_files import trace_file
-from rag_monitor.cli.words import Language, LanguageOption, said
+from rag_monitor.cli.words import LanguageOption, say
 from rag_monitor.errors import NotFound
+from rag_monitor.i18n import ENGLISH
 
 
 def export(
@@ -26,10 +27,11 @@ def export(
     limit: Annotated[int, typer.Option(min=1, help="Stop after so many traces.")] = 1_000_000,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Write each trace with its scores, newest first: a Trace JSON line or a Parquet row each."""
+    del language  # chosen for all that is said below
     if as_json and output is None:
         raise typer.BadParameter("--json needs --output: stdout cannot hold both")
     wanted = {"app": app, "release": release, "from": since, "to": until}
@@ -47,4 +49,4 @@ def export(
     if as_json:
         print_json({"traces": count, "output": str(output)})
     else:
-        print_remark(said("exported {count} traces", language, count=count))
+        print_remark(say("exported {count} traces", count=count))

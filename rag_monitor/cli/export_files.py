@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from rag_monitor.cli.foreign_exports import READERS, rows_of
-from rag_monitor.cli.lines import numbered_lines
 from rag_monitor.cli.otlp_rows import BadExport
 from rag_monitor.cli.replay import BadRow, Row
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.rows import looks_like_lines
+from rag_monitor.installation import install_command
+from rag_monitor.offline.rows import looks_like_lines, numbered_lines
 
 _PARQUET_MAGIC: Final = b"PAR1"
 _BATCH: Final = 500
@@ -85,7 +85,7 @@ def _parquet(path: Path) -> Iterator[tuple[int, Mapping[str, Any] | str]]:
         from pyarrow.parquet import ParquetFile
     except ModuleNotFoundError:
         raise ConfigurationError(
-            f"{path} is parquet; reading it needs `pip install rag-monitor[parquet]`"
+            f"{path} is parquet; reading it needs pyarrow: {install_command('parquet')}"
         ) from None
     number = 0
     try:

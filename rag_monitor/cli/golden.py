@@ -7,13 +7,14 @@ import time
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Final
+from typing import TYPE_CHECKING, Annotated, Any, Final
 
 import typer
 from rich.progress import Progress
 
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
 from rag_monitor.cli.judging import RowsFile
+from rag_monitor.cli.missing import DEFAULT, MaxMissing, tell_missing
 from rag_monitor.cli.output import (
     AsJson,
     print_fields,
@@ -24,10 +25,18 @@ from rag_monitor.cli.output import (
 )
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
 from rag_monitor.cli.replay import Places
-from rag_monitor.cli.words import Language, LanguageOption, chosen, fields_in, said
+from rag_monitor.cli.words import LanguageOption, fields_in, say
 from rag_monitor.errors import ConfigurationError, RagMonitorError
+from rag_monitor.i18n import ENGLISH, msgid
 
-_REPEATED: Final = (
+if TYPE_CHECKING:
+    from rag_monitor.offline.missing import Missing
+
+_MISSING: Final = "questions without a stored answer"
+_FAILED: Final = "question_failed"
+_EMPTY: Final = "empty_reply"
+_NOT_STORED: Final = "not_stored"
+_REPEATED: Final = msgid(
     "rows whose id came before in the file: {count}; each is asked and stored, and no name tells "
     "their answers apart: {places}"
 )
@@ -54,15 +63,20 @@ def golden(
     ] = None,
     columns: ColumnsOption = None,
     timeout: Annotated[float, typer.Option(min=0.1, help="Seconds per question.")] = 60.0,
+    max_missing: MaxMissing = DEFAULT,  # type: ignore[assignment] # parsed like what is typed
     release: Annotated[str | None, typer.Option(help="Release of the application.")] = None,
     environment: Annotated[str | None, typer.Option(help="Environment it runs in.")] = None,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
-    """Answers become traces with the tag `golden`: judged and alerted on like live ones."""
-    from rag_monitor.evaluation.golden import Endpoint, EndpointOptions
+    """Answers become traces with the tag `golden`: judged and alerted on like live ones.
+
+    Exit 1 when a run left too many questions without an answer that is stored.
+    """
+    from rag_monitor.offline.golden import Endpoint, EndpointOptions
+    from rag_monitor.offline.missing import exceeds
 
     options = EndpointOptions(
         url=endpoint,
@@ -76,22 +90,25 @@ def golden(
     named = {"app": app, "release": release, "environment": environment}
     application = Endpoint(options)
     done = 0
-    outcome: dict[str, Any] = {}
+    incomplete = False
     try:
         with Remote(url, api_key) as monitor:
             while True:
                 began = time.monotonic()
-                outcome = _once(
+                outcome, missing = _once(
                     file, parse_columns(columns), application, monitor, named, quiet=as_json
                 )
                 print_json(outcome) if as_json else print_fields(fields_in(outcome, language))
+                if exceeds(missing.share, max_missing):
+                    incomplete = True
+                    tell_missing(_MISSING, missing.share, missing.reasons, max_missing)
                 done += 1
                 if not every or done == runs:
                     break
                 time.sleep(max(0.0, every * 60 - (time.monotonic() - began)))
     finally:
         application.close()
-    if outcome["failed"] or outcome["rejected"]:
+    if incomplete:
         raise typer.Exit(1)
 
 
@@ -103,12 +120,14 @@ def _once(
     named: Mapping[str, Any],
     *,
     quiet: bool,
-) -> dict[str, Any]:
+) -> tuple[dict[str, Any], Missing]:
     """One pass over the set; every answer is sent as soon as it is there."""
-    from rag_monitor.evaluation.golden import as_trace, golden_rows, name_of
-    from rag_monitor.evaluation.rows import BadRow, count_rows
+    from rag_monitor.offline.golden import as_trace, golden_rows, name_of
+    from rag_monitor.offline.missing import UNREADABLE, MissingTally
+    from rag_monitor.offline.rows import BadRow, count_rows
 
-    outcome = {"questions": 0, "answered": 0, "failed": 0, "stored": 0, "rejected": 0}
+    outcome = dict.fromkeys(("questions", "answered", "empty", "failed", "stored", "rejected"), 0)
+    counted = MissingTally()
     names: set[str] = set()
     repeated = Places()
     began = time.monotonic()
@@ -119,6 +138,7 @@ def _once(
             bar.advance(task)
             if isinstance(row, BadRow):
                 outcome["failed"] += 1
+                counted.lack(UNREADABLE)
                 print_problem(f"row {row.number + 1}: {row.reason}")
                 continue
             name = name_of(row)
@@ -132,31 +152,40 @@ def _once(
                 print_problem(f"{name[:60]}: {answer.error}")
             else:
                 outcome["answered"] += 1
-            _store(monitor, as_trace(row, answer, started_at=started_at, **named), outcome)
+            empty = not answer.error and not (answer.text or "").strip()
+            outcome["empty"] += empty
+            trace = as_trace(row, answer, started_at=started_at, **named)
+            stored = _store(monitor, trace, outcome)
+            lacks = {_FAILED: answer.error, _EMPTY: empty, _NOT_STORED: not stored}
+            reason = next((reason for reason, found in lacks.items() if found), None)
+            counted.have() if reason is None else counted.lack(reason)
     if not outcome["questions"]:
         raise RagMonitorError(f"{file} holds no questions")
     if repeated.count:
-        places = said("row {places}", chosen(), places=repeated)
-        print_remark(said(_REPEATED, chosen(), count=repeated.count, places=places))
-    return {
+        places = say("row {places}", places=repeated)
+        print_remark(say(_REPEATED, count=repeated.count, places=places))
+    found = {
         **outcome,
         "repeated_ids": repeated.count,
         "seconds": round(time.monotonic() - began, 2),
     }
+    return found, counted.report()
 
 
-def _store(monitor: Remote, trace: Mapping[str, Any], outcome: dict[str, int]) -> None:
+def _store(monitor: Remote, trace: Mapping[str, Any], outcome: dict[str, int]) -> bool:
     try:
-        reply = monitor.call("POST", "/api/v1/traces", json=dict(trace))
+        reply = monitor.call("POST", "/api/v1/traces", body=dict(trace))
     except ConfigurationError:
         raise
     except RagMonitorError as error:
         outcome["rejected"] += 1
         print_problem(f"not stored: {error}")
-        return
-    outcome["stored" if reply.get("accepted") else "rejected"] += 1
+        return False
+    stored = bool(reply.get("accepted"))
+    outcome["stored" if stored else "rejected"] += 1
     for problem in reply.get("errors", ()):
         print_problem(f"not stored: {problem}")
+    return stored
 
 
 def _body(text: str | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import typer
 from rich.progress import Progress
 
 from rag_monitor.cli.columns import ColumnsOption, parse_columns
+from rag_monitor.cli.import_rows import RepeatedIds, StartTimes, zone_named
 from rag_monitor.cli.output import (
     AsJson,
     print_fields,
@@ -20,33 +21,36 @@ from rag_monitor.cli.output import (
     progress_console,
 )
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.repeated_ids import RepeatedIds
 from rag_monitor.cli.replay import (
     OTLP_JSON,
     TRACE_JSON,
     BadRow,
     Outcome,
     Pace,
+    Places,
     Replay,
     Row,
     looked_at,
     read_rows,
 )
 from rag_monitor.cli.settings import at_hand
-from rag_monitor.cli.start_times import StartTimes, zone_named
-from rag_monitor.cli.words import Language, LanguageOption, fields_in, said
+from rag_monitor.cli.words import LanguageOption, fields_in, say
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.problems import problem
-from rag_monitor.evaluation.rows import holds_lines
+from rag_monitor.i18n import ENGLISH, msgid
+from rag_monitor.offline.problems import problem
+from rag_monitor.offline.rows import holds_lines
 
-_WAITING: Final = "waiting for {url}, up to {seconds:g} s: {trouble}"
-_REPEATED: Final = (
+_WAITING: Final = msgid("waiting for {url}, up to {seconds:g} s: {trouble}")
+_REPEATED: Final = msgid(
     "rows whose id came before in the file: {count}; one trace is kept of each id: {places}"
 )
-_REPLACED: Final = (
+_REPLACED: Final = msgid(
     "times before 2000 or more than an hour ahead: {count}; the moment of import stands in "
     "their place: {places}"
 )
+_UNREAD: Final = msgid("passages left out because they cannot be read: {count}; {places}")
+
+_PLACES: Final = {"line": msgid("line {places}"), "row": msgid("row {places}")}
 
 
 class Format(StrEnum):
@@ -58,7 +62,9 @@ class Format(StrEnum):
 
 
 def import_file(
-    file: Annotated[Path, typer.Argument(help="Rows: .jsonl, .json, .csv (also .gz), .parquet.")],
+    file: Annotated[
+        Path, typer.Argument(help="Rows: .jsonl, .json, .csv (also .gz), .xlsx, .parquet.")
+    ],
     form: Annotated[
         Format,
         typer.Option("--format", help="Trace JSON, or an export of Langfuse or Phoenix."),
@@ -80,7 +86,7 @@ def import_file(
     ] = 120.0,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Send every row once. Rows with an id can be imported again: nothing is stored twice."""
@@ -91,9 +97,9 @@ def import_file(
     zone = None if timezone is None else zone_named(timezone)
     pace = Pace(per_second=speed, patience_s=patience)
     outcome = Outcome()
-    rows = _read(file, form, app, parse_columns(columns))
+    rows = _read(file, form, app, parse_columns(columns), outcome.unread_passages)
     if form is Format.TRACE_JSON:
-        times = StartTimes(outcome, lambda: _zone(zone, language))
+        times = StartTimes(outcome, lambda: _zone(zone))
         rows = looked_at(rows, times.look, RepeatedIds(outcome).look)
     with (
         Remote(url, api_key) as monitor,
@@ -107,7 +113,7 @@ def import_file(
             unit=_unit(file, form),
             on_sent=lambda count: bar.update(task, completed=count),
             on_wait=lambda trouble: print_remark(
-                said(_WAITING, language, url=monitor.url, seconds=patience, trouble=trouble)
+                say(_WAITING, url=monitor.url, seconds=patience, trouble=trouble)
             ),
         )
         replay.run(rows, outcome)
@@ -116,28 +122,32 @@ def import_file(
         raise typer.Exit(1)
 
 
-def _zone(given: str | None, language: Language) -> str:
+def _zone(given: str | None) -> str:
     """The zone of times that name none; said, so that a wrong one is seen before it misleads."""
     if given is not None:
-        zone, why = given, said("as given", language)
+        zone, why = given, say("as given")
     else:
         try:
-            zone, why = at_hand().timezone, said("`timezone` of the settings here", language)
+            zone, why = at_hand().timezone, say("`timezone` of the settings here")
         except ConfigurationError as error:
             zone = "UTC"
-            why = said("the settings here cannot be read: {reason}", language, reason=error)
-    text = "times without a zone are read as {zone} ({why}); --timezone names another"
-    print_remark(said(text, language, zone=zone, why=why))
+            why = say("the settings here cannot be read: {reason}", reason=error)
+    text = msgid("times without a zone are read as {zone} ({why}); --timezone names another")
+    print_remark(say(text, zone=zone, why=why))
     return zone
 
 
-def _report(outcome: Outcome, unit: str, language: Language, *, as_json: bool) -> None:
+def _report(outcome: Outcome, unit: str, language: str, *, as_json: bool) -> None:
     for text in outcome.problems[:10]:
         print_problem(text)
-    for text, found in ((_REPEATED, outcome.repeated_ids), (_REPLACED, outcome.times_replaced)):
+    for text, found in (
+        (_REPEATED, outcome.repeated_ids),
+        (_REPLACED, outcome.times_replaced),
+        (_UNREAD, outcome.unread_passages),
+    ):
         if found.count:
-            places = said(f"{unit} {{places}}", language, places=found)
-            print_remark(said(text, language, count=found.count, places=places))
+            places = say(_PLACES[unit], places=found)
+            print_remark(say(text, count=found.count, places=places))
     if as_json:
         print_json(outcome.as_dict())
     else:
@@ -151,10 +161,10 @@ def _unit(file: Path, form: Format) -> str:
 
 
 def _read(
-    file: Path, form: Format, app: str | None, columns: Mapping[str, str]
+    file: Path, form: Format, app: str | None, columns: Mapping[str, str], unread: Places
 ) -> Iterator[tuple[int, Row] | BadRow]:
     if form is Format.TRACE_JSON:
-        return read_rows(file, app, columns)
+        return read_rows(file, app, columns, unread)
     from rag_monitor.cli.export_files import read_export
 
     return read_export(file, form.value, app)

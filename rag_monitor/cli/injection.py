@@ -8,8 +8,9 @@ from typing import Any
 
 from rag_monitor.cli.judging import create_judge
 from rag_monitor.cli.output import print_json, print_line
-from rag_monitor.cli.words import told
+from rag_monitor.cli.words import say
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.i18n import msgid
 
 
 def report_injection(settings: Any, families: Path | None, as_json: bool) -> None:
@@ -30,8 +31,8 @@ def report_injection(settings: Any, families: Path | None, as_json: bool) -> Non
     if as_json:
         print_json({"judge": identity, "tried": tried, "families": rows})
         return
-    text = "judge {judge}, {tried} attacks against controls of the same length"
-    print_line(told(text, judge=identity, tried=tried))
+    text = msgid("judge {judge}, {tried} attacks against controls of the same length")
+    print_line(say(text, judge=identity, tried=tried))
     print_line(
         f"{'group family':<32}{'tried':>6}{'flips':>8}{'shift':>8}{'noticed':>9}{'failed':>8}"
     )
@@ -41,8 +42,8 @@ def report_injection(settings: Any, families: Path | None, as_json: bool) -> Non
             f"{name[:31]:<32}{row['tried']:>6}{row['flips']:>8.2f}{row['shift']:>+8.2f}"
             f"{row['noticed']:>9.2f}{row['failed']:>8}   {row['bar']}"
         )
-    text = "flips and shift are net of the controls; noticed is the share marked suspect"
-    print_line(told(text))
+    text = msgid("flips and shift are net of the controls; noticed is the share marked suspect")
+    print_line(say(text))
 
 
 async def _measure(settings: Any, families: Path | None) -> tuple[str, list[dict[str, Any]]]:

@@ -9,14 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from rag_monitor.cli.words import chosen, said
-from rag_monitor.errors import EverythingRefused
+from rag_monitor.cli.words import chosen, say
+from rag_monitor.errors import EverythingRefused, QuotaExhausted
+from rag_monitor.i18n import msgid
 from rag_monitor.judges.judge import Judge
+from rag_monitor.offline.problems import problem
 
 JudgeName = Annotated[
     str, typer.Option("--judge", help="Judge to ask; `rag-monitor doctor` shows the configured.")
 ]
-RowsFile = Annotated[Path, typer.Argument(help="Rows: .jsonl, .json, .csv (also .gz), .parquet.")]
+RowsFile = Annotated[
+    Path, typer.Argument(help="Rows: .jsonl, .json, .csv (also .gz), .xlsx, .parquet.")
+]
 
 
 def create_judge(settings: Any, name: str | None = None) -> Judge:
@@ -26,17 +30,15 @@ def create_judge(settings: Any, name: str | None = None) -> Judge:
         UnknownJudge: No judge of that name.
         ConfigurationError: Its options are not usable.
     """
-    from rag_monitor.judges.budgeted import check_budgets
-    from rag_monitor.judges.configured import check_tables, make_judge
+    from rag_monitor.judges.factory import check_judges, make_judge
 
-    check_tables(settings.judges)
-    check_budgets(settings.store.budgets, settings.judges)
+    check_judges(settings.judges, settings.store.budgets)
     return make_judge(name or settings.judge, settings.judges)
 
 
 @contextmanager
 def refusals_told(name: str, *, resumable: bool = False) -> Iterator[None]:
-    """Say of a judge whose server refuses everything what to mend.
+    """Say of a judge whose server refuses everything what to fix.
 
     Args:
         name: What the command line calls the judge.
@@ -49,11 +51,19 @@ def refusals_told(name: str, *, resumable: bool = False) -> Iterator[None]:
         yield
     except EverythingRefused as error:
         text = (
-            "{refusal}; nothing more was asked: mend the key, the model's name, the address or the"
-            " credit in [judges.{judge}]"
+            msgid(
+                "{refusal}; nothing more was asked: top up the account of [judges.{judge}], or "
+                "raise its limit"
+            )
+            if isinstance(error.__cause__, QuotaExhausted)
+            else msgid(
+                "{refusal}; nothing more was asked: fix the key, the model's name, the address or"
+                " the credit of [judges.{judge}]"
+            )
         )
-        message = said(text, chosen(), refusal=error, judge=name)
+        refusal = problem(str(error).rstrip(".。"), chosen())
+        message = say(text, refusal=refusal, judge=name)
         if resumable:
-            hint = said("go on afterwards with --resume", chosen())
-            message = said("{one}; {other}", chosen(), one=message, other=hint)
+            hint = say("go on afterwards with --resume")
+            message = say("{one}; {other}", one=message, other=hint)
         raise EverythingRefused(message) from None

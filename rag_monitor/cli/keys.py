@@ -13,7 +13,8 @@ import typer
 from rag_monitor.cli.moments import end_in
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.words import Language, LanguageOption, fields_in, minute, said
+from rag_monitor.cli.words import LanguageOption, fields_in, minute, say
+from rag_monitor.i18n import ENGLISH, msgid
 
 _EXPIRES: Final = "When it ends: 12h, 90d, 52w, or an ISO 8601 time with a zone; default: never."
 _EXPIRES_ANEW: Final = "When the new key ends, written as for `create`; default: as the old one."
@@ -41,17 +42,18 @@ def list_keys(
     project: Project = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Show every key's name, scopes and last use; secrets are never shown again."""
+    del language  # chosen for all that is said below
     with Remote(url, api_key) as monitor:
         keys = monitor.get("/api/v1/keys", _of(project))["keys"]
     if as_json:
         print_json({"keys": keys})
         return
     for key in keys:
-        life = _life(key, language)
+        life = _life(key)
         print_line("  ".join([key["id"], key["name"], ", ".join(key["scopes"]), *life]))
 
 
@@ -59,17 +61,17 @@ def _of(project: str) -> dict[str, str]:
     return {"project": project} if project else {}
 
 
-def _life(key: Mapping[str, str | None], language: Language) -> list[str]:
+def _life(key: Mapping[str, str | None]) -> list[str]:
     """When a key was last used, and whether it still works."""
     used = key.get("last_used_at")
-    last = said("last used {time}", language, time=minute(used)) if used else None
-    found = [last or said("never used", language)]
+    last = say("last used {time}", time=minute(used)) if used else None
+    found = [last or say("never used")]
     if revoked := key.get("revoked_at"):
-        return [*found, said("revoked {time}", language, time=minute(revoked))]
+        return [*found, say("revoked {time}", time=minute(revoked))]
     if expires := key.get("expires_at"):
         over = datetime.fromisoformat(expires) <= datetime.now(UTC)
-        text = "expired {time}" if over else "expires {time}"
-        found.append(said(text, language, time=minute(expires)))
+        text = msgid("expired {time}") if over else msgid("expires {time}")
+        found.append(say(text, time=minute(expires)))
     return found
 
 
@@ -87,7 +89,7 @@ def create_key(
     expires: Annotated[str, typer.Option(help=_EXPIRES)] = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Make a key. Its secret is printed once and cannot be recovered."""
@@ -102,7 +104,7 @@ def create_key(
     if expires:
         body["expires_at"] = end_in("--expires", expires)
     with Remote(url, api_key) as monitor:
-        made = monitor.call("POST", "/api/v1/keys", json=body)
+        made = monitor.call("POST", "/api/v1/keys", body=body)
     _show_made(made, language, as_json)
 
 
@@ -116,7 +118,7 @@ def rotate_key(
     project: Project = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Replace a key by a new one with the same name, scopes and limits."""
@@ -125,11 +127,11 @@ def rotate_key(
         body["expires_at"] = end_in("--expires", expires)
     with Remote(url, api_key) as monitor:
         path = f"/api/v1/keys/{quote(id, safe='')}/rotate"
-        made = monitor.call("POST", path, json=body, params=_of(project))
+        made = monitor.call("POST", path, body=body, query=_of(project))
     _show_made(made, language, as_json)
 
 
-def _show_made(made: Mapping[str, Any], language: Language, as_json: bool) -> None:
+def _show_made(made: Mapping[str, Any], language: str, as_json: bool) -> None:
     """The secret of a new key, and until when it works."""
     if as_json:
         print_json(made)
@@ -147,13 +149,14 @@ def revoke_key(
     project: Project = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Take a key out of use at once."""
+    del language  # chosen for all that is said below
     with Remote(url, api_key) as monitor:
-        monitor.call("DELETE", f"/api/v1/keys/{quote(id, safe='')}", params=_of(project))
+        monitor.call("DELETE", f"/api/v1/keys/{quote(id, safe='')}", query=_of(project))
     if as_json:
         print_json({"revoked": id})
     else:
-        print_line(said("revoked {id}", language, id=id))
+        print_line(say("revoked {id}", id=id))

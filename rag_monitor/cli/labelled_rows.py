@@ -10,28 +10,29 @@ from rag_monitor.cli.output import print_problem
 from rag_monitor.errors import RagMonitorError
 
 if TYPE_CHECKING:
-    from rag_monitor.evaluation.labelled import LabelledRow
+    from rag_monitor.offline.labelled import LabelledRow
 
 _REMARKS: Final = 10
 
 
 def labelled_rows(file: Path, columns: Mapping[str, str]) -> list[LabelledRow]:
-    """Every row that could be read, in order; the others are said on stderr, the first ten singly.
+    """Every row that could be read, in order; what could not is said on stderr, ten at most singly.
 
     Args:
-        file: See `evaluation.rows.read_rows`.
+        file: See `offline.rows.read_rows`.
         columns: The file's column to the Trace JSON name.
 
     Raises:
         ConfigurationError: The file is missing, of an unknown kind, or cannot be unpacked.
         RagMonitorError: It has rows, and none of them could be read.
     """
-    from rag_monitor.evaluation.labelled import read_labelled
+    from rag_monitor.offline.labelled import read_labelled
 
     rows = list(read_labelled(file, columns))
     errors = [row.row.error for row in rows if row.row.error is not None]
-    for error in errors[:_REMARKS]:
-        print_problem(error)
+    unread = [passage for row in rows for passage in row.row.unread]
+    for problem in (errors + unread)[:_REMARKS]:
+        print_problem(problem)
     if errors and len(errors) == len(rows):
         raise RagMonitorError(f"none of the {len(rows)} rows of {file} could be read")
     if errors:

@@ -9,8 +9,9 @@ import typer
 
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.settings import ConfigPath, load
-from rag_monitor.cli.words import Language, LanguageOption, said
+from rag_monitor.cli.words import LanguageOption, say
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import ENGLISH, msgid
 from rag_monitor.spelling import did_you_mean
 
 
@@ -31,13 +32,14 @@ def migrate(
         str | None, typer.Option(help="Database; default: the configured one.")
     ] = None,
     config: ConfigPath = None,
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Create or upgrade the tables. Safe to run again.
 
     Going back (--to) deletes what the older schema has no place for. Stop every process first.
     """
+    del language  # chosen for all that is said below
     from rag_monitor.store import migration
 
     url = load(config, {"database_url": database_url}).database_url
@@ -47,7 +49,7 @@ def migrate(
     after = before
     if not check:
         back = before is not None and before > wanted
-        ask = None if yes else language
+        ask = not yes
         after = _go_back(url, before or "", wanted, ask) if back else migration.upgrade(url, wanted)
     if as_json:
         print_json(
@@ -59,18 +61,25 @@ def migrate(
             }
         )
     elif after == wanted:
-        told_of = "the schema is at {revision}" + ("" if before == after else " (was {before})")
-        was = before or said("empty", language)
-        print_line(said(told_of, language, revision=wanted, before=was))
+        if before == after:
+            print_line(say("the schema is at {revision}", revision=wanted))
+        else:
+            was = before or say("empty")
+            print_line(
+                say("the schema is at {revision} (was {before})", revision=wanted, before=was)
+            )
     else:
-        found = said("the database is empty", language)
+        found = say("the database is empty")
         if before is not None:
-            found = said("the schema is at {revision}", language, revision=before)
+            found = say("the schema is at {revision}", revision=before)
         if missing:
-            found = said("there is no file {path} yet", language, path=missing)
-        needs = "--to asks for {wanted}" if to else "this release needs {wanted}"
-        text = f"{{found}}, {needs}: run without --check"
-        print_line(said(text, language, found=found, wanted=wanted))
+            found = say("there is no file {path} yet", path=missing)
+        text = (
+            msgid("{found}, --to asks for {wanted}: run without --check")
+            if to
+            else msgid("{found}, this release needs {wanted}: run without --check")
+        )
+        print_line(say(text, found=found, wanted=wanted))
     if after != wanted:
         raise typer.Exit(1)
 
@@ -87,16 +96,16 @@ def _known(revision: str) -> str:
     return revision
 
 
-def _go_back(url: str, before: str, wanted: str, ask: Language | None) -> str:
-    """Down to an older schema, with nobody at work on the SQLite file; None: without asking."""
+def _go_back(url: str, before: str, wanted: str, ask: bool) -> str:
+    """Down to an older schema, with nobody at work on the SQLite file."""
     from rag_monitor.store import migration
     from rag_monitor.store.engine import parse_url
     from rag_monitor.store.lockfile import FileLock
 
-    text = "Go back from schema {before} to {wanted}? What {wanted} has no place for is deleted."
-    if ask is not None and not typer.confirm(
-        said(text, ask, before=before, wanted=wanted), err=True
-    ):
+    text = msgid(
+        "Go back from schema {before} to {wanted}? What {wanted} has no place for is deleted."
+    )
+    if ask and not typer.confirm(say(text, before=before, wanted=wanted), err=True):
         raise typer.Exit(1)
     parsed = parse_url(url)
     sqlite = parsed.get_backend_name() == "sqlite"

@@ -13,7 +13,7 @@ from rich.console import Console
 
 from rag_monitor.cli.words import chosen
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.problems import problem
+from rag_monitor.offline.problems import problem
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object on stdout.")]
 

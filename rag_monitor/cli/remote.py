@@ -2,21 +2,27 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterator, Mapping
+from http import HTTPStatus
 from time import sleep
 from types import TracebackType
 from typing import Annotated, Any, Final, Self
+from urllib.parse import urlsplit
 
-import httpx
 import typer
 
 from rag_monitor.cli.output import print_problem, print_remark
 from rag_monitor.cli.settings import at_hand
-from rag_monitor.cli.words import chosen, said
+from rag_monitor.cli.words import say
+from rag_monitor.client import Client, ClientError, Transport, problem_of
 from rag_monitor.errors import ConfigurationError, NotFound, RagMonitorError
-from rag_monitor.outbound.patience import LATER, Waiting, retry_after
+from rag_monitor.i18n import ENGLISH, msgid
+from rag_monitor.outbound.connection import NoAnswer, Reply
+from rag_monitor.outbound.retry import LATER, Waiting, retry_after
 
 DEFAULT_URL = "http://127.0.0.1:8700"
+_TIMEOUT_S: Final = 60.0
 PATIENCE_S: Final = 60.0
 """How long reading may wait in all for a monitor that answers "later"."""
 _WORTH_A_WORD_S: Final = 3.0
@@ -36,7 +42,7 @@ def configured_url() -> str:
         return DEFAULT_URL
     host = "127.0.0.1" if settings.host in _EVERYWHERE else settings.host.strip("[]")
     # Port 0 lets the system choose, and nobody wrote down what it chose.
-    port = settings.port or httpx.URL(DEFAULT_URL).port
+    port = settings.port or urlsplit(DEFAULT_URL).port
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
@@ -69,46 +75,49 @@ ApiKey = Annotated[
 
 
 class Remote:
-    """A monitor over HTTP.
+    """A monitor over HTTP: `rag_monitor.client` with the words of commands.
 
     Args:
         url: Its address, without `/api`.
-        api_key: Sent as a bearer token; empty: none.
-        transport: Replaces the network, for tests.
+        api_key: Sent with every request; empty: none.
+        transport: Replaces the network, in tests.
         pause: Waits; replaced in tests.
+        language: What refusals are asked for in.
 
     Raises:
-        ConfigurationError: The address is not an HTTP URL.
+        ConfigurationError: The address is not an HTTP URL, or the key cannot be one.
     """
 
     def __init__(
         self,
         url: str,
         api_key: str = "",
-        transport: httpx.BaseTransport | None = None,
+        transport: Transport | None = None,
         *,
         pause: Callable[[float], None] = sleep,
+        language: str = ENGLISH,
     ) -> None:
         if not url.startswith(("http://", "https://")):
             raise ConfigurationError(
                 f"--url must begin with http:// or https:// and name the monitor, not {url!r}"
             )
-        headers = {"authorization": f"Bearer {api_key}"} if api_key else {}
-        self._url = url.rstrip("/")
         self._sleep = pause
         self._told = False
-        self._http = httpx.Client(
-            base_url=self._url,
-            headers=headers,
-            timeout=60.0,
-            transport=transport,
-            trust_env=not _is_local(self._url),
-        )
+        try:
+            self._client = Client(
+                url,
+                api_key or None,
+                timeout_s=_TIMEOUT_S,
+                transport=transport,
+                language=language,
+            )
+        except ClientError as error:
+            raise ConfigurationError(str(error)) from None
 
     @property
     def url(self) -> str:
         """Where it is."""
-        return self._url
+        return self._client.url
 
     def __enter__(self) -> Self:
         return self
@@ -119,7 +128,7 @@ class Remote:
         error: BaseException | None,
         traceback: TracebackType | None,
     ) -> None:
-        self._http.close()
+        self._client.close()
 
     def get(self, path: str, query: Mapping[str, str] | None = None) -> Any:
         """The JSON at `path`; waits for a while where the monitor answers "later".
@@ -130,45 +139,66 @@ class Remote:
         """
         waiting = Waiting(PATIENCE_S)
         while True:
-            reply = self.send_safely("GET", path, params=query)
-            if reply.status_code not in LATER:
+            reply = self.send_safely("GET", path, query=query)
+            if reply.status not in LATER:
                 return _content(reply)
             pause = waiting.next_pause_s(retry_after(reply.headers.get("retry-after")))
             if pause is None:
                 raise _gave_up(reply, waiting)
             if waiting.waited_s >= _WORTH_A_WORD_S and not self._told:
                 self._told = True
-                trouble = said("it answers {status}", chosen(), status=reply.status_code)
-                remark = "waiting for {url}, up to {seconds:g} s: {trouble}"
-                where = {"url": self._url, "seconds": PATIENCE_S, "trouble": trouble}
-                print_remark(said(remark, chosen(), **where))
+                trouble = say("it answers {status}", status=reply.status)
+                remark = msgid("waiting for {url}, up to {seconds:g} s: {trouble}")
+                where = {"url": self.url, "seconds": PATIENCE_S, "trouble": trouble}
+                print_remark(say(remark, **where))
             self._sleep(pause)
 
-    def call(self, method: str, path: str, **request: Any) -> Any:
-        """Send a request and return the JSON of the answer, None when it is empty."""
-        return _content(self.send_safely(method, path, **request))
+    def call(
+        self, method: str, path: str, body: object = None, query: Mapping[str, str] | None = None
+    ) -> Any:
+        """Send a request and return the JSON of the answer, None when it is empty.
 
-    def send_safely(self, method: str, path: str, **request: Any) -> httpx.Response:
+        Args:
+            method: `POST` and so on.
+            path: From `/api` on.
+            body: What is sent as JSON; None: nothing.
+            query: Parameters of the path.
+
+        Raises:
+            NotFound: There is nothing there.
+            RagMonitorError: Unreachable, or it refused; the message says why.
+        """
+        return _content(self.send_safely(method, path, body, query))
+
+    def send_safely(
+        self,
+        method: str,
+        path: str,
+        body: object = None,
+        query: Mapping[str, str] | None = None,
+        timeout_s: float = _TIMEOUT_S,
+    ) -> Reply:
         """Send a request and return the answer, whatever it is.
 
         Raises:
             RagMonitorError: No answer; the message says what to do.
         """
+        content = None if body is None else json.dumps(body, allow_nan=False).encode()
         try:
-            return self.send(method, path, **request)
-        except httpx.TransportError as error:
+            return self._client.send(method, path, content, query=query, timeout_s=timeout_s)
+        except NoAnswer as error:
             raise RagMonitorError(
-                f"no monitor answers at {self._url} ({error}); start one with `rag-monitor serve`"
+                f"no monitor answers at {self.url} ({error}); start one with `rag-monitor serve`"
                 " or name another with --url"
             ) from None
 
-    def send(self, method: str, path: str, **request: Any) -> httpx.Response:
-        """Send a request and return the answer, whatever it is.
+    def send(self, method: str, path: str, content: bytes) -> Reply:
+        """Send a body of JSON and return the answer, whatever it is.
 
         Raises:
-            httpx.TransportError: No answer.
+            NoAnswer: There is none.
         """
-        return self._http.request(method, path, **request)
+        return self._client.send(method, path, content)
 
     def pages(self, path: str, query: Mapping[str, str]) -> Iterator[dict[str, Any]]:
         """Every item of a paged list, in the server's order; why there is none is remarked."""
@@ -183,44 +213,32 @@ class Remote:
                 return
 
 
-def _content(reply: httpx.Response) -> Any:
-    if not reply.is_success:
+def _content(reply: Reply) -> Any:
+    if not reply.ok:
         raise refusal(reply)
-    return reply.json() if reply.content else None
+    return json.loads(reply.body) if reply.body else None
 
 
-def _gave_up(reply: httpx.Response, waiting: Waiting) -> RagMonitorError:
+def _gave_up(reply: Reply, waiting: Waiting) -> RagMonitorError:
     """The last refusal, with what was tried."""
     asked = reply.headers.get("retry-after")
     wish = f"; it asks to wait {asked[:40]} s more" if asked else ""
     return RagMonitorError(f"{refusal(reply)}; asked {waiting}{wish}")
 
 
-def _is_local(url: str) -> bool:
-    """Whether a proxy from the environment would only be in the way."""
-    return httpx.URL(url).host in ("127.0.0.1", "localhost", "::1")
-
-
-def refusal(reply: httpx.Response) -> RagMonitorError:
+def refusal(reply: Reply) -> RagMonitorError:
     """The error behind an unsuccessful answer, in the server's words where it gives any."""
     text = explain(reply)
-    if reply.status_code in (401, 403):
+    if reply.status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
         return ConfigurationError(
             f"the monitor refused the key: {text}; set --api-key or RAG_MONITOR_API_KEY"
         )
-    if reply.status_code == httpx.codes.NOT_FOUND:
+    if reply.status == HTTPStatus.NOT_FOUND:
         return NotFound(text)
-    return RagMonitorError(f"the monitor answered {reply.status_code}: {text}")
+    return RagMonitorError(f"the monitor answered {reply.status}: {text}")
 
 
-def explain(reply: httpx.Response) -> str:
+def explain(reply: Reply) -> str:
     """What a problem JSON says, or the beginning of any other body."""
-    try:
-        problem = reply.json()
-    except ValueError:
-        problem = None
-    if isinstance(problem, dict):
-        for key in ("detail", "title", "message"):
-            if problem.get(key):
-                return str(problem[key])
-    return reply.text[:300].strip() or reply.reason_phrase
+    beginning = reply.body.decode("utf-8", "replace")[:300].strip()
+    return problem_of(reply) or beginning or reply.reason

@@ -11,14 +11,16 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
-import httpx
-
-from rag_monitor.cli.lines import numbered_lines
 from rag_monitor.cli.remote import Remote, explain, refusal
 from rag_monitor.errors import RagMonitorError
-from rag_monitor.evaluation import rows as tables
-from rag_monitor.evaluation.conversations import last_turn
-from rag_monitor.outbound import patience
+from rag_monitor.offline import rows as tables
+from rag_monitor.offline.columns import names_with
+from rag_monitor.offline.conversations import last_turn
+from rag_monitor.offline.foreign_scores import reported_in
+from rag_monitor.offline.rows import numbered_lines
+from rag_monitor.offline.shaping import shaped
+from rag_monitor.outbound import retry
+from rag_monitor.outbound.connection import NoAnswer, Reply
 
 _BATCH: Final = 100
 _BATCH_BYTES: Final = 2 * 2**20
@@ -31,9 +33,9 @@ _PROBLEMS_KEPT: Final = 100
 _PLACES_KEPT: Final = 10
 _SELDOM: Final = (
     "reported_scores", "repeated_ids", "timezone", "times_without_zone", "times_replaced",
+    "unread_passages",
 )  # fmt: skip
 """Not named to people where there were none."""
-_JSON_HEADERS: Final = {"content-type": "application/json"}
 
 Row = dict[str, Any]
 
@@ -76,9 +78,9 @@ class Wire:
     """Where scores go that rows have besides."""
 
 
-TRACE_JSON: Final = Wire("/api/v1/traces", _all_rows)
+TRACE_JSON: Final = Wire("/api/v1/traces?bulk=true", _all_rows)
 OTLP_JSON: Final = Wire(
-    "/v1/traces",
+    "/v1/traces?bulk=true",
     partial(_merged, "resourceSpans"),
     beside=Wire("/v1/logs", partial(_merged, "resourceLogs")),
 )
@@ -124,6 +126,8 @@ class Outcome:
     times_without_zone: int = 0
     times_replaced: Places = field(default_factory=Places)
     """Times that cannot be true: the monitor puts the moment of import in their place."""
+    unread_passages: Places = field(default_factory=Places)
+    """Passages that were left out because they cannot be read, and the rows they stood in."""
 
     def reject(self, problem: str) -> None:
         """Count a row that was not taken."""
@@ -148,28 +152,27 @@ class Outcome:
             "times_without_zone": self.times_without_zone,
             "times_replaced": self.times_replaced.count,
             "times_replaced_first": self.times_replaced.first,
+            "unread_passages": self.unread_passages.count,
+            "unread_passages_first": self.unread_passages.first,
         }
 
     def summary(self) -> dict[str, Any]:
         """For people: what was not met with is not named, and rows are listed in remarks."""
         shown = self.as_dict()
-        del shown["repeated_ids_first"], shown["times_replaced_first"]
-        for name in (
-            "reported_scores",
-            "repeated_ids",
-            "timezone",
-            "times_without_zone",
-            "times_replaced",
-        ):
-            if not shown[name]:
-                del shown[name]
-        return shown
+        return {
+            name: value
+            for name, value in shown.items()
+            if not name.endswith("_first") and (value or name not in _SELDOM)
+        }
 
 
 def read_rows(
-    path: Path, app: str | None = None, columns: Mapping[str, str] | None = None
+    path: Path,
+    app: str | None = None,
+    columns: Mapping[str, str] | None = None,
+    unread: Places | None = None,
 ) -> Iterator[tuple[int, Row] | BadRow]:
-    """The rows of any file that `evaluation.rows` reads, by the names it has for them.
+    """The rows of any file that `offline.rows` reads, by the names it has for them.
 
     What tells the answer of a labelled set (`label_…`, `meta`) is left out.
 
@@ -177,6 +180,7 @@ def read_rows(
         path: The file. One of a kind nobody knows is taken for JSON lines.
         app: Application name for rows that have none.
         columns: The file's column to the Trace JSON name.
+        unread: Where passages are counted that cannot be read, by their row.
 
     Returns:
         With their line numbers where the file holds lines, else counted from 1.
@@ -184,17 +188,26 @@ def read_rows(
     Raises:
         ConfigurationError: The file cannot be opened, unpacked or read.
     """
-    if tables.holds_lines(path):
-        names = tables.names_with(columns)
-        for number, line in numbered_lines(path):
-            yield _parsed(number, line, app, names)
-        return
-    for item in tables.read_rows(path, columns):
-        number = item.number + 1
+    lost = Places() if unread is None else unread
+    for number, item in _numbered(path, columns):
         if isinstance(item, tables.BadRow):
             yield BadRow(number, item.reason)
-        else:
-            yield number, _unlabelled(item.fields, app)
+            continue
+        for _ in item.unread:
+            lost.add(number)
+        yield number, _unlabelled(item.fields, app)
+
+
+def _numbered(
+    path: Path, columns: Mapping[str, str] | None
+) -> Iterator[tuple[int, tables.Row | tables.BadRow]]:
+    if not tables.holds_lines(path):
+        for item in tables.read_rows(path, columns):
+            yield item.number + 1, item
+        return
+    names = names_with(columns)
+    for number, line in numbered_lines(path):
+        yield number, _parsed(number, line, names)
 
 
 def looked_at(
@@ -208,16 +221,14 @@ def looked_at(
         yield item
 
 
-def _parsed(
-    number: int, line: bytes, app: str | None, names: Mapping[str, str]
-) -> tuple[int, Row] | BadRow:
+def _parsed(number: int, line: bytes, names: Mapping[str, str]) -> tables.Row | tables.BadRow:
     try:
         content = json.loads(line)
     except (ValueError, RecursionError) as error:
-        return BadRow(number, f"not JSON: {error}")
+        return tables.BadRow(number, f"not JSON: {error}")
     if not isinstance(content, dict):
-        return BadRow(number, "not a JSON object")
-    return number, _unlabelled(tables.rename(content, names), app)
+        return tables.BadRow(number, "not a JSON object")
+    return tables.row_of(number, shaped(content, names))
 
 
 def _unlabelled(fields: Mapping[str, Any], app: str | None) -> Row:
@@ -329,13 +340,13 @@ class Replay:
             self._note(wire, batch, {}, outcome)
             return
         reply = self._post(wire.path, body, outcome)
-        if reply.is_success:
-            self._note(wire, batch, reply.json(), outcome)
-        elif reply.status_code in (400, 413, 422) and len(batch) > 1:
+        if reply.ok:
+            self._note(wire, batch, json.loads(reply.body), outcome)
+        elif reply.status in (400, 413, 422) and len(batch) > 1:
             half = len(batch) // 2
             self._send(wire, batch[:half], outcome)
             self._send(wire, batch[half:], outcome)
-        elif reply.status_code in (400, 413, 422):
+        elif reply.status in (400, 413, 422):
             outcome.reject(f"{self._unit} {batch[0][0]}: {explain(reply)}")
         else:
             raise refusal(reply)
@@ -353,25 +364,28 @@ class Replay:
             outcome.reject(f"{self._unit} {batch[0][0]} and after: {_message(partial_success)}")
         outcome.unknown_fields.update(reply.get("unknown_fields", ()))
         lines = [line for line, _ in batch]
+        refused: set[object] = set()
         for error in reply.get("errors", ()):
             row = error.get("row") if isinstance(error, dict) else None
             line = lines[row] if isinstance(row, int) and 0 <= row < len(lines) else lines[0]
+            refused.add(line)
             outcome.reject(f"{self._unit} {line}: {_message(error)}")
+        outcome.scores += sum(len(reported_in(row)) for line, row in batch if line not in refused)
 
-    def _post(self, path: str, body: bytes, outcome: Outcome) -> httpx.Response:
+    def _post(self, path: str, body: bytes, outcome: Outcome) -> Reply:
         """Send until there is an answer that is not "later"."""
         began = self._clock()
         deadline = began + self._pace.patience_s
         wait, told = _FIRST_WAIT_S, False
         while True:
             try:
-                reply = self._monitor.send("POST", path, content=body, headers=_JSON_HEADERS)
-            except httpx.TransportError as error:
+                reply = self._monitor.send("POST", path, body)
+            except NoAnswer as error:
                 trouble, asked, away = f"it does not answer ({error})", 0.0, True
             else:
-                if reply.status_code not in _RETRY:
+                if reply.status not in _RETRY:
                     return reply
-                trouble, asked = f"it answers {reply.status_code}", _retry_after(reply)
+                trouble, asked = f"it answers {reply.status}", _retry_after(reply)
                 # "Later" is ordinary under load; only one that lasts is worth a word.
                 away = self._clock() - began >= _LONGEST_WAIT_S
             pause = max(wait, asked)
@@ -410,8 +424,8 @@ def _written(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else str(value)
 
 
-def _retry_after(reply: httpx.Response) -> float:
-    return min(patience.retry_after(reply.headers.get("retry-after")) or 0.0, _LONGEST_WAIT_S)
+def _retry_after(reply: Reply) -> float:
+    return min(retry.retry_after(reply.headers.get("retry-after")) or 0.0, _LONGEST_WAIT_S)
 
 
 def _message(error: object) -> str:

@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Final
 
 import typer
 
+from rag_monitor.alerting.notes import notes_text
 from rag_monitor.alerting.prometheus_export import EVERY_PROJECT
 from rag_monitor.alerting.prometheus_export import export_rules as export_as_prometheus
 from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url, explain, refusal
-from rag_monitor.cli.words import Language, LanguageOption, said
+from rag_monitor.cli.words import LanguageOption, say
 from rag_monitor.domain.alert import AlertRule, RuleKind, Severity
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.problems import problem
+from rag_monitor.i18n import ENGLISH
+from rag_monitor.offline.problems import problem
+
+_MOST_UNTOLD: Final = 10
+"""So many apps of which a rule cannot tell have a line each."""
 
 app = typer.Typer(help="Export and check alert rules.", no_args_is_help=True)
 
@@ -35,10 +40,11 @@ def export_rules(
     every: Annotated[
         float, typer.Option(min=1, help="With --prometheus: seconds between two evaluations.")
     ] = 60.0,
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Write all rules as JSON, ready to be edited, checked and kept under version control."""
+    del language  # chosen for all that is said below
     with Remote(url, api_key) as monitor:
         answer = monitor.get("/api/v1/rules")
     rules = _rules_in(answer, "the monitor's answer")
@@ -61,7 +67,7 @@ def export_rules(
     if as_json:
         print_json({"rules": len(rules), "output": str(output)})
     else:
-        print_line(said("wrote {count} rules to {path}", language, count=len(rules), path=output))
+        print_line(say("wrote {count} rules to {path}", count=len(rules), path=output))
 
 
 @app.command("check")
@@ -72,7 +78,7 @@ def check_rules(
     ] = 1.0,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Say of each rule in a file whether it can work, and how often it would have fired.
@@ -86,7 +92,8 @@ def check_rules(
             f"{file} is not JSON ({error}); `rules export` shows how"
         ) from None
     rules = _rules_in(content, str(file))
-    with Remote(url, api_key) as monitor:
+    # What JSON holds is for programs, and stays English.
+    with Remote(url, api_key, language=ENGLISH if as_json else language) as monitor:
         verdicts = [_verdict(monitor, rule, days) for rule in rules]
     wrong = [verdict for verdict in verdicts if not verdict["ok"]]
     if as_json:
@@ -96,64 +103,72 @@ def check_rules(
             for line in _told(verdict, language):
                 print_line(line)
         good = len(rules) - len(wrong)
-        print_line(said("{good} of {all} rules are in order", language, good=good, all=len(rules)))
+        print_line(say("{good} of {all} rules are in order", good=good, all=len(rules)))
     if wrong:
         raise typer.Exit(1)
 
 
 def _verdict(monitor: Remote, rule: dict[str, Any], days: float) -> dict[str, Any]:
     reply = monitor.send_safely(
-        "POST", "/api/v1/rules/check", json=rule, params={"days": days}, timeout=600.0
+        "POST", "/api/v1/rules/check", rule, {"days": str(days)}, timeout_s=600.0
     )
     name = rule.get("name", "(no name)")
-    if reply.is_success:
-        told = reply.json()
+    if reply.ok:
+        told = json.loads(reply.body)
         return {
             "name": name,
             "ok": True,
             "reason": None,
             "warnings": told.get("warnings", []),
+            "untold": {
+                app: finding.get("notes", [])
+                for app, finding in (told.get("findings") or {}).items()
+                if finding.get("active") is None
+            },
             "history": told.get("history"),
         }
-    if reply.status_code in (400, 422):
+    if reply.status in (400, 422):
         return {
             "name": name,
             "ok": False,
             "reason": explain(reply),
             "warnings": [],
+            "untold": {},
             "history": None,
         }
     raise refusal(reply)
 
 
-def _reason(text: str, language: Language) -> str:
-    """What is wrong with a rule, with the fields as the file names them."""
-    if language is not Language.ZH:
-        return text
-    from rag_monitor.server.ui.rule_problems import in_chinese
-
-    return in_chinese(text) or problem(text, language)
-
-
-def _told(verdict: dict[str, Any], language: Language) -> list[str]:
+def _told(verdict: dict[str, Any], language: str) -> list[str]:
     """A verdict in lines for people."""
     if not verdict["ok"]:
-        reason = _reason(verdict["reason"], language)
-        return [said("{name}: {reason}", language, name=verdict["name"], reason=reason)]
+        reason = problem(verdict["reason"], language)
+        return [say("{name}: {reason}", name=verdict["name"], reason=reason)]
     history = verdict["history"]
     doubts = [
-        said("{name}: {reason}", language, name=verdict["name"], reason=_reason(doubt, language))
+        say("{name}: {reason}", name=verdict["name"], reason=problem(doubt, language))
         for doubt in verdict["warnings"]
     ]
+    doubts += [
+        say(
+            "{name}, {app}: could not tell now ({reason})",
+            name=verdict["name"],
+            app=app,
+            reason=notes_text(notes, language) or "–",
+        )
+        for app, notes in list(verdict["untold"].items())[:_MOST_UNTOLD]
+    ]
+    if len(verdict["untold"]) > _MOST_UNTOLD:
+        more = len(verdict["untold"]) - _MOST_UNTOLD
+        doubts.append(say("{name}: could not tell of {n} more apps", name=verdict["name"], n=more))
     if history is None:
         return doubts
     if not history["apps"]:
-        return [*doubts, said("{name}: no application has sent traces yet", language, **verdict)]
+        return [*doubts, say("{name}: no application has sent traces yet", **verdict)]
     return doubts + [
-        said(
+        say(
             "{name}, {app}: would have fired {fired} times in {looks} looks "
             "({untold} could not tell)",
-            language,
             name=verdict["name"],
             app=app,
             **found,

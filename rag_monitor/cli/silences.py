@@ -11,8 +11,9 @@ import typer
 from rag_monitor.cli.moments import length_in, moment_in
 from rag_monitor.cli.output import AsJson, print_fields, print_json, print_line
 from rag_monitor.cli.remote import DEFAULT_URL, ApiKey, Remote, Url
-from rag_monitor.cli.words import Language, LanguageOption, fields_in, minute, said
+from rag_monitor.cli.words import LanguageOption, fields_in, minute, say
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import ENGLISH, Message
 
 app = typer.Typer(help="List, create and end silences.", no_args_is_help=True)
 
@@ -24,10 +25,11 @@ def list_silences(
     over: Annotated[bool, typer.Option("--all", help="Those that are over, too.")] = False,
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Show what is silenced now or will be, the one that ends first before the others."""
+    del language  # chosen for all that is said below
     with Remote(url, api_key) as monitor:
         found = monitor.get("/api/v1/silences")["silences"]
     now = datetime.now(UTC)
@@ -39,9 +41,9 @@ def list_silences(
         print_json({"silences": silences})
         return
     for silence in silences:
-        print_line(_told(silence, language))
+        print_line(_told(silence))
     if not silences:
-        print_line(said("nothing is silenced", language))
+        print_line(say("nothing is silenced"))
 
 
 @app.command("create")
@@ -63,7 +65,7 @@ def create_silence(
     by: Annotated[str, typer.Option(help="Who; default: the name of the key.")] = "",
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """Mute the announcements of a rule, an application or both; states go on being recorded."""
@@ -83,11 +85,11 @@ def create_silence(
     if since is not None:
         body["starts_at"] = since
     with Remote(url, api_key) as monitor:
-        made = monitor.call("POST", "/api/v1/silences", json=body)
+        made = monitor.call("POST", "/api/v1/silences", body=body)
     if as_json:
         print_json(made)
         return
-    shown = {"id": made["id"], "silenced": _what(made, language), "until": minute(made["ends_at"])}
+    shown = {"id": made["id"], "silenced": _what(made), "until": minute(made["ends_at"])}
     print_fields(fields_in(shown, language))
 
 
@@ -96,16 +98,17 @@ def end_silence(
     id: Annotated[str, typer.Argument(help="Id of the silence, from `silences list`.")],
     url: Url = DEFAULT_URL,
     api_key: ApiKey = "",
-    language: LanguageOption = Language.EN,
+    language: LanguageOption = ENGLISH,
     as_json: AsJson = False,
 ) -> None:
     """End a silence now; what fires is announced again."""
+    del language  # chosen for all that is said below
     with Remote(url, api_key) as monitor:
         monitor.call("DELETE", f"/api/v1/silences/{quote(id, safe='')}")
     if as_json:
         print_json({"ended": id})
     else:
-        print_line(said("ended {id}", language, id=id))
+        print_line(say("ended {id}", id=id))
 
 
 def _end(since: str | None, length: str) -> str:
@@ -128,19 +131,21 @@ def _moment(text: str) -> datetime:
     return datetime.fromisoformat(text)
 
 
-def _told(silence: dict[str, Any], language: Language) -> str:
+def _told(silence: dict[str, Any]) -> str:
     """A silence in a line for people."""
     parts = [
         silence["id"],
-        _what(silence, language),
-        said("until {time}", language, time=minute(silence["ends_at"])),
+        _what(silence),
+        say("until {time}", time=minute(silence["ends_at"])),
     ]
     if _moment(silence["starts_at"]) > datetime.now(UTC):
-        parts.append(said("from {time}", language, time=minute(silence["starts_at"])))
+        parts.append(
+            say(Message.within("silence", "from {time}", time=minute(silence["starts_at"])))
+        )
     return "  ".join([*parts, *(silence[one] for one in ("created_by", "comment") if silence[one])])
 
 
-def _what(silence: dict[str, Any], language: Language) -> str:
-    rule = said("every rule", language) if silence["rule"] == _EVERY else silence["rule"]
-    app = said("every app", language) if silence["app"] == _EVERY else silence["app"]
-    return said("{rule} on {app}", language, rule=rule, app=app)
+def _what(silence: dict[str, Any]) -> str:
+    rule = say("every rule") if silence["rule"] == _EVERY else silence["rule"]
+    app = say("every app") if silence["app"] == _EVERY else silence["app"]
+    return say("{rule} on {app}", rule=rule, app=app)

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any, Final, Protocol, TextIO
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.evaluation.exported import (
+from rag_monitor.installation import install_command
+from rag_monitor.offline.exported import (
     SCORES_COLUMN,
     TIMING_COLUMNS,
     TOKEN_COLUMNS,
@@ -92,7 +93,7 @@ def _parquet(path: Path) -> Iterator[TraceFile]:
         import pyarrow.parquet
     except ImportError:
         raise ConfigurationError(
-            'Parquet files need pyarrow: pip install "rag-monitor[parquet]"'
+            f"Parquet files need pyarrow: {install_command('parquet')}"
         ) from None
     schema = pyarrow.schema(
         [(name, pyarrow.string()) for name in _TEXTS]

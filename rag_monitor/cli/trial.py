@@ -7,10 +7,11 @@ from datetime import UTC, datetime
 
 from rag_monitor.alerting.notifiers.notifier import Notifier
 from rag_monitor.alerting.trial import NAME, trial
-from rag_monitor.cli.words import chosen, told
+from rag_monitor.cli.words import chosen, say
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError, RagMonitorError
-from rag_monitor.evaluation.problems import problem
+from rag_monitor.i18n import msgid
+from rag_monitor.offline.problems import problem
 from rag_monitor.spelling import did_you_mean
 
 EVERY = "all"
@@ -43,7 +44,7 @@ def send_trial(channel: Notifier, name: str) -> str:
             channel.send([notification])
         except RagMonitorError as error:
             event, reason = notification.event, problem(str(error), chosen())
-            text = "the {event} message: {reason}"
-            raise RagMonitorError(told(text, event=event, reason=reason)) from error
-    text = "took an alert {name} and its resolution; look whether both arrived"
-    return told(text, name=NAME)
+            text = msgid("the {event} message: {reason}")
+            raise RagMonitorError(say(text, event=event, reason=reason)) from error
+    text = msgid("took an alert {name} and its resolution; look whether both arrived")
+    return say(text, name=NAME)

@@ -10,7 +10,7 @@ from rich.live import Live
 from rich.table import Table
 
 from rag_monitor.demo.monitor import Observed
-from rag_monitor.demo.words import Words
+from rag_monitor.i18n import Message, translate
 from rag_monitor.metrics.names import told
 
 METRICS: Final = (
@@ -30,11 +30,11 @@ class Display:
 
     Args:
         console: Where to draw; a quiet console draws nothing.
-        words: What is said, in the language of the reader.
+        language: Of the reader.
     """
 
-    def __init__(self, console: Console, words: Words) -> None:
-        self.words = words
+    def __init__(self, console: Console, language: str) -> None:
+        self._language = language
         self._console = console
         self._live = (
             Live(console=console, refresh_per_second=8, transient=False)
@@ -55,13 +55,13 @@ class Display:
         if self._live:
             self._live.stop()
 
-    def say(self, line: str) -> None:
+    def say(self, line: Message) -> None:
         """Print one line above the table; it stays. Markup is read."""
-        self._console.print(line, soft_wrap=True)
+        self._console.print(translate(line, self._language), soft_wrap=True)
 
-    def step(self, text: str) -> None:
+    def step(self, text: Message) -> None:
         """What is going on now."""
-        self._step = text
+        self._step = translate(text, self._language)
         if self._live:
             self._draw()
         else:
@@ -72,7 +72,7 @@ class Display:
         self._before, self._after, self._firing = before, after, firing
         self._draw()
 
-    def conclude(self, text: str) -> None:
+    def conclude(self, text: Message) -> None:
         """The last step: from here on the table stays as it is."""
         self.step(text)
         if self._live is None:
@@ -83,19 +83,22 @@ class Display:
             self._live.update(self._table())
 
     def _table(self) -> Table:
-        words = self.words
+        language = self._language
+        good = Message("good ({count} scored)", count=self._before.scored())
+        broken = Message("broken ({count} scored)", count=self._after.scored())
         table = Table(title=self._step if self._live else None, title_justify="left", expand=False)
-        table.add_column(words.metric)
-        table.add_column(words.good.format(count=self._before.scored()), justify="right")
-        table.add_column(words.broken.format(count=self._after.scored()), justify="right")
+        table.add_column(translate(Message("metric"), language))
+        table.add_column(translate(good, language), justify="right")
+        table.add_column(translate(broken, language), justify="right")
         for metric in METRICS:
             table.add_row(
-                told(metric, words.language),
+                told(metric, language),
                 _figure(self._before.mean(metric)),
                 _figure(self._after.mean(metric)),
             )
         for name in self._firing:
-            table.add_row(f"[bold red]{words.firing.format(rule=name)}[/]", "", "")
+            firing = translate(Message("ALERT firing: {rule}", rule=name), language)
+            table.add_row(f"[bold red]{firing}[/]", "", "")
         return table
 
 

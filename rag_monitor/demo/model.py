@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Final
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.installation import install_command
 
 _INSTRUCTIONS: Final = (
     "Answer the question in its own language from the numbered passages only, in one or two"
@@ -33,7 +34,7 @@ class ModelGenerator:
             from openai import AsyncOpenAI, OpenAIError
         except ImportError:
             raise ConfigurationError(
-                "a demo model needs the openai client: pip install 'rag-monitor[openai]'"
+                f"a demo model needs the openai client: {install_command('openai')}"
             ) from None
         try:
             self._client = AsyncOpenAI(base_url=base_url, timeout=_DEADLINE_S)

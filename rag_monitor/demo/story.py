@@ -23,6 +23,7 @@ from rag_monitor.demo.display import Display
 from rag_monitor.demo.monitor import Json, MonitorApi, Observed, median_timing
 from rag_monitor.demo.processes import Child, StoryError, free_port
 from rag_monitor.demo.rules import watched_rules, with_demo_rules
+from rag_monitor.i18n import Message
 
 _READY_S: Final = 120.0
 _SCORED_S: Final = 120.0
@@ -73,15 +74,25 @@ async def tell(options: StoryOptions, display: Display) -> Json:
     async with contextlib.AsyncExitStack() as stack:
         scene = await _raise_curtain(options, display, stack)
         rules = await _tune_rules(scene)
-        words = display.words
         url = f"[link={scene.monitor_url}]{scene.monitor_url}[/]"
-        display.say(words.watch.format(url=url))
+        display.say(Message("Open {url} to watch the page.", url=url))
 
-        display.step(words.serving.format(release=_GOOD_RELEASE, questions=options.questions))
+        display.step(
+            Message(
+                "Release {release} answers {questions} questions …",
+                release=_GOOD_RELEASE,
+                questions=options.questions,
+            )
+        )
         await _serve(scene, "before", options)
         await _until_scored(scene, scene.before, options.questions, display)
 
-        display.step(words.breaking.format(release=_BAD_RELEASE))
+        display.step(
+            Message(
+                "Release {release}: the retriever is broken, the answerer invents …",
+                release=_BAD_RELEASE,
+            )
+        )
         broken_at = time.monotonic()
         await _break(scene)
         await _serve(scene, "after", options)
@@ -90,9 +101,9 @@ async def tell(options: StoryOptions, display: Display) -> Json:
 
         report = await _report(scene, rules, alerts, seconds)
         report["seconds"] = round(time.monotonic() - started, 1)
-        display.conclude(words.fired)
+        display.conclude(Message("The alerts fired."))
         if options.stay:
-            display.say(words.stays)
+            display.say(Message("Everything keeps running; press Ctrl-C to stop."))
             await _stay(scene)
         return report
 
@@ -105,7 +116,7 @@ async def _raise_curtain(
     monitor_port, app_port = free_port(), free_port()
     monitor_url, app_url = (f"http://127.0.0.1:{port}" for port in (monitor_port, app_port))
 
-    display.step(display.words.starting)
+    display.step(Message("Starting the monitor and the application …"))
     monitor = Child(
         "the monitor",
         ["rag_monitor", "serve", "--port", str(monitor_port)],

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 
+from rag_monitor.i18n import Message, translate
+
 
 class RuleKind(StrEnum):
     """What a rule compares."""
@@ -18,6 +20,8 @@ class RuleKind(StrEnum):
     CHANGE = "change"
     """A sequential detector with a stated false-alarm rate."""
     BURN_RATE = "burn_rate"
+    ERROR_RATE = "error_rate"
+    """Too many traces ended in an error, beyond chance."""
     NO_DATA = "no_data"
     JUDGE_FAILURES = "judge_failures"
     SUSPECT = "suspect"
@@ -92,8 +96,13 @@ class Finding:
     summary: str = ""
     """One English sentence with the numbers."""
     summary_zh: str = ""
+    """The same in Chinese; taken from a summary that is a `Message`."""
     worst_traces: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if isinstance(self.summary, Message):
+            object.__setattr__(self, "summary_zh", translate(self.summary, "zh"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +130,12 @@ class Alert:
     """What the last look saw."""
     evidence: Finding | None = None
     """What the last look saw that found it active; it stays when the alert is over."""
+
+    def fires_at(self, moment: datetime) -> bool:
+        """Whether it had fired, and was not over, right before the moment."""
+        if self.fired_at is None or self.fired_at >= moment:
+            return False
+        return self.resolved_at is None or self.resolved_at >= moment
 
     @property
     def cause(self) -> Finding:

@@ -5,9 +5,11 @@ A Metric asks, a Judge answers, a Verdict is the answer, a Score is the number.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 
 class Aspect(StrEnum):
@@ -100,11 +102,23 @@ class JudgeIdentity:
     """Hash of the whole prompt set, or of the feature set and weights."""
     calibration: str = ""
     """Version of the calibration that made probabilities of raw scores; empty: none."""
+    served_model: str = ""
+    """The model that a server says it answered with; empty: the configured one, or unknown."""
 
     def __str__(self) -> str:
-        return "/".join(
-            part for part in (self.name, self.model, self.prompts, self.calibration) if part
-        )
+        served = f"{_SERVED}{self.served_model}" if self.served_model else ""
+        parts = (self.name, self.model, self.prompts, self.calibration, served)
+        return "/".join(part for part in parts if part)
+
+
+_SERVED: Final = "served="
+_SERVED_PART: Final = re.compile(rf"/{_SERVED}.*?(?= \| |$)")
+"""To the end of an identity, or of one of those that an ensemble is made of."""
+
+
+def as_configured(judge: str) -> str:
+    """An identity as text without the model that a server answered with."""
+    return _SERVED_PART.sub("", judge)
 
 
 def is_embedded(judge: str) -> bool:
@@ -171,6 +185,8 @@ class Judgement:
     missing: Mapping[Aspect, str] = field(default_factory=dict)
     """Aspects that were asked and not answered, with the reason (`unsupported_aspect`,
     `no_statements`, `verdict_missing` …)."""
+    details: Mapping[Aspect, str] = field(default_factory=dict)
+    """Of some of these, what the server or the reader of its reply said."""
     refusal: bool = False
     """The answer declines to answer. Recognised before anything else."""
     suspect: str | None = None

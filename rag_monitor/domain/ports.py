@@ -42,6 +42,8 @@ class IngestBatch:
     project: str
     received_at: datetime
     blobs: tuple[SpanBlob, ...]
+    bulk: bool = False
+    """The sender says that it is history: it waits behind live traffic, for the full judge."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Final
 
 from rag_monitor.domain.score import Score
@@ -26,8 +26,15 @@ LATENCY_METRICS: Final = ("first_byte_ms", "generation_ms", "end_to_end_ms", "re
 """Values in milliseconds, histogram over `LATENCY_BUCKETS_S`."""
 LATE_MOMENT: Final = "late"
 """Further sum of `TRACES_METRIC`: traces that arrived long after they began."""
+LATE_AFTER: Final = timedelta(hours=1)
+"""A trace that arrives so long after it began is history, not a sign that the app is sending."""
 REFUSAL_METRIC: Final = "refusal_rate"
 """`count` the answers, `total` those that decline."""
+
+
+def is_history(started_at: datetime, received_at: datetime) -> bool:
+    """Whether a trace arrived so long after it began that it was imported."""
+    return received_at - started_at > LATE_AFTER
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -31,6 +31,9 @@ class Score:
     """0 to 1, larger is better; None unless scored (or suspect, where it is what was read)."""
     reason: str | None = None
     """Why there is no value; a stable machine word."""
+    detail: str | None = None
+    """Of a failed one, the sentence of the judge's server or of the reader of its reply: one line,
+    without secrets."""
     flagged: bool | None = None
     """`answer_supported` only: below the judge's threshold."""
     judge: JudgeIdentity | None = None

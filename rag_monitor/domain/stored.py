@@ -7,12 +7,14 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import date, datetime
 from enum import StrEnum
-from typing import Final
+from typing import Annotated, Final
 
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.judgement import JudgeUsage
+from rag_monitor.domain.names import NameKind
 from rag_monitor.domain.ports import BlobFormat
+from rag_monitor.domain.ranges import above, at_least, at_most, check_ranges
 from rag_monitor.domain.reported import ReportedScore
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.trace import Trace, TraceStatus
@@ -31,6 +33,16 @@ class PendingTrace:
     """Uncompressed, in order of arrival."""
     version: int
     """Blobs seen so far; evidence that arrives after this version makes the trace due again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assembling:
+    """What was acknowledged and is not a trace yet: no page and no rule sees it."""
+
+    traces: int = 0
+    """Those that wait for more of their spans are among them."""
+    oldest_s: float = 0.0
+    """Seconds since the first of them was complete, or had waited long enough; 0: none has."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,6 +71,8 @@ class EvaluationTask:
     """A person asked for it: judge whatever the sampler says."""
     judge: str | None = None
     """The one judge that was asked for, by its name; None: every judge that is due."""
+    bulk: bool = False
+    """History: it was imported, or a person asked for it. It waits behind live traffic."""
     drawn: bool = False
     """It waits for the sampled judge only; what the judge of every trace said is saved."""
     draws: tuple[SamplingDecision, ...] = ()
@@ -92,11 +106,15 @@ class Backlog:
     """Tasks that the judge of every trace has not answered; those drawn for another are apart."""
     oldest_age_s: float
     """Seconds since the oldest waiting task was made; 0 when none waits."""
+    bulk: int = 0
+    """Those of `waiting` that are history: imported, or asked for."""
     parked: int = 0
     """Tasks given up on, kept with their reason."""
     lag_s: float = 0.0
-    """Seconds since the oldest of those was due that nobody has taken yet: how far judging is
+    """Seconds since the oldest live one was due that nobody has taken yet: how far judging is
     behind. What a worker holds, or left behind when it died, says nothing about that."""
+    bulk_lag_s: float = 0.0
+    """The same of history."""
     drawn: int = 0
     """Tasks that wait for the sampled judge, with the scores of the other saved."""
     drawn_age_s: float = 0.0
@@ -202,14 +220,52 @@ class AppSummary:
     """An application that sent traces."""
 
     app: str
-    traces: int
-    """Traces of the day that ended with the newest one; the store stops counting at 1,000. 0: they
-    are forgotten, and only numbers are left."""
     last_seen: datetime
+    kept: bool = True
+    """False: its traces are forgotten, and only numbers are left."""
 
     def told_of(self, window: Window) -> bool:
         """Whether a list of all applications over the window names it: not once it is history."""
-        return self.traces > 0 or self.last_seen >= window.start
+        return self.kept or self.last_seen >= window.start
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AppTraffic:
+    """How busy an application was in a window."""
+
+    app: str
+    traces: int
+    """In the window, as far as its minutes, hours and days are added up: good enough to rank by."""
+    last_seen: datetime
+    """The newest minute with traces, whatever the window."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NameCount:
+    """The names of one kind that a project has lately used."""
+
+    project: str
+    kind: NameKind
+    names: tuple[str, ...]
+    limit: int
+    """Further ones are counted together."""
+
+    @property
+    def full(self) -> bool:
+        """Whether there is no room for another one."""
+        return len(self.names) >= self.limit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TimedTrace:
+    """A trace that may stand for others that took as long."""
+
+    trace_id: str
+    app: str
+    release: str | None
+    started_at: datetime
+    first_byte_ms: float | None
+    end_to_end_ms: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -259,6 +315,8 @@ class DirtyMinute:
     minute: datetime
     version: int
     """Changes with every change; the mark is cleared only if it is still this."""
+    added: frozenset[int] = frozenset()
+    """Batches of traces that were counted beside its rollups when this was read."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -355,40 +413,35 @@ class ErasureReport:
     outbox: int = 0
 
 
-_MOST_DAYS: Final = 36_500
+_A_DAY: Final = at_least(1, "`{name}`: traces are kept at least one day, not {value}")
+_A_CENTURY: Final = at_most(36_500, "`{name}`: at most {most:,} days, not {value:,}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RetentionPolicy:
     """How long things are kept."""
 
-    traces_days: int = 30
+    traces_days: Annotated[int, _A_DAY, _A_CENTURY] = 30
     """Evidence, traces, passages, feedback and everything else with text."""
-    scores_days: int = 400
+    scores_days: Annotated[
+        int, at_least(1, "`{name}`: scores are kept at least one day, not {value}")
+    ] = 400
     """Scores without their verdicts' trace, and rollups."""
     apps: Mapping[str, int] = field(default_factory=dict)
     """Days that traces of single apps are kept, where that is less than `traces_days`."""
-    max_bytes: int | None = None
+    max_bytes: Annotated[
+        int | None, above(0, "`{name}` must be above 0, not {value}; leave it out for no limit")
+    ] = None
     """Above this database size the oldest days of traces go early; None: no limit."""
-    batch: int = 1000
+    batch: Annotated[int, at_least(1)] = 1000
     """Rows per delete, so that writers never wait long."""
 
     def __post_init__(self) -> None:
-        for name, days in {"traces_days": self.traces_days, **self.apps}.items():
-            if days < 1:
-                raise ValueError(f"`{name}`: traces are kept at least one day, not {days}")
-            if days > _MOST_DAYS:
-                raise ValueError(f"`{name}`: at most {_MOST_DAYS:,} days, not {days:,}")
-        if self.scores_days < 1:
-            raise ValueError(
-                f"`scores_days`: scores are kept at least one day, not {self.scores_days}"
-            )
-        if self.max_bytes is not None and self.max_bytes < 1:
-            raise ValueError(
-                f"`max_bytes` must be above 0, not {self.max_bytes}; leave it out for no limit"
-            )
-        if self.batch < 1:
-            raise ValueError(f"`batch` must be at least 1, not {self.batch}")
+        check_ranges(self)
+        for name, days in self.apps.items():
+            for allowed in (_A_DAY, _A_CENTURY):
+                if not allowed.holds(days):
+                    raise ValueError(allowed.refused(name, days))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

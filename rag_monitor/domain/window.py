@@ -29,10 +29,24 @@ class Window:
         shift = offset if offset is not None else self.length
         return Window(self.start - shift, self.end - shift)
 
+    def in_minutes(self) -> Window | None:
+        """The minutes that begin in it, which is what rollups tell apart; None: none does.
+
+        Windows that follow one another still do.
+        """
+        start, end = _next_minute(self.start), _next_minute(self.end)
+        return Window(start, end) if start < end else None
+
     @classmethod
     def ending(cls, end: datetime, length: timedelta) -> Window:
         """The window of `length` that ends at `end`."""
         return cls(end - length, end)
+
+
+def _next_minute(moment: datetime) -> datetime:
+    """The first start of a minute at or after the moment."""
+    began = moment.replace(second=0, microsecond=0)
+    return began if began == moment else began + timedelta(minutes=1)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

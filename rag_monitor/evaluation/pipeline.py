@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rag_monitor import semconv, telemetry
@@ -17,7 +17,7 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Judgement, JudgeRequest
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.domain.trace import Trace
+from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.errors import (
     BudgetExhausted,
     JudgeBehind,
@@ -25,31 +25,15 @@ from rag_monitor.errors import (
     JudgeTimeout,
     JudgeUnavailable,
 )
+from rag_monitor.evaluation.complaints import Complaints
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
-from rag_monitor.metrics.rag import failed_scores, score_trace
+from rag_monitor.metrics.rag import failed_scores, score_trace, sentence_of
 from rag_monitor.own_traces import JUDGE, OwnTraces
 from rag_monitor.sampling.sampler import Sampler
 
 _log = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkItem:
-    """One trace to evaluate."""
-
-    trace: Trace
-    attempt: int = 1
-    """1 on the first try."""
-    forced: bool = False
-    """A person asked for it: the sampled judge sees it whatever the draw."""
-    judge: str | None = None
-    """A person asked for this judge, and no other sees it."""
-    drawn: bool = False
-    """It was handed to the sampled judge: no other sees it (again)."""
-    draws: tuple[SamplingDecision, ...] = ()
-    """Of a drawn one: what was decided when it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +44,8 @@ class Outcome:
     decisions: tuple[SamplingDecision, ...] = ()
     retry_reason: str | None = None
     """Set when a judge could not be reached and tries are left; nothing is to be saved."""
+    detail: str | None = None
+    """What the judge's server or the reader of its reply said, where there is no judgement."""
     drawn: bool = False
     """The sampled judge is still to see it: save what is here and hand it over. That judge may be
     far away, slow or down; the scores of the other wait for nobody."""
@@ -84,6 +70,7 @@ class Pipeline:
         self._own = own
         self._sampler = sampler
         self._clock = clock
+        self._complaints = Complaints(clock)
         self._behind = False
         self._turn = asyncio.Lock()
 
@@ -110,111 +97,131 @@ class Pipeline:
             return self.plan.lagging
         return self.plan.every
 
-    async def evaluate(self, items: Sequence[WorkItem]) -> list[Outcome]:
-        """Judge and score `items`; one outcome each, in order.
+    async def evaluate(self, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
+        """Judge and score `tasks`, no two with one id; one outcome each, in order.
 
         A monitor's own work is never judged, whoever asks for it.
         """
-        judged = [item for item in items if item.trace.convention != semconv.OWN_SCOPE]
-        handed = [item for item in judged if item.drawn]
-        outcomes = dict(zip(map(id, handed), await self._by_sampled(handed), strict=True))
-        fresh = [item for item in judged if not item.drawn]
-        open_to_all = [item for item in fresh if item.judge is None]
-        outcomes |= zip(map(id, open_to_all), await self._by_all(open_to_all), strict=True)
-        for name in dict.fromkeys(item.judge for item in fresh if item.judge is not None):
-            asked = [item for item in fresh if item.judge == name]
-            outcomes |= zip(map(id, asked), await self._by_one(name, asked), strict=True)
-        return [outcomes.get(id(item), Outcome()) for item in items]
+        judged = [task for task in tasks if task.trace.convention != semconv.OWN_SCOPE]
+        drawn = [task for task in judged if task.drawn]
+        fresh = [task for task in judged if not task.drawn]
+        outcomes = _by_id(drawn, await self._by_sampled(drawn))
+        for judge, mine in self._by_every_judge([task for task in fresh if task.judge is None]):
+            outcomes |= _by_id(mine, await self._by_all(judge, mine))
+        for name in dict.fromkeys(task.judge for task in fresh if task.judge is not None):
+            asked = [task for task in fresh if task.judge == name]
+            outcomes |= _by_id(asked, await self._by_one(name, asked))
+        return [outcomes.get(task.id, Outcome()) for task in tasks]
 
-    def shed(self, items: Sequence[WorkItem], reason: str) -> list[Outcome]:
-        """Give up on drawn traces that the sampled judge did not get to, for `reason`."""
-        judge, error = self.plan.sampled, JudgeBehind()
+    def shed(
+        self, tasks: Sequence[EvaluationTask], reason: str, detail: str | None = None
+    ) -> list[Outcome]:
+        """Give up on drawn traces that the sampled judge did not get to.
+
+        Args:
+            tasks: Which.
+            reason: A machine word.
+            detail: What its server said last; None: nothing.
+        """
+        judge, error = self.plan.sampled, JudgeBehind(detail)
         if judge is None:
-            return [Outcome()] * len(items)
+            return [Outcome()] * len(tasks)
         error.reason = reason
-        telemetry.dropped("evaluation", JudgeBehind.reason, len(items))
-        return [self._score(judge, item, error) for item in items]
+        telemetry.dropped("evaluation", JudgeBehind.reason, len(tasks))
+        return [self._score(judge, task, error) for task in tasks]
 
-    async def _by_one(self, name: str, items: Sequence[WorkItem]) -> list[Outcome]:
+    async def _by_one(self, name: str, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
         """The judge a person asked for, and no other."""
         judge = self.plan.named(name)
         if judge is None:
             _log.warning(
-                "%d traces wait for the judge %r, which is not configured", len(items), name
+                "%d traces wait for the judge %r, which is not configured", len(tasks), name
             )
-            telemetry.dropped("evaluation", "unknown_judge", len(items))
-            return [Outcome()] * len(items)
+            telemetry.dropped("evaluation", "unknown_judge", len(tasks))
+            return [Outcome()] * len(tasks)
         if judge is self.plan.sampled:
-            return [Outcome(drawn=True)] * len(items)
-        results = await self._judge(judge, items)
+            return [Outcome(drawn=True)] * len(tasks)
+        results = await self._judge(judge, tasks)
         outcomes = [
-            self._score(judge, item, result) for item, result in zip(items, results, strict=True)
+            self._score(judge, task, result) for task, result in zip(tasks, results, strict=True)
         ]
         return [
-            replace(outcome, decisions=(_with_usage(self._asked_for(judge, item), result),))
+            replace(outcome, decisions=(_with_usage(self._asked_for(judge, task), result),))
             if outcome.scores
             else outcome
-            for item, outcome, result in zip(items, outcomes, results, strict=True)
+            for task, outcome, result in zip(tasks, outcomes, results, strict=True)
         ]
 
-    async def _by_sampled(self, items: Sequence[WorkItem]) -> list[Outcome]:
+    async def _by_sampled(self, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
         """The sampled judge, on what was drawn or asked for."""
-        draws = [self._draw_of(item) for item in items]
+        draws = [self._draw_of(task) for task in tasks]
         unknown = draws.count(None)
         if unknown:
             _log.warning("%d traces were drawn for a judge that is no longer configured", unknown)
             telemetry.dropped("evaluation", "unknown_judge", unknown)
         judge = self.plan.sampled
         if judge is None:
-            return [Outcome()] * len(items)
-        asked = [item for item, draw in zip(items, draws, strict=True) if draw is not None]
+            return [Outcome()] * len(tasks)
+        asked = [task for task, draw in zip(tasks, draws, strict=True) if draw is not None]
         results = iter(await self._judge(judge, asked))
         return [
-            Outcome() if draw is None else self._sampled(judge, item, draw, next(results))
-            for item, draw in zip(items, draws, strict=True)
+            Outcome() if draw is None else self._sampled(judge, task, draw, next(results))
+            for task, draw in zip(tasks, draws, strict=True)
         ]
 
     def _sampled(
-        self, judge: Judge, item: WorkItem, draw: SamplingDecision, result: Judgement | Exception
+        self,
+        judge: Judge,
+        task: EvaluationTask,
+        draw: SamplingDecision,
+        result: Judgement | Exception,
     ) -> Outcome:
-        outcome = self._score(judge, item, result)
+        outcome = self._score(judge, task, result)
         if outcome.scores:
             outcome = replace(outcome, decisions=(_with_usage(draw, result),))
-        if item.judge is not None:
+        if task.judge is not None:
             return outcome
-        return self._with_people(item, outcome, judge.identity.name)
+        return self._with_people(task, outcome, judge.identity.name)
 
-    def _draw_of(self, item: WorkItem) -> SamplingDecision | None:
+    def _draw_of(self, task: EvaluationTask) -> SamplingDecision | None:
         """Why the sampled judge sees a trace; None: it was another that should."""
         judge = self.plan.sampled
         if judge is None:
             return None
-        if item.judge is not None:
-            asked = self.plan.named(item.judge) is judge
-            return self._asked_for(judge, item) if asked else None
+        if task.judge is not None:
+            asked = self.plan.named(task.judge) is judge
+            return self._asked_for(judge, task) if asked else None
         name = judge.identity.name
-        return next((draw for draw in item.draws if draw.judge == name and draw.included), None)
+        return next((draw for draw in task.draws if draw.judge == name and draw.included), None)
 
-    def _asked_for(self, judge: Judge, item: WorkItem) -> SamplingDecision:
-        return self._sampler.decide(item.trace, judge.identity.name, forced=True)
+    def _asked_for(self, judge: Judge, task: EvaluationTask) -> SamplingDecision:
+        return self._sampler.decide(task.trace, judge.identity.name, forced=True)
 
-    async def _by_all(self, items: Sequence[WorkItem]) -> list[Outcome]:
-        cheap = self.every_judge
+    def _by_every_judge(
+        self, tasks: Sequence[EvaluationTask]
+    ) -> Iterator[tuple[Judge, Sequence[EvaluationTask]]]:
+        """Which judge of every trace sees which of them: history waits for the full one."""
+        patient = [task for task in tasks if task.bulk and self.plan.options.imports_wait]
+        live = [task for task in tasks if not (task.bulk and self.plan.options.imports_wait)]
+        yield self.every_judge, live
+        yield self.plan.every, patient
+
+    async def _by_all(self, cheap: Judge, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
         async with self._turn:
             # It runs on processors: two batches at once would only starve the event loop.
-            first = await self._judge(cheap, items)
+            first = await self._judge(cheap, tasks)
         outcomes = [
-            self._always(cheap, item, result) for item, result in zip(items, first, strict=True)
+            self._always(cheap, task, result) for task, result in zip(tasks, first, strict=True)
         ]
         if self.plan.sampled is not None:
-            self._draw(self.plan.sampled, items, outcomes)
+            self._draw(self.plan.sampled, tasks, outcomes)
         last = (self.plan.sampled or cheap).identity.name
         return [
-            self._with_people(item, outcome, last)
-            for item, outcome in zip(items, outcomes, strict=True)
+            self._with_people(task, outcome, last)
+            for task, outcome in zip(tasks, outcomes, strict=True)
         ]
 
-    def _with_people(self, item: WorkItem, outcome: Outcome, last: str) -> Outcome:
+    def _with_people(self, task: EvaluationTask, outcome: Outcome, last: str) -> Outcome:
         """Ask people about some of the traces that the last judge has scored."""
         judged = any(
             score.status is ScoreStatus.SCORED
@@ -224,13 +231,13 @@ class Pipeline:
         )
         if outcome.retry_reason is not None or not judged:
             return outcome
-        decision = self._sampler.ask_people(item.trace)
+        decision = self._sampler.ask_people(task.trace)
         if not decision.included:
             return outcome
         return replace(outcome, decisions=(*outcome.decisions, decision))
 
-    def _always(self, judge: Judge, item: WorkItem, result: Judgement | Exception) -> Outcome:
-        outcome = self._score(judge, item, result)
+    def _always(self, judge: Judge, task: EvaluationTask, result: Judgement | Exception) -> Outcome:
+        outcome = self._score(judge, task, result)
         decision = SamplingDecision(
             judge=judge.identity.name,
             included=True,
@@ -239,40 +246,40 @@ class Pipeline:
         )
         return replace(outcome, decisions=(_with_usage(decision, result),))
 
-    def _draw(self, judge: Judge, items: Sequence[WorkItem], outcomes: list[Outcome]) -> None:
+    def _draw(self, judge: Judge, tasks: Sequence[EvaluationTask], outcomes: list[Outcome]) -> None:
         """Decide which of them the sampled judge sees, in the light of the scores they have."""
-        for place, (item, outcome) in enumerate(zip(items, outcomes, strict=True)):
+        for place, (task, outcome) in enumerate(zip(tasks, outcomes, strict=True)):
             if outcome.retry_reason is not None:
                 continue
             decision = self._sampler.decide(
-                item.trace,
+                task.trace,
                 judge.identity.name,
                 cheap=_values(outcome.scores),
-                forced=item.forced,
+                forced=task.forced,
             )
             outcomes[place] = replace(
                 outcome, decisions=(*outcome.decisions, decision), drawn=decision.included
             )
 
     async def _judge(
-        self, judge: Judge, items: Sequence[WorkItem]
+        self, judge: Judge, tasks: Sequence[EvaluationTask]
     ) -> Sequence[Judgement | Exception]:
-        if not items:
+        if not tasks:
             return []
         requests: list[JudgeRequest] = [
-            build_request(item.trace, self.plan.aspects) for item in items
+            build_request(task.trace, self.plan.aspects) for task in tasks
         ]
         began = time.perf_counter()
         noted = self._own.begin() if self._own is not None else 0
         try:
             results = await judge.judge_many(requests)
         except JudgeError as error:
-            results = [error] * len(items)
+            results = [error] * len(tasks)
         except Exception as error:  # noqa: BLE001 - a judge may come from another package
-            _log.exception("judge %s failed on a batch of %d", judge.identity.name, len(items))
-            results = [error] * len(items)
-        each = (time.perf_counter() - began) / len(items)
-        for _ in items:
+            _log.exception("judge %s failed on a batch of %d", judge.identity.name, len(tasks))
+            results = [error] * len(tasks)
+        each = (time.perf_counter() - began) / len(tasks)
+        for _ in tasks:
             telemetry.JUDGE_SECONDS.labels(judge=judge.identity.name).observe(each)
         self._note(noted, judge.identity.name, results)
         return results
@@ -289,10 +296,10 @@ class Pipeline:
         }
         self._own.note(JUDGE, began, figures, every)
 
-    def _score(self, judge: Judge, item: WorkItem, result: Judgement | Exception) -> Outcome:
-        return replace(self._scored(judge, item, result), reached=_reached(result))
+    def _score(self, judge: Judge, task: EvaluationTask, result: Judgement | Exception) -> Outcome:
+        return replace(self._scored(judge, task, result), reached=_reached(result))
 
-    def _scored(self, judge: Judge, item: WorkItem, result: Judgement | Exception) -> Outcome:
+    def _scored(self, judge: Judge, task: EvaluationTask, result: Judgement | Exception) -> Outcome:
         now = self._clock.now()
         metrics = self.plan.options.metrics
         name = judge.identity.name
@@ -305,23 +312,31 @@ class Pipeline:
                 result.usage.output_tokens
             )
             try:
-                return Outcome(scores=tuple(score_trace(item.trace, result, metrics, now)))
+                return Outcome(scores=tuple(score_trace(task.trace, result, metrics, now)))
             except Exception as error:  # noqa: BLE001 - one odd judgement must not spoil the batch
                 result = error
         if (
             isinstance(result, JudgeUnavailable | JudgeTimeout)
-            and item.attempt < self.plan.options.max_attempts
+            and task.attempts < self.plan.options.max_attempts
         ):
             telemetry.EVALUATIONS.labels(judge=name, status="retried").inc()
-            return Outcome(retry_reason=result.reason)
-        if not isinstance(result, JudgeError):
-            _log.error("judge %s failed on %s", name, item.trace.trace_id, exc_info=result)
+            return Outcome(retry_reason=result.reason, detail=sentence_of(result))
+        if isinstance(result, JudgeError):
+            if not isinstance(result, BudgetExhausted):
+                self._complaints.note(name, result)
+        else:
+            _log.error("judge %s failed on %s", name, task.trace.trace_id, exc_info=result)
         telemetry.EVALUATIONS.labels(judge=name, status="failed").inc()
-        if item.forced and isinstance(result, BudgetExhausted):
+        if task.forced and isinstance(result, BudgetExhausted):
             # Judged again on request: the scores it has are worth more than a note about money.
             telemetry.dropped("evaluation", result.reason)
             return Outcome()
-        return Outcome(scores=tuple(failed_scores(metrics, result, judge.identity, now)))
+        scores = tuple(failed_scores(metrics, result, judge.identity, now))
+        return Outcome(scores=scores, detail=sentence_of(result))
+
+
+def _by_id(tasks: Sequence[EvaluationTask], outcomes: Sequence[Outcome]) -> dict[int, Outcome]:
+    return {task.id: outcome for task, outcome in zip(tasks, outcomes, strict=True)}
 
 
 def _with_usage(decision: SamplingDecision, result: Judgement | Exception) -> SamplingDecision:

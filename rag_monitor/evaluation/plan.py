@@ -2,65 +2,13 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from rag_monitor.domain.judgement import Aspect
+from rag_monitor.evaluation.options import EvaluationOptions
 from rag_monitor.judges.judge import Judge
-from rag_monitor.metrics.rag import LIVE_METRICS, METRICS, aspects_for
-from rag_monitor.spelling import did_you_mean
-
-_LONGEST_WAIT_S: Final = 86_400.0
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EvaluationOptions:
-    """How live evaluation behaves. All times in seconds."""
-
-    metrics: tuple[str, ...] = LIVE_METRICS
-    """Metrics computed for every judged trace."""
-    lag_limit_s: float = 60.0
-    """When judging is further behind than this, the lexical variant takes over."""
-    lag_clear_s: float = 15.0
-    """It hands back once judging is less far behind than this."""
-    max_attempts: int = 3
-    """Tries before an unreachable judge makes a failed score."""
-    retry_base_s: float = 5.0
-    """First wait before a retry; doubles each time."""
-
-    def __post_init__(self) -> None:
-        if not self.metrics:
-            raise ValueError("`metrics` is empty; name at least one, or leave it out for all")
-        for name in self.metrics:
-            if name not in METRICS:
-                raise ValueError(
-                    f"`metrics`: there is no live metric {name!r}{did_you_mean(name, METRICS)}; "
-                    f"known: {', '.join(METRICS)}"
-                )
-        for name in ("lag_limit_s", "retry_base_s"):
-            if getattr(self, name) <= 0:
-                raise ValueError(f"`{name}` must be above 0, not {getattr(self, name):g}")
-        if not 0 <= self.lag_clear_s <= self.lag_limit_s:
-            raise ValueError(
-                f"`lag_clear_s` must be from 0 to `lag_limit_s` ({self.lag_limit_s:g}), not "
-                f"{self.lag_clear_s:g}"
-            )
-        if self.max_attempts < 1:
-            raise ValueError(
-                f"`max_attempts` must be at least 1 (judge once, no retry), not {self.max_attempts}"
-            )
-        most = int(math.log2(max(_LONGEST_WAIT_S / self.retry_base_s, 1.0))) + 1
-        if self.max_attempts > most:
-            raise ValueError(
-                f"`max_attempts` must be at most {most}, not {self.max_attempts}: the wait doubles "
-                f"each time from `retry_base_s` ({self.retry_base_s:g} s) on and would pass a day"
-            )
-
-    def wait_s(self, attempts: int) -> float:
-        """How long a trace waits that failed so many times, in seconds."""
-        return self.retry_base_s * 2.0 ** (attempts - 1)
+from rag_monitor.metrics.rag import aspects_for
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

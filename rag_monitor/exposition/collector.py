@@ -1,9 +1,9 @@
-"""The Prometheus collector: renders a snapshot under the names of DESIGN section 7."""
+"""Snapshots as metric families, under the names of the documentation's page on metrics."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import accumulate
 
 from prometheus_client import CollectorRegistry
@@ -18,99 +18,99 @@ from prometheus_client.openmetrics import exposition as openmetrics
 from prometheus_client.registry import Collector
 from prometheus_client.samples import Exemplar
 
-from rag_monitor import telemetry
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
-from rag_monitor.errors import StoreUnavailable
-from rag_monitor.exposition.snapshot import (
-    LATENCIES,
-    HitPoint,
-    LatencyPoint,
-    ScorePoint,
-    Snapshot,
-)
-from rag_monitor.store.outage import Outage
-
-logger = logging.getLogger(__name__)
-
-SnapshotProvider = Callable[[], Snapshot]
+from rag_monitor.exposition.points import HitPoint, LatencyPoint, ScorePoint
+from rag_monitor.exposition.snapshot import LATENCIES, Snapshot
 
 
-class MonitorCollector(Collector):
-    """Yields what the provider's snapshot holds.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class State:
+    """What a process says of itself on every scrape."""
 
-    Called by the thread that serves the scrape. A provider that fails (the database is down) costs
-    the values from the database, never the scrape.
+    store_up: bool
+    """Whether the database answers."""
+    leads: bool = False
+    age_s: float | None = None
+    """Of the values from the database; None: there are none."""
+    apps_folded: int = 0
 
-    Args:
-        provider: Returns the latest snapshot; quickly.
-        outage: Tells in the log that the database is away, one scrape after the other.
-    """
 
-    def __init__(self, provider: SnapshotProvider, outage: Outage | None = None) -> None:
-        self._provider = provider
-        self._outage = outage or Outage(logger, "no values from the database")
+def state_families(state: State) -> Iterator[Metric]:
+    """Four gauges at most."""
+    yield _gauge(
+        "rag_monitor_store_up",
+        "Whether the database answers this process.",
+        float(state.store_up),
+    )
+    yield _gauge(
+        "rag_monitor_leads",
+        "1 for the one process that looks at alert rules, sends messages and exposes values.",
+        float(state.leads),
+    )
+    yield _gauge(
+        "rag_monitor_snapshot_age_seconds",
+        "Age of the values from the database on this page.",
+        state.age_s,
+    )
+    yield _gauge(
+        "rag_monitor_apps_folded",
+        "Apps without series of their own, because others have more traffic.",
+        float(state.apps_folded) if state.age_s is not None else None,
+    )
+
+
+def value_families(snapshot: Snapshot) -> Iterator[Metric]:
+    """What comes from the database; always the same families in the same order."""
+    yield from _scores(snapshot)
+    yield from _latencies(snapshot)
+    yield from _hits(snapshot)
+    yield from _counts(snapshot)
+
+
+def text_of(families: Callable[[], Iterable[Metric]], *, open_metrics: bool) -> bytes:
+    """Families as text; in OpenMetrics, which alone carries exemplars, without its last line."""
+    registry = CollectorRegistry()
+    registry.register(_Families(families))
+    return text_of_registry(registry, open_metrics=open_metrics)
+
+
+def text_of_registry(registry: CollectorRegistry, *, open_metrics: bool) -> bytes:
+    """The same of everything in a registry."""
+    if not open_metrics:
+        return generate_latest(registry)
+    text: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
+    return text.removesuffix(END)
+
+
+def content_type(*, open_metrics: bool) -> str:
+    """Of such a text."""
+    return openmetrics.CONTENT_TYPE_LATEST if open_metrics else CONTENT_TYPE_LATEST
+
+
+END = b"# EOF\n"
+"""The last line of OpenMetrics."""
+
+
+class _Families(Collector):
+    """Yields what a function makes."""
+
+    def __init__(self, families: Callable[[], Iterable[Metric]]) -> None:
+        self._families = families
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: registering the collector must not ask the database."""
+        """Nothing: registering asks for nothing."""
         return iter(())
 
-    def collect(self) -> Iterator[Metric]:
-        """All metric families of one scrape."""
-        snapshot = self._snapshot()
-        up = GaugeMetricFamily("rag_monitor_store_up", "Whether the database answers this process.")
-        up.add_metric((), 0.0 if snapshot is None else 1.0)
-        yield up
-        leads = GaugeMetricFamily(
-            "rag_monitor_leads",
-            "1 for the one process that looks at alert rules, sends messages and exposes values.",
-        )
-        leads.add_metric((), float(snapshot is not None and snapshot.leads))
-        yield leads
-        if snapshot is not None:
-            yield from _scores(snapshot)
-            yield from _latencies(snapshot)
-            yield from _hits(snapshot)
-            yield from _counts(snapshot)
-
-    def _snapshot(self) -> Snapshot | None:
-        try:
-            snapshot = self._provider()
-        except StoreUnavailable as error:
-            telemetry.dropped("exposition", "snapshot_failed")
-            self._outage.hit(error)
-            return None
-        # Whatever fails behind the provider, a scrape must be answered.
-        except Exception:
-            telemetry.dropped("exposition", "snapshot_failed")
-            logger.warning("no values from the database for this scrape", exc_info=True)
-            return None
-        self._outage.passed()
-        return snapshot
+    def collect(self) -> Iterable[Metric]:
+        """All of them."""
+        return self._families()
 
 
-def render(collector: MonitorCollector, open_metrics: bool = False) -> tuple[bytes, str]:
-    """The whole `/metrics` page and its content type: our own counters, then the snapshot.
-
-    Args:
-        collector: Knows the snapshot.
-        open_metrics: In OpenMetrics, which alone carries exemplars.
-    """
-    registry = CollectorRegistry()
-    registry.register(collector)
-    # The snapshot first: what it drops is counted on the same page.
-    if open_metrics:
-        values, ours = _open_metrics(registry), _open_metrics(telemetry.REGISTRY)
-        return ours.removesuffix(_END) + values, openmetrics.CONTENT_TYPE_LATEST
-    values = generate_latest(registry)
-    return generate_latest(telemetry.REGISTRY) + values, CONTENT_TYPE_LATEST
-
-
-def _open_metrics(registry: CollectorRegistry) -> bytes:
-    text: bytes = openmetrics.generate_latest(registry)  # type: ignore[no-untyped-call]
-    return text
-
-
-_END = b"# EOF\n"
+def _gauge(name: str, documentation: str, value: float | None) -> GaugeMetricFamily:
+    family = GaugeMetricFamily(name, documentation)
+    if value is not None:
+        family.add_metric((), value)
+    return family
 
 
 def _scores(snapshot: Snapshot) -> Iterator[Metric]:

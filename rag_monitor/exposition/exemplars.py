@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Final
 
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
-from rag_monitor.domain.stored import TraceSummary
+from rag_monitor.domain.stored import TimedTrace
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,11 +29,11 @@ Examples = tuple[Example | None, ...]
 """One per bucket of `LATENCY_BUCKETS_S` and the open one."""
 
 TIMINGS: Final = ("first_byte_ms", "end_to_end_ms")
-"""Timings a listed trace carries."""
+"""Timings that have exemplars."""
 
 
 def examples_of(
-    recent: Iterable[TraceSummary], named: Collection[str], other: str
+    recent: Iterable[TimedTrace], named: Collection[str], other: str
 ) -> dict[tuple[str, str], Examples]:
     """Per timing and release, the newest trace of each bucket.
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import gzip
 import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
@@ -16,61 +15,12 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
 from rag_monitor import __version__, semconv, telemetry
-from rag_monitor.errors import ConfigurationError, OutboundRefused
-from rag_monitor.outbound.guard import OutboundPolicy, check_url
+from rag_monitor.errors import OutboundRefused
+from rag_monitor.exposition.options import OwnTracesOptions
 from rag_monitor.outbound.http import OutboundFailed, request
 from rag_monitor.own_traces import OwnTraces
 
 _log = logging.getLogger(__name__)
-
-_PATH = "/v1/traces"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OwnTracesOptions:
-    """Where the monitor's own spans go. Times in seconds."""
-
-    endpoint: str | None = None
-    """Base URL of whoever takes OTLP, this monitor itself included; None: nothing is noted."""
-    api_key: str | None = field(default=None, repr=False)
-    """Sent as `X-API-Key`. A key of a project of its own keeps own traces out of the others."""
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
-    """Sent with every request besides."""
-    ingest_rate: float = 0.01
-    """Share of ingest requests that are noted; batches of judging and runs of the rules all are."""
-    allow_private: bool = False
-    """Private and loopback addresses may be reached."""
-    allow_hosts: tuple[str, ...] = ()
-    """Host names, addresses or networks that may be reached whatever they are."""
-    every_s: float = 5.0
-    """Between two requests."""
-    timeout_s: float = 5.0
-    """Total time of one request."""
-
-    def __post_init__(self) -> None:
-        if not 0.0 <= self.ingest_rate <= 1.0:
-            raise ValueError("`ingest_rate` is from 0 to 1")
-        if self.every_s <= 0 or self.timeout_s <= 0:
-            raise ValueError("`every_s` and `timeout_s` must be positive")
-        if self.endpoint is not None:
-            try:
-                check_url(self.url, self.policy)
-            except OutboundRefused as error:
-                raise ConfigurationError(
-                    f"[own_traces] endpoint: {error}; for a receiver of your own set "
-                    "`allow_hosts` or `allow_private` in [own_traces]"
-                ) from None
-
-    @property
-    def url(self) -> str:
-        """Where the spans go."""
-        base = (self.endpoint or "").rstrip("/")
-        return base if base.endswith(_PATH) else base + _PATH
-
-    @property
-    def policy(self) -> OutboundPolicy:
-        """Where requests may go."""
-        return OutboundPolicy(allow_private=self.allow_private, allow_hosts=tuple(self.allow_hosts))
 
 
 def own_traces(options: OwnTracesOptions) -> OwnTraces | None:

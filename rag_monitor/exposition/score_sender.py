@@ -16,7 +16,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.exposition.annotations import Key, encode_phoenix, encode_spans
 from rag_monitor.exposition.evaluation_events import encode
-from rag_monitor.exposition.export_options import ExportOptions, Form
+from rag_monitor.exposition.options import ExportOptions, Form
 from rag_monitor.outbound.guard import Resolver
 from rag_monitor.outbound.http import OutboundFailed, request
 

@@ -1,12 +1,16 @@
 """A Snapshot: everything a scrape shows that comes from the database.
 
-Built by the leader at its leisure, so that a scrape never waits for the database.
+Built by the leader at its leisure, so that a scrape never waits for the database. What it costs is
+bounded before anything is asked: the busiest apps are read, many in one query, until the series or
+the time are used up; of the others only their number is shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+import time
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Final
 
@@ -15,10 +19,19 @@ from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.aggregation.labels import app_label, safe_label
 from rag_monitor.domain.alert import Alert, AlertState
-from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
-from rag_monitor.domain.stored import TraceSummary
+from rag_monitor.domain.rollup import LATENCY_BUCKETS_S, TRACES_METRIC
+from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.stored import TimedTrace
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.exemplars import Examples, examples_of
+from rag_monitor.exposition.points import (
+    AlertPoint,
+    HitPoint,
+    LatencyPoint,
+    ScorePoint,
+    TracesPoint,
+)
+from rag_monitor.exposition.release_order import ReleaseOrder
 from rag_monitor.exposition.trace_counter import TraceCounter
 
 WINDOW: Final = timedelta(hours=1)
@@ -26,6 +39,10 @@ NAMED_RELEASES: Final = 5
 """The newest releases that keep their name; the rest is `other`."""
 OTHER_RELEASE: Final = "other"
 MAX_SERIES: Final = 20_000
+MAX_ALERTS: Final = 5_000
+"""Series of alerts, those that fire first; the rest of `MAX_SERIES` is for the apps."""
+BUDGET_S: Final = 10.0
+"""Apps that were not read after so many seconds are folded."""
 LATENCIES: Final = {
     "first_byte_ms": "rag_monitor_first_byte_seconds",
     "generation_ms": "rag_monitor_generation_seconds",
@@ -33,74 +50,14 @@ LATENCIES: Final = {
 }
 """Metric of the rollups to name in Prometheus."""
 _SERIES_PER_HISTOGRAM: Final = len(LATENCY_BUCKETS_S) + 3
+_TOGETHER: Final = 25
+"""Apps that are read with the same queries."""
+_TOO_LARGE: Final = 10
+"""So many apps may be too large for what is left before no further one is tried."""
+_SHOWN_FIRST: Final = (AlertState.FIRING, AlertState.PENDING, AlertState.RESOLVED)
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ScorePoint:
-    """One estimate."""
-
-    project: str
-    app: str
-    release: str | None
-    """None: of all releases together, which is what most rules watch."""
-    metric: str
-    judge: str
-    value: float | None
-    lower: float | None
-    upper: float | None
-    samples: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class LatencyPoint:
-    """One latency histogram of the window."""
-
-    name: str
-    """Name in Prometheus."""
-    project: str
-    app: str
-    release: str
-    counts: tuple[int, ...]
-    """Per bucket of `LATENCY_BUCKETS_S` and the open one, not cumulative."""
-    sum_s: float
-    examples: Examples = ()
-    """Per bucket a trace that fell into it; empty where none is known."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HitPoint:
-    """One hit rate."""
-
-    project: str
-    app: str
-    kind: str
-    name: str
-    basis: str
-    ratio: float
-    lower: float | None
-    upper: float | None
-    samples: int
-    """Traces the ratio is over."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TracesPoint:
-    """Traces by status, counted since the counter began."""
-
-    project: str
-    app: str
-    status: str
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class AlertPoint:
-    """An alert that is pending, firing or just resolved."""
-
-    project: str
-    app: str
-    rule: str
-    state: str
+App = tuple[str, str]
+"""Project and app."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,6 +72,8 @@ class Snapshot:
     hits: tuple[HitPoint, ...] = ()
     traces: tuple[TracesPoint, ...] = ()
     alerts: tuple[AlertPoint, ...] = ()
+    apps_folded: Mapping[str, int] = field(default_factory=dict)
+    """By project, the apps that have no series of their own."""
 
     @property
     def series(self) -> int:
@@ -127,10 +86,14 @@ class Snapshot:
             + len(self.alerts)
         )
 
-    def of(self, project: str | None) -> Snapshot:
-        """Only what belongs to a project; None: everything."""
-        if project is None:
-            return self
+    @property
+    def projects(self) -> set[str]:
+        """Those that have a series."""
+        kinds = (self.scores, self.latencies, self.hits, self.traces, self.alerts)
+        return {point.project for kind in kinds for point in kind}
+
+    def of(self, project: str) -> Snapshot:
+        """Only what belongs to a project."""
         return replace(
             self,
             scores=tuple(point for point in self.scores if point.project == project),
@@ -138,106 +101,179 @@ class Snapshot:
             hits=tuple(point for point in self.hits if point.project == project),
             traces=tuple(point for point in self.traces if point.project == project),
             alerts=tuple(point for point in self.alerts if point.project == project),
-        )
-
-    def plus(self, other: Snapshot) -> Snapshot:
-        """Both together."""
-        return replace(
-            self,
-            scores=self.scores + other.scores,
-            latencies=self.latencies + other.latencies,
-            hits=self.hits + other.hits,
-            traces=self.traces + other.traces,
-            alerts=self.alerts + other.alerts,
+            apps_folded={
+                name: count for name, count in self.apps_folded.items() if name == project
+            },
         )
 
 
-Recent = Callable[[str, str], Sequence[TraceSummary]]
+def together(parts: Iterable[Snapshot]) -> Snapshot:
+    """All of them as one; what is no point is that of the first."""
+    all_parts = list(parts)
+    return replace(
+        all_parts[0],
+        scores=tuple(point for part in all_parts for point in part.scores),
+        latencies=tuple(point for part in all_parts for point in part.latencies),
+        hits=tuple(point for part in all_parts for point in part.hits),
+        traces=tuple(point for part in all_parts for point in part.traces),
+        alerts=tuple(point for part in all_parts for point in part.alerts),
+    )
+
+
+Recent = Callable[[str, str], Sequence[TimedTrace]]
+"""The newest traces of a project's app, newest first, for exemplars; may be none."""
+
+
+def _no_traces(project: str, app: str) -> Sequence[TimedTrace]:
+    del project, app
+    return ()
+
+
+@dataclass(slots=True, kw_only=True)
+class Memory:
+    """What builds hand on to the next one."""
+
+    counter: TraceCounter | None = None
+    """Makes `rag_monitor_traces_total` a counter over the life of the process; None: the traces of
+    the window."""
+    releases: ReleaseOrder = field(default_factory=ReleaseOrder)
 
 
 def build(
     estimates: Estimates,
-    apps: Sequence[tuple[str, str]],
+    apps: Sequence[App],
     now: datetime,
     alerts: Iterable[Alert] = (),
     *,
-    counter: TraceCounter | None = None,
+    memory: Memory | None = None,
     leads: bool = False,
     window: timedelta = WINDOW,
     max_series: int = MAX_SERIES,
-    recent: Recent | None = None,
+    recent: Recent = _no_traces,
+    budget_s: float = BUDGET_S,
 ) -> Snapshot:
     """The snapshot of the window that ends with the present minute.
 
     Args:
         estimates: Where the numbers come from.
-        apps: Pairs of project and app, the most important first: where the limit bites, an app's
-            releases are folded, then the app is left out and counted.
+        apps: Those that may be named, the most important first: where a limit bites, an app's
+            releases are folded, then the app is left out; all after the last one that fits are.
         now: Aware UTC.
         alerts: All alerts of these apps; inactive ones are not shown.
-        counter: Makes `rag_monitor_traces_total` a counter over the life of the process; without
-            it, the traces of the window.
+        memory: Of the builds before; None: there were none.
         leads: Whether this process leads.
         window: How far back estimates look.
         max_series: Most time series.
-        recent: The newest traces of a project and app, newest first, for exemplars; None: none.
+        recent: The newest traces, for exemplars.
+        budget_s: Seconds after which no further apps are read.
     """
     end = now.replace(second=0, microsecond=0) + timedelta(minutes=1)
-    span = Window(end - window, end)
-    snapshot = Snapshot(taken_at=now, leads=leads, alerts=_alerts(alerts)[:max_series])
-    for project, app in apps:
-        room = max_series - snapshot.series
+    shown = _alerts(alerts)[: min(MAX_ALERTS, max_series)]
+    room = max_series - len(shown)
+    named: set[App] = set()
+    parts = [Snapshot(taken_at=now, leads=leads, alerts=shown)]
+    reading = _Reading(window=Window(end - window, end), memory=memory or Memory(), recent=recent)
+    ends_at = time.monotonic() + budget_s
+    too_large = 0
+    for app, source in _in_bulk(estimates, apps, ends_at):
+        part = reading.fitting(source, app, room)
+        if part is not None:
+            named.add(app)
+            parts.append(part)
+            room -= part.series
+            continue
+        too_large += 1
+        if too_large == _TOO_LARGE:
+            break
+    folded: dict[str, int] = defaultdict(int)
+    for app in apps:
+        folded[app[0]] += app not in named
+    return replace(together(parts), apps_folded=dict(folded))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Source:
+    """Reads of its project what is asked of one app for its neighbours, too."""
+
+    window: Estimates
+    """All metrics."""
+    counts: Estimates
+    """Only how many traces there were."""
+
+
+def _in_bulk(
+    estimates: Estimates, apps: Sequence[App], ends_at: float
+) -> Iterator[tuple[App, _Source]]:
+    """Each app with its source, as long as there is time."""
+    for start in range(0, len(apps), _TOGETHER):
+        if time.monotonic() > ends_at:
+            telemetry.dropped("exposition", "time_limit", len(apps) - start)
+            return
+        part = apps[start : start + _TOGETHER]
+        by_project: dict[str, list[str]] = defaultdict(list)
+        for project, app in part:
+            by_project[project].append(app)
+        sources = {
+            project: _Source(
+                window=estimates.once(names), counts=estimates.once(names, (TRACES_METRIC,))
+            )
+            for project, names in by_project.items()
+        }
+        yield from ((place, sources[place[0]]) for place in part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Reading:
+    """What all apps of one snapshot have in common."""
+
+    window: Window
+    memory: Memory
+    recent: Recent
+
+    def fitting(self, source: _Source, app: App, room: int) -> Snapshot | None:
+        """The app in at most `room` series, if need be with its releases as one; None: too many."""
+        newest = self.memory.releases.newest(source.window, *app, self.window)
         for named in (NAMED_RELEASES, 0):
-            part = _app(estimates, project, app, span, named, counter, recent)
+            part = self._app(source, app, newest[:named], whole=named >= len(newest))
             if part.series <= room:
-                snapshot = snapshot.plus(part)
-                break
+                return part
+            if len(newest) < 2:
+                break  # nothing to fold
+        return None
+
+    def _app(self, source: _Source, place: App, kept: Sequence[str], *, whole: bool) -> Snapshot:
+        project, app = place
+        folded = source.window if whole else source.window.folding(kept, OTHER_RELEASE)
+        label = app_label(project, app)
+        releases = [*kept, *([] if whole else [OTHER_RELEASE])]
+        selection = Selection(project=project, app=app, window=self.window)
+        counter = self.memory.counter
+        if counter is None:
+            statuses = folded.traces(selection)
         else:
-            telemetry.dropped("exposition", "series_limit", part.series)
-    return snapshot
+            statuses = counter.count(source.counts, project, app, self.window.end)
+        return Snapshot(
+            scores=_scores(folded, selection, label),
+            latencies=_with_examples(
+                _latencies(folded, selection, label, releases),
+                examples_of(self.recent(project, app), kept, OTHER_RELEASE),
+            ),
+            hits=_hits(folded, selection, label),
+            traces=tuple(
+                TracesPoint(project=project, app=label, status=safe_label(status), count=count)
+                for status, count in sorted(statuses.items())
+            ),
+        )
 
 
-def _app(
-    estimates: Estimates,
-    project: str,
-    app: str,
-    window: Window,
-    named: int,
-    counter: TraceCounter | None,
-    recent: Recent | None,
-) -> Snapshot:
-    newest = estimates.releases(project, app, window)
-    folded = estimates.folding(newest[:named], OTHER_RELEASE)
-    label = app_label(project, app)
-    releases = [*newest[:named], *([OTHER_RELEASE] if newest[named:] else [])]
-    if counter is None:
-        statuses = folded.traces(project, app, window)
-    else:
-        statuses = counter.count(estimates, project, app, window.end)
-    return Snapshot(
-        scores=_scores(folded, project, app, label, window),
-        latencies=_with_examples(
-            _latencies(folded, project, app, label, window, releases),
-            examples_of(recent(project, app) if recent else (), newest[:named], OTHER_RELEASE),
-        ),
-        hits=_hits(folded, project, app, label, window),
-        traces=tuple(
-            TracesPoint(project=project, app=label, status=safe_label(status), count=count)
-            for status, count in sorted(statuses.items())
-        ),
-    )
-
-
-def _scores(
-    estimates: Estimates, project: str, app: str, label: str, window: Window
-) -> tuple[ScorePoint, ...]:
-    judged = estimates.judged_series(project, app, window)
+def _scores(estimates: Estimates, selection: Selection, label: str) -> tuple[ScorePoint, ...]:
+    judged = estimates.judged_series(selection)
     combined = {replace(series, judge=COMBINED): None for series in judged}
     of_releases = (*combined, *judged)
     of_app = {replace(series, release=None): None for series in of_releases}
     points: dict[tuple[str | None, ...], ScorePoint] = {}
     for series in (*of_app, *of_releases):
-        point = _score(estimates, series, label, window)
+        point = _score(estimates, series, label, selection.window)
         points.setdefault((point.release, point.metric, point.judge), point)
     return tuple(points.values())
 
@@ -258,24 +294,19 @@ def _score(estimates: Estimates, series: Series, label: str, window: Window) -> 
 
 
 def _latencies(
-    estimates: Estimates,
-    project: str,
-    app: str,
-    label: str,
-    window: Window,
-    releases: Sequence[str],
+    estimates: Estimates, selection: Selection, label: str, releases: Sequence[str]
 ) -> tuple[LatencyPoint, ...]:
     points: dict[tuple[str, str], LatencyPoint] = {}
     for release in releases:
         for metric, name in LATENCIES.items():
-            found = estimates.latency(project, app, metric, window, release)
+            found = estimates.latency(replace(selection, release=release), metric)
             if found.count:
                 shown = safe_label(release)
                 points.setdefault(
                     (name, shown),
                     LatencyPoint(
                         name=name,
-                        project=project,
+                        project=selection.project,
                         app=label,
                         release=shown,
                         counts=found.histogram,
@@ -297,19 +328,17 @@ def _with_examples(
     )
 
 
-def _hits(
-    estimates: Estimates, project: str, app: str, label: str, window: Window
-) -> tuple[HitPoint, ...]:
+def _hits(estimates: Estimates, selection: Selection, label: str) -> tuple[HitPoint, ...]:
     points: dict[tuple[str, ...], HitPoint] = {}
-    for kind, name in estimates.hit_names(project, app, window):
+    for kind, name in estimates.hit_names(selection):
         for basis in ("all", "expected"):
-            found = estimates.hit_rate(project, app, kind, name, basis, window)
+            found = estimates.hit_rate(selection, kind, name, basis)
             if found.value is not None:
                 shown = safe_label(name)
                 points.setdefault(
                     (kind.value, shown, basis),
                     HitPoint(
-                        project=project,
+                        project=selection.project,
                         app=label,
                         kind=kind.value,
                         name=shown,
@@ -324,6 +353,7 @@ def _hits(
 
 
 def _alerts(alerts: Iterable[Alert]) -> tuple[AlertPoint, ...]:
+    shown = [alert for alert in alerts if alert.state in _SHOWN_FIRST]
     points = {
         AlertPoint(
             project=alert.project,
@@ -331,7 +361,6 @@ def _alerts(alerts: Iterable[Alert]) -> tuple[AlertPoint, ...]:
             rule=safe_label(alert.rule),
             state=alert.state.value,
         ): None
-        for alert in alerts
-        if alert.state is not AlertState.INACTIVE
+        for alert in sorted(shown, key=lambda alert: _SHOWN_FIRST.index(alert.state))
     }
     return tuple(points)

@@ -9,7 +9,8 @@ from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
-from rag_monitor.ingest.conventions.roles import Role, role_of
+from rag_monitor.ingest.conventions.reading import role_of
+from rag_monitor.ingest.conventions.roles import Role
 
 _REMOTE_PARENT: Final = 0x200
 _RETRIEVAL: Final = frozenset({Role.RETRIEVER, Role.RERANKER})
@@ -23,8 +24,12 @@ class _Node:
     depth: int = 0
     above: frozenset[Role] = frozenset()
     """Roles of all ancestors."""
+    inside: frozenset[Role] = frozenset()
+    """Roles of the ancestors but the outermost."""
     calls_below: bool = False
     """A model call has another model call below it: it is a wrapper."""
+    wrapper: Span | None = None
+    """The model call that a model call stands in."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +48,8 @@ class Assembly:
     """By start time; only those below `root` when it is marked."""
     below: tuple[Span, ...]
     """`root` and its descendants, outermost first."""
+    beside: tuple[Span, ...]
+    """All others, outermost first, where the real root was never sent."""
     _nodes: dict[str, _Node] = field(repr=False)
 
     def role(self, span: Span) -> Role:
@@ -75,6 +82,22 @@ class Assembly:
             if self.role(s) in kinds and not self._nodes[s.span_id].above & kinds
         ]
 
+    def is_inside(self, span: Span, roles: frozenset[Role]) -> bool:
+        """Whether the span is a part of a span that plays one of these parts."""
+        return not self._nodes[span.span_id].above.isdisjoint(roles)
+
+    def is_well_inside(self, span: Span, roles: frozenset[Role]) -> bool:
+        """The same, apart from the outermost: whatever came from outside has some part."""
+        return not self._nodes[span.span_id].inside.isdisjoint(roles)
+
+    def wrapper(self, call: Span) -> Span | None:
+        """The model call that this one stands in: frameworks nest several around one request."""
+        return self._nodes[call.span_id].wrapper
+
+    def wraps_calls(self, span: Span) -> bool:
+        """Whether it is a model call that has another one below it."""
+        return self._nodes[span.span_id].calls_below
+
     def _of(self, role: Role) -> Iterator[Span]:
         return (span for span in self.spans if self._nodes[span.span_id].role is role)
 
@@ -92,17 +115,20 @@ def assemble(spans: Sequence[Span]) -> Assembly:
     _walk([span for span in ordered if span.parent_span_id not in ids], children, nodes, ordered)
     marks = [span for span in ordered if is_marked(span)]
     root = (marks or tops or ordered)[0]
-    below = tuple(_below(root, children))
+    below = tuple(_below([root], children))
     lost = bool(root.parent_span_id) and root.parent_span_id not in ids
+    partial = lost and not marks and len(tops) > 1
+    others = [span for span in tops if span is not root] if partial else []
     return Assembly(
         root=root,
         roots=max(1, len(tops)),
         marked=bool(marks),
-        partial=lost and not marks and len(tops) > 1,
+        partial=partial,
         spans=tuple(sorted(below, key=lambda s: (s.start_ns, s.span_id)))
         if marks
         else tuple(ordered),
         below=below,
+        beside=tuple(_below(others, children)),
         _nodes=nodes,
     )
 
@@ -113,6 +139,11 @@ def is_marked(span: Span) -> bool:
         span.attributes.get(semconv.APP_ROOT) is True
         or span.attributes.get(semconv.LF_APP_ROOT) is True
     )
+
+
+def is_moment(span: Span) -> bool:
+    """Whether the span has no length: it notes something, such as the end of a stream."""
+    return span.start_ns == span.end_ns > 0
 
 
 def _is_root(span: Span, ids: set[str]) -> bool:
@@ -127,7 +158,7 @@ def _walk(
 ) -> None:
     """Fill the nodes from the roots down. Parents in a circle are entered at their earliest."""
     seen: set[str] = set()
-    queue: deque[tuple[Span, _Node | None, _Node | None]] = deque((s, None, None) for s in tops)
+    queue: deque[tuple[Span, _Node | None, Span | None]] = deque((s, None, None) for s in tops)
     rest = iter(ordered)
     while True:
         if not queue:
@@ -142,19 +173,25 @@ def _walk(
         node = nodes[span.span_id]
         if parent is not None:
             node.depth = parent.depth + 1
-            node.above = (
-                parent.above if parent.role in parent.above else parent.above | {parent.role}
-            )
+            node.above = _joined(parent.above, parent.role)
+            node.inside = _joined(parent.inside, parent.role) if parent.depth else parent.inside
         if node.role is Role.LLM:
-            if call is not None:
-                call.calls_below = True
-            call = node
+            node.wrapper = call
+            if call is not None and not is_moment(span):
+                nodes[call.span_id].calls_below = True
+            call = span
         queue.extend((child, node, call) for child in children.get(span.span_id, ()))
 
 
-def _below(root: Span, children: dict[str, list[Span]]) -> Iterator[Span]:
-    seen = {root.span_id}
-    queue = deque([root])
+def _joined(roles: frozenset[Role], role: Role) -> frozenset[Role]:
+    """With one more; the same object where it is in already, as chains may be thousands deep."""
+    return roles if role in roles else roles | {role}
+
+
+def _below(tops: Sequence[Span], children: dict[str, list[Span]]) -> Iterator[Span]:
+    """The spans and their descendants, outermost first."""
+    seen = {span.span_id for span in tops}
+    queue = deque(tops)
     while queue:
         span = queue.popleft()
         yield span

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.domain.ports import BlobFormat
@@ -14,10 +15,12 @@ from rag_monitor.errors import MalformedPayload
 from rag_monitor.ingest.assembly import assemble
 from rag_monitor.ingest.conventions import ours, own
 from rag_monitor.ingest.finish import finish
-from rag_monitor.ingest.foreign import read_trace
-from rag_monitor.ingest.limits import DeriveOptions
+from rag_monitor.ingest.foreign import NoRequest, read_trace
+from rag_monitor.ingest.options import DeriveOptions
 from rag_monitor.ingest.spans import decode_spans, unique_spans
-from rag_monitor.ingest.trace_json import decode_trace, parse_row
+from rag_monitor.ingest.trace_json import decode_trace, parse_stored
+
+_DEFAULT: Final = DeriveOptions()
 
 
 def derive(
@@ -26,7 +29,7 @@ def derive(
     received_at: datetime,
     options: DeriveOptions | None = None,
 ) -> Trace | None:
-    """The trace that `blobs` are evidence of; None when they hold no request.
+    """The trace that `blobs` are evidence of; None, and counted, when they hold no request.
 
     The order of the blobs and spans that came twice change nothing; of several Trace JSON rows the
     last one wins, and a row wins over spans.
@@ -40,10 +43,10 @@ def derive(
     Raises:
         MalformedPayload: The evidence cannot be read.
     """
-    options = options or DeriveOptions()
+    options = options or _DEFAULT
     rows = [payload for format_, payload in blobs if format_ is BlobFormat.TRACE_JSON]
     if rows:
-        trace = decode_trace(parse_row(rows[-1]), project=project, received_at=received_at)
+        trace = decode_trace(parse_stored(rows[-1]), project=project, received_at=received_at)
         return finish(trace, options, received_at)
     spans = unique_spans(
         s for format_, payload in blobs for s in decode_spans(payload, options.limits)
@@ -61,11 +64,19 @@ def _read(project: str, spans: list[Span], received_at: datetime) -> Trace | Non
         return own.read_own(project, work, received_at)
     root = ours.find_root(spans)
     if root is None:
-        return read_trace(project, assemble(spans), received_at)
+        return _read_foreign(project, spans, received_at)
     try:
         return ours.read_root(project, root, received_at)
     except MalformedPayload:
         # A limit of the sender's SDK cut the record; the standard attributes are still there.
         telemetry.dropped("derive", "broken_record")
-        found = read_trace(project, assemble(spans), received_at)
+        found = _read_foreign(project, spans, received_at)
         return None if found is None else replace(found, truncated=True)
+
+
+def _read_foreign(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
+    found = read_trace(project, assemble(spans), received_at)
+    if isinstance(found, NoRequest):
+        telemetry.dropped("derive", found.reason)
+        return None
+    return found

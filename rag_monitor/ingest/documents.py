@@ -1,131 +1,17 @@
-"""Lists of retrieved passages in every shape retrievers write them."""
+"""Lists of passages put together: ranks, repeats, and what one list says of another's passages."""
 
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from itertools import repeat
-from typing import Any, Final
+from typing import Final
 
 from rag_monitor.domain.trace import RetrievedDocument
-from rag_monitor.ingest.values import known, members, real, structured
 
 DISTANCE: Final = "distance"
 """Key in `RetrievedDocument.metadata`: smaller is better, so it must not be stored as a score."""
-
-_LIST_KEYS: Final = (
-    "documents", "results", "result", "nodes", "source_nodes", "chunks", "contexts", "passages",
-    "matches", "hits", "retrievalResults", "data", "output", "outputs",
-)  # fmt: skip
-_TEXT_KEYS: Final = (
-    "content", "page_content", "pageContent", "text", "document", "chunk", "passage", "body",
-    "slice",
-)  # fmt: skip
-_METADATA_TEXT_KEYS: Final = ("text", "page_content", "chunk_text", "content", "chunk", "passage")
-_PASSAGE_ID_KEYS: Final = ("chunk_id", "segment_id", "node_id", "doc_id", "document_id")
-"""What names a passage before what names the document that it is a part of."""
-_ID_KEYS: Final = ("id", "id_", *_PASSAGE_ID_KEYS)
-_METADATA_ID_KEYS: Final = (*_PASSAGE_ID_KEYS, "_id")
-_SCORE_KEYS: Final = ("score", "relevance_score", "similarity", "similarity_score")
-_INTERNAL: Final = frozenset({"embedding"})
-_BASE_KEYS: Final = (
-    "knowledge_base", "knowledge_base_id", "kb_id", "kb", "dataset_id", "dataset_name",
-    "collection", "collection_name", "index_name", "data_source_id",
-)  # fmt: skip
-
-
-def documents_in(value: object) -> tuple[RetrievedDocument, ...] | None:
-    """The passages in an output value, ranked in order; None when there is no list to read."""
-    items = _list_in(value, 0)
-    if items is None:
-        return None
-    read = [_document(item) for item in items]
-    found = [document for document in read if document is not None]
-    if read and not found:
-        return None
-    return ranked(found)
-
-
-def _list_in(value: object, depth: int) -> Sequence[Any] | None:
-    value = structured(value)
-    if isinstance(value, list):
-        return value
-    if isinstance(value, Mapping) and depth < 4:
-        for key in _LIST_KEYS:
-            if key in value:
-                found = _list_in(value[key], depth + 1)
-                if found is not None:
-                    return found
-    return None
-
-
-def _document(item: object) -> RetrievedDocument | None:
-    item = structured(item)
-    if isinstance(item, list) and len(item) == 2 and real(item[1]) is not None:
-        inner = _document(item[0])
-        return None if inner is None else replace(inner, score=real(item[1]))
-    if isinstance(item, str):
-        # LlamaIndex's repr of a node is neither its text nor its id.
-        return None if item.startswith("<") else RetrievedDocument(content=item)
-    if not isinstance(item, Mapping):
-        return None
-    fields: Mapping[str, Any] = item
-    if fields.get("lc") and isinstance(fields.get("kwargs"), Mapping):
-        fields = fields["kwargs"]
-    node = fields.get("node")
-    if isinstance(node, Mapping):
-        fields = {**node, "score": fields.get("score")}
-    return document_of(fields, members(fields.get("metadata")))
-
-
-def document_of(item: Mapping[str, Any], metadata: Mapping[str, Any]) -> RetrievedDocument:
-    """One passage from its fields; an id or score the fields lack is looked for in the metadata."""
-    content = _text_in(item, _TEXT_KEYS)
-    if content is None:  # vector databases keep the text beside the other metadata
-        content = _text_in(metadata, _METADATA_TEXT_KEYS)
-    distance = real(item.get(DISTANCE))
-    metadata = {k: v for k, v in metadata.items() if k not in _INTERNAL}
-    return RetrievedDocument(
-        id=_first_name(item, _ID_KEYS) or _first_name(metadata, _METADATA_ID_KEYS),
-        content=content,
-        score=_first_real({**metadata, **item}, _SCORE_KEYS),
-        knowledge_base=base_in(item) or base_in(metadata),
-        metadata={**metadata, DISTANCE: distance} if distance is not None else dict(metadata),
-    )
-
-
-def _text_in(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
-    for key in keys:
-        value = fields.get(key)
-        if isinstance(value, str):
-            return value
-        parts = value if isinstance(value, list) else [value]
-        texts = [part.get("text") for part in parts if isinstance(part, Mapping)]
-        found = [text for text in texts if isinstance(text, str)]
-        if found:  # so Bedrock's and OpenAI's searches say it
-            return "\n".join(found)
-    return None
-
-
-def base_in(fields: Mapping[str, Any]) -> str | None:
-    """The name or id of a knowledge base among metadata."""
-    return _first_name(fields, _BASE_KEYS)
-
-
-def _first_name(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
-    for key in keys:
-        value = structured(fields.get(key))
-        if isinstance(value, int) and not isinstance(value, bool):
-            return str(value)
-        name = known(value)
-        if name is not None:
-            return name
-    return None
-
-
-def _first_real(fields: Mapping[str, Any], keys: Iterable[str]) -> float | None:
-    return next((number for key in keys if (number := real(fields.get(key))) is not None), None)
 
 
 def ranked(documents: Iterable[RetrievedDocument]) -> tuple[RetrievedDocument, ...]:
@@ -175,6 +61,8 @@ def with_text_from(
     give them to; else nobody knows which is meant, and the text stays missing.
     """
     listed = tuple(documents)
+    if all(document.content is not None for document in listed):
+        return listed
     named: dict[str, list[RetrievedDocument]] = defaultdict(list)
     for source in sources:
         if source.id is not None and source.content is not None:
@@ -199,13 +87,39 @@ def _given_out(
     return iter(texts) if len(texts) == count else repeat(None)
 
 
+def with_ids_from(
+    documents: Iterable[RetrievedDocument], sources: Iterable[RetrievedDocument]
+) -> tuple[RetrievedDocument, ...]:
+    """The documents, with an id that is missing taken from the only source with the same text."""
+    saying: dict[str, dict[str, RetrievedDocument]] = defaultdict(dict)
+    for source in sources:
+        if source.id is not None and source.content is not None:
+            saying[source.content].setdefault(source.id, source)
+    return tuple(_named(document, saying) for document in documents)
+
+
+def _named(
+    document: RetrievedDocument, saying: Mapping[str, Mapping[str, RetrievedDocument]]
+) -> RetrievedDocument:
+    if document.id is not None or document.content is None:
+        return document
+    same = list(saying.get(document.content, {}).values())
+    if len(same) != 1:
+        return document
+    base = document.knowledge_base or same[0].knowledge_base
+    return replace(document, id=same[0].id, knowledge_base=base)
+
+
 def indexed(attributes: Mapping[str, object], prefix: str) -> list[dict[str, object]]:
-    """Lists flattened as `<prefix><index>.<suffix>`, gathered again in numeric order."""
+    """Lists flattened as `<prefix><index>.<suffix>`, gathered again in numeric order.
+
+    What stands under `<prefix><index>` itself has the empty name.
+    """
     found: dict[int, dict[str, object]] = {}
     for key, value in attributes.items():
         if not key.startswith(prefix):
             continue
-        number, dot, suffix = key[len(prefix) :].partition(".")
-        if dot and number.isascii() and number.isdigit() and len(number) < 9:
+        number, _, suffix = key[len(prefix) :].partition(".")
+        if number.isascii() and number.isdigit() and len(number) < 9:
             found.setdefault(int(number), {})[suffix] = value
     return [found[number] for number in sorted(found)]

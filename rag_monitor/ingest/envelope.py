@@ -24,6 +24,7 @@ from rag_monitor.ingest.annotations import PLURAL, Annotations, read_annotations
 from rag_monitor.ingest.evaluations import source_of
 from rag_monitor.ingest.spans import read_attributes
 from rag_monitor.ingest.values import members, whole
+from rag_monitor.protobuf import length_delimited, length_prefix
 
 _REMOTE_PARENT: Final = 0x200
 _DROPPED: Final = semconv.DROPPED.encode()
@@ -201,12 +202,12 @@ def _of_scope(
     for trace_id, raws in spans.items():
         parts = [head]
         for raw in raws:
-            parts += (_prefix(2, len(raw)), raw)
+            parts += (length_prefix(2, len(raw)), raw)
         parts.append(tail)
         inner = sum(map(len, parts))
-        before = source + _prefix(2, inner)
+        before = source + length_prefix(2, inner)
         # One join: spans carry passages, and each level of nesting would copy them again.
-        yield trace_id, b"".join((_prefix(1, len(before) + inner), before, *parts))
+        yield trace_id, b"".join((length_prefix(1, len(before) + inner), before, *parts))
 
 
 def _sender(resource: Any, scope: Any) -> str:
@@ -250,27 +251,3 @@ def _note(span: SpanMessage, group: _Group) -> bool:
             scored = True
     group.has_root = group.has_root or root
     return scored
-
-
-def length_delimited(number: int, content: bytes) -> bytes:
-    """A protobuf field that holds bytes, a string or a message."""
-    return _prefix(number, len(content)) + content
-
-
-def _prefix(number: int, length: int) -> bytes:
-    """What stands before the content of such a field."""
-    return bytes((number << 3 | 2,)) + _varint(length)
-
-
-def varint_field(number: int, value: int) -> bytes:
-    """A protobuf field that holds a non-negative integer."""
-    return bytes((number << 3,)) + _varint(value)
-
-
-def _varint(value: int) -> bytes:
-    encoded = bytearray()
-    while value > 0x7F:
-        encoded.append(value & 0x7F | 0x80)
-        value >>= 7
-    encoded.append(value)
-    return bytes(encoded)

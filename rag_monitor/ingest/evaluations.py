@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Final
 
 from rag_monitor import semconv
@@ -12,6 +12,10 @@ from rag_monitor.ingest.text import clean_name, clean_text
 from rag_monitor.ingest.values import present, real
 
 MAX_EXPLANATION: Final = 10_000
+MAX_PER_ROW: Final = 100
+"""Results that are read of one row."""
+ROW_SOURCE: Final = "trace-json"
+"""Who is named for results of a row that names nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +107,47 @@ def of_annotation(
             at=at,
         )
     )
+
+
+def of_row(reported: object, trace_id: str) -> Iterator[EvaluationRecord]:
+    """The results in `reported_scores` of Trace JSON; what says nothing is left out.
+
+    Args:
+        reported: Numbers by name, or a list of objects as our own API gives them.
+        trace_id: The trace they are about.
+    """
+    if isinstance(reported, Mapping):
+        listed: list[Mapping[str, object]] = [
+            {"name": name, "value": value} for name, value in reported.items()
+        ]
+    else:
+        items = reported if isinstance(reported, list) else []
+        listed = [item for item in items if isinstance(item, Mapping)]
+    for item in listed[:MAX_PER_ROW]:
+        name = short_text(item.get("name"))
+        if name is None:
+            continue
+        record = EvaluationRecord(
+            name=clean_name(name),
+            trace_id=trace_id,
+            span_id=short_text(item.get("span_id"), 16),
+            source=clean_name(short_text(item.get("source")) or ROW_SOURCE),
+            value=real(item.get("value")),
+            label=short_text(item.get("label")),
+            explanation=short_text(item.get("explanation"), MAX_EXPLANATION),
+            error=short_text(item.get("error")),
+            at=_moment(item.get("reported_at")),
+        )
+        if _telling(record) is not None:
+            yield record
+
+
+def _moment(value: object) -> datetime | None:
+    try:
+        moment = datetime.fromisoformat(value) if isinstance(value, str) else None
+    except ValueError:
+        return None
+    return moment.replace(tzinfo=UTC) if moment and moment.tzinfo is None else moment
 
 
 def _telling(record: EvaluationRecord) -> EvaluationRecord | None:

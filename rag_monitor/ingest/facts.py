@@ -1,8 +1,8 @@
-"""What the spans of one trace say: question, answer, passages, calls, tools, errors, times."""
+"""What the spans of one trace say of its steps: passages, tools, errors, times."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -10,21 +10,14 @@ from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument
 from rag_monitor.ingest.assembly import Assembly
-from rag_monitor.ingest.conventions.base import Call, Failure, Tool, text_of
-from rag_monitor.ingest.conventions.reading import ask, call_of, speakers
-from rag_monitor.ingest.conventions.roles import REQUEST_ROLES, Role
-from rag_monitor.ingest.documents import base_in, with_text_from, without_repeats
+from rag_monitor.ingest.conventions.base import Failure, text_of
+from rag_monitor.ingest.conventions.reading import ask
+from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.documents import ranked, with_ids_from, with_text_from, without_repeats
+from rag_monitor.ingest.passages import Place, base_in
 from rag_monitor.ingest.values import first, present
 
 _NS_PER_MS: Final = 1e6
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
-    """A text, and where it was found."""
-
-    text: str | None = None
-    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,12 +51,26 @@ def duration_ms(span: Span) -> float | None:
     return (span.end_ns - span.start_ns) / _NS_PER_MS
 
 
-def searches(assembly: Assembly, role: Role) -> list[Search]:
-    """The outermost retriever or reranker calls, by start."""
-    return [_search(span) for span in assembly.retrievals(role)]
+def searches(assembly: Assembly, role: Role, asked: Container[str | None] = ()) -> list[Search]:
+    """The outermost retriever or reranker calls, by start.
+
+    Args:
+        assembly: The trace.
+        role: Which of the two.
+        asked: What models were asked: a query that is one of these texts is taken as it is.
+    """
+    return [_search(span, asked) for span in assembly.retrievals(role)]
 
 
-def _search(span: Span) -> Search:
+def _query(span: Span, asked: Container[str | None]) -> str | None:
+    query = ask(span, lambda convention: convention.query(span))
+    if query in asked:
+        return query
+    given = ask(span, lambda convention: convention.given(span))
+    return given if isinstance(given, str) and given in asked else query
+
+
+def _search(span: Span, asked: Container[str | None]) -> Search:
     documents = ask(span, lambda convention: convention.documents(span))
     base = ask(span, lambda convention: convention.knowledge_base(span))
     if base is None and documents:
@@ -77,136 +84,67 @@ def _search(span: Span) -> Search:
         )
     return Search(
         span=span,
-        query=ask(span, lambda convention: convention.query(span)),
+        query=_query(span, asked),
         documents=documents,
         knowledge_base=base,
         failure=failure_of(span),
     )
 
 
+def rerankings(
+    assembly: Assembly, retrieved: list[Search], asked: Container[str | None] = ()
+) -> list[Search]:
+    """The outermost rerankers by start, with what only the searches say of their passages.
+
+    A list without texts whose ids nobody knows says nothing about passages that have texts.
+    """
+    known = [document for search in retrieved for document in search.documents or ()]
+    before: Sequence[RetrievedDocument] = known
+    found: list[Search] = []
+    for search in searches(assembly, Role.RERANKER, asked):
+        documents = _reranked(search, before, known)
+        if documents is not None:
+            before = documents
+        found.append(replace(search, documents=documents))
+    return found
+
+
+def _reranked(
+    search: Search, before: Sequence[RetrievedDocument], known: Sequence[RetrievedDocument]
+) -> tuple[RetrievedDocument, ...] | None:
+    span, documents = search.span, search.documents
+    given = ask(span, lambda convention: convention.candidates(span)) or ()
+    if documents is None:
+        ranking = ask(span, lambda convention: convention.ranking(span))
+        documents = None if ranking is None else placed(ranking, given or before)
+    if documents is None:
+        return None
+    sources = [*given, *known]
+    joined = with_ids_from(with_text_from(documents, sources), sources)
+    named = {d.id for d in sources if d.content is not None}
+    said = not joined or any(d.content is not None or d.id in named for d in joined)
+    return joined if said or not named else None
+
+
+def placed(
+    ranking: Sequence[Place], given: Sequence[RetrievedDocument]
+) -> tuple[RetrievedDocument, ...] | None:
+    """The passages at these places, in their new order; None where there is no such place."""
+    if any(place.index >= len(given) for place in ranking):
+        return None
+    return ranked(replace(given[place.index], score=place.score) for place in ranking)
+
+
 def final_documents(
     retrieved: list[Search], reranked: list[Search]
 ) -> tuple[RetrievedDocument, ...] | None:
     """What reached the model: the last reranked list, else all retrieved passages once each."""
-    known = [d for s in retrieved for d in s.documents or ()]
     for search in reversed(reranked):
         if search.documents is not None:
-            return without_repeats(with_text_from(search.documents, known))
+            return without_repeats(search.documents)
     if not any(search.documents is not None for search in retrieved):
         return None
-    return without_repeats(known)
-
-
-def calls_of(assembly: Assembly) -> list[tuple[Span, Call]]:
-    """The model calls, each once even when two instrumentations report it."""
-    kept: list[tuple[Span, Call]] = []
-    seen: set[str] = set()
-    for span in assembly.calls():
-        call = call_of(span)
-        if call.response_id is not None:
-            if call.response_id in seen:
-                continue
-            seen.add(call.response_id)
-        kept.append((span, call))
-    return kept
-
-
-def final_call(calls: list[tuple[Span, Call]], answer: str | None) -> tuple[Span, Call] | None:
-    """The call that wrote the answer: the last whose text it is, else the last with any text."""
-    for matches in (
-        [item for item in calls if answer is not None and item[1].output == answer],
-        [item for item in calls if item[1].output is not None],
-        calls,
-    ):
-        if matches:
-            return matches[-1]
-    return None
-
-
-def total(values: Iterable[int | None]) -> int | None:
-    """The sum; None when there is nothing, or one part is unknown."""
-    listed = list(values)
-    known = [value for value in listed if value is not None]
-    return sum(known) if listed and len(known) == len(listed) else None
-
-
-def question_of(assembly: Assembly, found: list[Search], calls: list[tuple[Span, Call]]) -> Found:
-    """The question, looked for from the outside in.
-
-    The request's input, what runs inside it, the retriever's query, the last user message of the
-    last model call.
-    """
-    last = _last_agent(assembly)
-    for span in (last, *assembly.below) if last is not None else assembly.below:
-        if assembly.role(span) in REQUEST_ROLES:
-            text = ask(span, lambda convention, span=span: convention.question(span))  # type: ignore[misc]
-            if text is not None:
-                return Found(text=text, source="root" if span is assembly.root else "outer")
-    for search in found:
-        if search.query is not None:
-            return Found(text=search.query, source="retriever")
-    for _, call in reversed(calls):
-        if call.question is not None:
-            return Found(text=call.question, source="llm")
-    return Found()
-
-
-def answer_of(assembly: Assembly, calls: list[tuple[Span, Call]]) -> Found:
-    """The answer, only from the request itself or from a model call.
-
-    A chain inside would also have an output, but on a failed request that is what was passed
-    through, not what the user saw.
-    """
-    request = _last_agent(assembly) or request_span(assembly)
-    if request is not None:
-        text = ask(request, lambda convention: convention.answer(request))
-        if text is not None:
-            return Found(text=text, source="root")
-    if failure_of(assembly.root) is not None:
-        return Found()
-    last = final_call(calls, None)
-    if last is not None and last[1].output is not None:
-        return Found(text=last[1].output, source="llm")
-    return Found()
-
-
-def request_span(assembly: Assembly) -> Span | None:
-    """The outermost span that a convention describes, when it may be a request.
-
-    The root itself can be a web framework's span that says nothing about questions.
-    """
-    for span in assembly.below:
-        if ask(span, lambda convention: convention.name):
-            return span if assembly.role(span) in REQUEST_ROLES else None
-    return None
-
-
-def _last_agent(assembly: Assembly) -> Span | None:
-    """Of the agents right below a request that says nothing, the one that was done last.
-
-    An application that rewrites the question first, or names the conversation beside, calls the
-    Vercel AI SDK several times below the span of its web framework; the answer takes longest.
-    """
-    request = request_span(assembly)
-    if speakers(assembly.root) or (request and assembly.role(request) is not Role.AGENT):
-        return None
-    agents = [span for span in assembly.below if assembly.role(span) is Role.AGENT]
-    answered = [
-        span
-        for span in agents
-        if span.parent_span_id == agents[0].parent_span_id
-        and ask(span, lambda convention, span=span: convention.answer(span)) is not None  # type: ignore[misc]
-    ]
-    return max(answered, key=lambda span: span.end_ns, default=None)
-
-
-def tools_of(assembly: Assembly) -> list[tuple[Span, Tool]]:
-    """The outermost tool calls."""
-    found = []
-    for span in assembly.tools():
-        tool = ask(span, lambda convention, span=span: convention.tool(span))  # type: ignore[misc]
-        found.append((span, tool or Tool(name=span.name)))
-    return found
+    return without_repeats([d for s in retrieved for d in s.documents or ()])
 
 
 def failure_of(span: Span) -> Failure | None:
@@ -246,3 +184,10 @@ def busy_ms(spans: Iterable[Span]) -> float | None:
         busy += max(0, end - max(start, until))
         until = max(until, end)
     return busy / _NS_PER_MS if timed else None
+
+
+def total(values: Iterable[int | None]) -> int | None:
+    """The sum; None when there is nothing, or one part is unknown."""
+    listed = list(values)
+    known = [value for value in listed if value is not None]
+    return sum(known) if listed and len(known) == len(listed) else None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any, Final, TypeGuard
 
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.ingest.text import clean_text
@@ -18,6 +18,11 @@ def at_fault(field: str, wanted: str) -> MalformedPayload:
     error = MalformedPayload(f"`{field}` must be {wanted}")
     error.field = field
     return error
+
+
+def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
+    """Whether it is a JSON object. Nearly always a dict, which is told at once."""
+    return isinstance(value, dict) or isinstance(value, Mapping)  # noqa: SIM101
 
 
 @dataclass(slots=True)
@@ -42,15 +47,17 @@ class Reader:
         value = self.values.get(name)
         if value is None:
             return None
-        if isinstance(value, str):
-            return clean_text(value)
+        if isinstance(value, str):  # as `clean_text`, which most texts can do without
+            return value if value.isascii() and "\0" not in value else clean_text(value)
         if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 2**64:
             return str(value)
         raise self.fail(name, "a string")
 
     def label(self, name: str) -> str | None:
-        """A class: a string, a number, true or false."""
+        """A class: a string, a number, true or false; 1.0 of a table with gaps is 1."""
         value = self.values.get(name)
+        if isinstance(value, float) and value.is_integer():
+            return str(int(value))
         return str(value).lower() if isinstance(value, bool) else self.text(name)
 
     def number(self, name: str, low: float | None = None) -> float | None:
@@ -58,13 +65,12 @@ class Reader:
         value = self.values.get(name)
         if value is None:
             return None
-        least = "above -1e308" if low is None else f"of at least {low:g}"
-        wanted = f"a number {least} and below 1e308"
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            raise self.fail(name, wanted)
-        if not -1e308 < value < 1e308 or (low is not None and value < low):
-            raise self.fail(name, wanted)
-        return float(value)
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if is_number and -1e308 < value < 1e308 and (low is None or value >= low):
+            return float(value)
+        if low is None:
+            raise self.fail(name, "a number above -1e308 and below 1e308")
+        raise self.fail(name, f"a number of at least {low:g} and below 1e308")
 
     def whole(self, name: str, low: int = 0) -> int | None:
         """An integer from `low` to 2^63 - 1."""
@@ -91,7 +97,7 @@ class Reader:
     def mapping(self, name: str) -> Mapping[str, Any] | None:
         """An object."""
         value = self.values.get(name)
-        if value is None or isinstance(value, Mapping):
+        if value is None or is_object(value):
             return value
         raise self.fail(name, "an object")
 

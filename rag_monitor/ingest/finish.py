@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Final
+from typing import Any, Final, TypeVar
 
 from rag_monitor import telemetry
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Trace
-from rag_monitor.ingest.limits import DeriveLimits, DeriveOptions
+from rag_monitor.ingest.options import DeriveLimits, DeriveOptions
 from rag_monitor.ingest.text import clean_text
+
+T = TypeVar("T", Trace, Retrieval, Expected)
 
 _EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
 _MAX_SKEW: Final = timedelta(hours=1)
@@ -28,6 +30,7 @@ class _Finisher:
     def __init__(self, options: DeriveOptions) -> None:
         self._redactor: Callable[[str], str] | None = options.redactor
         self._limits: DeriveLimits = options.limits
+        self._finished: dict[int, RetrievedDocument] = {}
         self.cut = False
 
     def text(self, value: str | None) -> str | None:
@@ -75,21 +78,31 @@ class _Finisher:
         """Passages: text cut and redacted, the list capped."""
         if len(documents) > self._limits.max_documents:
             documents, self.cut = documents[: self._limits.max_documents], True
-        return tuple(
-            RetrievedDocument(
-                id=self.name(d.id),
-                content=self.text(d.content),
-                score=d.score if d.score is None or -1e308 < d.score < 1e308 else None,
+        # Mostly what reached the model is what was retrieved: each is looked at once.
+        finished = self._finished
+        return tuple(finished.get(id(d)) or self._document(d) for d in documents)
+
+    def _document(self, d: RetrievedDocument) -> RetrievedDocument:
+        name, content, base = self.name(d.id), self.text(d.content), self.name(d.knowledge_base)
+        score = d.score if d.score is None or -1e308 < d.score < 1e308 else None
+        same = name is d.id and content is d.content and base is d.knowledge_base
+        if same and score is d.score and not d.metadata:  # as nearly all are
+            found = d
+        else:
+            found = RetrievedDocument(
+                id=name,
+                content=content,
+                score=score,
                 rank=d.rank,
-                knowledge_base=self.name(d.knowledge_base),
+                knowledge_base=base,
                 metadata={clean_text(str(k)): self.value(v) for k, v in d.metadata.items()},
             )
-            for d in documents
-        )
+        self._finished[id(d)] = found
+        return found
 
     def retrieval(self, retrieval: Retrieval) -> Retrieval:
         """One retrieval."""
-        return replace(
+        return changed(
             retrieval,
             query=self.text(retrieval.query),
             documents=self.documents(retrieval.documents),
@@ -101,7 +114,7 @@ class _Finisher:
         """Labels: the texts among them are redacted like answers."""
         if expected is None:
             return None
-        return replace(
+        return changed(
             expected,
             references=self._texts(expected.references),
             key_points=self._texts(expected.key_points),
@@ -111,6 +124,12 @@ class _Finisher:
         if values is None:
             return None
         return tuple(text for value in values if (text := self.text(value)) is not None)
+
+
+def changed(value: T, **fields: Any) -> T:
+    """With these fields; the value itself where they are as they were: copying costs the most."""
+    new = {name: found for name, found in fields.items() if found != getattr(value, name)}
+    return replace(value, **new) if new else value
 
 
 def finish(
@@ -134,7 +153,7 @@ def finish(
     if not believable(started, received_at):
         attributes["started_at_sent"] = started.isoformat()
         started = received_at
-    finished = replace(
+    finished = changed(
         trace,
         question=to.text(trace.question),
         answer=to.text(trace.answer),
@@ -152,4 +171,4 @@ def finish(
         expected=to.expected(trace.expected),
         attributes=attributes,
     )
-    return replace(finished, truncated=finished.truncated or to.cut or cut)
+    return changed(finished, truncated=trace.truncated or to.cut or cut)

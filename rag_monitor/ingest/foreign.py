@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -18,7 +19,8 @@ from rag_monitor.domain.trace import (
     utc_from_ns,
 )
 from rag_monitor.ingest.assembly import Assembly
-from rag_monitor.ingest.conventions.base import Call, Identity, Tool, text_of
+from rag_monitor.ingest.calls import SpanCall, calls_of
+from rag_monitor.ingest.conventions.base import Identity, text_of
 from rag_monitor.ingest.conventions.reading import (
     ask,
     identity_of,
@@ -28,29 +30,41 @@ from rag_monitor.ingest.conventions.reading import (
 from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.cut_json import is_cut
 from rag_monitor.ingest.facts import (
-    Found,
     Search,
-    answer_of,
     busy_ms,
-    calls_of,
     duration_ms,
     failure_of,
-    final_call,
     final_documents,
-    question_of,
+    rerankings,
     searches,
     spelled,
-    tools_of,
     total,
 )
+from rag_monitor.ingest.request import Found, request_of
 from rag_monitor.ingest.text import clean_name
 from rag_monitor.ingest.timing import Times, times_of
+from rag_monitor.ingest.tools import (
+    ToolCall,
+    final_answer,
+    searches_by_tools,
+    text_found,
+    tools_of,
+)
 
 UNKNOWN: Final = "unknown"
+_UUID: Final = re.compile(r"[\W_]*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
+"""In a workflow's name it is that of one run: CrewAI calls it `Crew_<id>.kickoff`."""
 _CANCELLED: Final = frozenset({"CancelledError", "ClientDisconnect"})
 """Names of exceptions without their modules, which only some instrumentations write."""
-_NEVER_A_REQUEST: Final = frozenset({Role.CREATE_AGENT, Role.EVALUATOR})
-_ALONE_NOT_A_REQUEST: Final = frozenset({Role.TOOL, Role.EMBEDDING})
+_ALONE: Final = {
+    Role.CREATE_AGENT: "agent_created",
+    Role.TOOL: "lone_tool",
+    Role.EMBEDDING: "lone_embedding",
+    Role.GUARDRAIL: "lone_guardrail",
+    Role.PROMPT: "lone_prompt",
+    Role.ASIDE: "lone_step",
+}
+"""What is no request by itself, and how it is counted."""
 _MAY_FAIL_SILENTLY: Final = frozenset({Role.WORKFLOW, Role.AGENT, Role.CHAIN})
 
 
@@ -61,27 +75,43 @@ class _Facts:
     assembly: Assembly
     retrieved: list[Search]
     reranked: list[Search]
-    calls: list[tuple[Span, Call]]
-    tools: list[tuple[Span, Tool]]
+    contexts: tuple[RetrievedDocument, ...] | None
+    calls: list[SpanCall]
+    tools: list[ToolCall]
+    by_tools: list[Search]
+    """Those of them that found passages."""
     question: Found
     answer: Found
-    last: tuple[Span, Call] | None
+    last: SpanCall | None
     times: Times
     identity: Identity
 
+    @property
+    def searches(self) -> list[Search]:
+        """Whatever looked for passages."""
+        return self.retrieved + self.by_tools + self.reranked
 
-def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace | None:
-    """The trace, or None when the spans are not a request of a user.
 
-    A lone tool call, the making of an agent, an evaluation, or work that has nothing to do with
-    language models is not one.
+@dataclass(frozen=True, slots=True)
+class NoRequest:
+    """Spans that are no request of a user: there is nothing to store, and nothing is lost."""
+
+    reason: str
+    """Which kind of work they are, for the count; from a fixed list."""
+
+
+def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace | NoRequest:
+    """The trace, or why the spans are not a request of a user.
+
+    Whatever has a model call, an answer or passages is one, unless all of it is an evaluation.
     """
     facts = _gather(assembly)
-    if not _counts(facts):
-        return None
+    reason = _why_not(facts)
+    if reason is not None:
+        return NoRequest(reason)
     root = assembly.root
     failure = failure_of(root)
-    contexts = final_documents(facts.retrieved, facts.reranked)
+    contexts = facts.contexts
     identity = facts.identity
     resource = root.resource
     started = utc_from_ns(root.start_ns) if root.start_ns else received_at
@@ -101,7 +131,10 @@ def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace
         status=_status(failure.type if failure else None, failed=failure is not None),
         error=None if failure is None else spelled(failure),
         retrievals=tuple(
-            [s.retrieval(facts.question.text, reranked=False) for s in facts.retrieved]
+            [
+                s.retrieval(facts.question.text, reranked=False)
+                for s in (*facts.retrieved, *facts.by_tools)
+            ]
             + [s.retrieval(facts.question.text, reranked=True) for s in facts.reranked]
         ),
         contexts=contexts,
@@ -110,7 +143,7 @@ def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace
             first_byte_ms=facts.times.first_byte_ms,
             generation_ms=facts.times.generation_ms,
             end_to_end_ms=facts.times.end_to_end_ms,
-            retrieval_ms=busy_ms(s.span for s in facts.retrieved + facts.reranked),
+            retrieval_ms=busy_ms(s.span for s in facts.searches),
             first_token_ms=facts.times.first_token_ms,
         ),
         hits=_hits(facts),
@@ -127,36 +160,55 @@ def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace
 
 
 def _gather(assembly: Assembly) -> _Facts:
-    retrieved = searches(assembly, Role.RETRIEVER)
-    reranked = searches(assembly, Role.RERANKER)
     calls = calls_of(assembly)
-    answer = answer_of(assembly, calls)
-    last = final_call(calls, answer.text)
+    asked = frozenset(text for _, call in calls for text in call.asked)
+    retrieved = searches(assembly, Role.RETRIEVER, asked)
+    reranked = rerankings(assembly, retrieved, asked)
+    tools = tools_of(assembly)
+    by_tools = searches_by_tools(assembly, tools, retrieved + reranked)
+    contexts = final_documents(retrieved + by_tools, reranked)
+    request = request_of(assembly, calls, retrieved + reranked, contexts or (), final_answer(tools))
     return _Facts(
         assembly=assembly,
         retrieved=retrieved,
         reranked=reranked,
+        contexts=contexts,
         calls=calls,
-        tools=tools_of(assembly),
-        question=question_of(assembly, retrieved + reranked, calls),
-        answer=answer,
-        last=last,
-        times=times_of(assembly, [s.span for s in retrieved + reranked], last),
-        identity=merge_identities(identity_of(span) for span in (*assembly.below, *assembly.spans)),
+        tools=tools,
+        by_tools=by_tools,
+        question=request.question,
+        answer=request.answer,
+        last=request.call,
+        times=times_of(assembly, [s.span for s in retrieved + by_tools + reranked], request.call),
+        identity=_identity(assembly),
     )
 
 
-def _counts(facts: _Facts) -> bool:
-    role = facts.assembly.role(facts.assembly.root)
-    works = bool(facts.calls or facts.retrieved or facts.reranked)
-    if role in _NEVER_A_REQUEST:
-        return False
-    if role in _ALONE_NOT_A_REQUEST:
-        return works
-    if works or facts.question.text is not None:
-        return True
+def _identity(assembly: Assembly) -> Identity:
+    """Each fact as the outermost span below the root has it, else any other."""
+    below = {span.span_id for span in assembly.below}
+    others = (span for span in assembly.spans if span.span_id not in below)
+    return merge_identities(identity_of(span) for span in (*assembly.below, *others))
+
+
+def _why_not(facts: _Facts) -> str | None:
+    """Why the spans are no request; None when they are one."""
+    root = facts.assembly.root
+    role = facts.assembly.role(root)
+    if role is Role.EVALUATOR:
+        return "evaluation"
+    if facts.calls or facts.retrieved or facts.reranked or facts.answer.text is not None:
+        return None
+    if role in _ALONE:
+        return _ALONE[role]
+    if facts.question.text is not None:
+        return None
     # A failing GenAI chain is one span without any message: dropping it would hide the error.
-    return role in _MAY_FAIL_SILENTLY and failure_of(facts.assembly.root) is not None
+    if role in _MAY_FAIL_SILENTLY and failure_of(root) is not None:
+        return None
+    if any(facts.assembly.role(span) is Role.EVALUATOR for span in facts.assembly.spans):
+        return "evaluation"
+    return "nothing_said" if role in _MAY_FAIL_SILENTLY else "no_model_call"
 
 
 def _app(identity: Identity, root: Span) -> str:
@@ -174,9 +226,12 @@ def _status(error_type: str | None, *, failed: bool) -> TraceStatus:
 
 
 def _context_block(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None) -> str | None:
-    """The undivided context text, only where passages were retrieved without their text."""
-    searched = bool(facts.retrieved or facts.reranked)
-    if not searched or (contexts is not None and all(d.content is not None for d in contexts)):
+    """The undivided context text, only where what was found is not known passage by passage."""
+    if contexts is not None and all(d.content is not None for d in contexts):
+        return None
+    if contexts is None and (found := text_found(facts.tools)) is not None:
+        return found
+    if not facts.retrieved and not facts.reranked:
         return None
     calls = [facts.last[1]] if facts.last else []
     calls += [call for _, call in reversed(facts.calls)]
@@ -188,13 +243,14 @@ def _context_block(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None
 
 def _hits(facts: _Facts) -> tuple[Hit, ...]:
     timed = [(search.span, _search_hit(search)) for search in facts.retrieved]
-    for span, tool in facts.tools:
-        items = len(tool.result) if isinstance(tool.result, list) else None
-        timed.append((span, _hit(HitKind.PLUGIN, tool.name, span, items)))
+    timed += [
+        (call.span, _hit(HitKind.PLUGIN, call.tool.name, call.span, call.items))
+        for call in facts.tools
+    ]
     for span in facts.assembly.workflows():
         name = ask(span, lambda convention, span=span: convention.workflow(span))  # type: ignore[misc]
         if name is not None:
-            timed.append((span, _hit(HitKind.WORKFLOW, name, span, None)))
+            timed.append((span, _hit(HitKind.WORKFLOW, _UUID.sub("", name), span, None)))
     timed.sort(key=lambda item: (item[0].start_ns, item[0].span_id))
     return tuple(hit for _, hit in timed)
 
@@ -244,7 +300,7 @@ def _attributes(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None) -
     }
     if facts.assembly.roots > 1:
         found["root_count"] = facts.assembly.roots
-    if facts.retrieved or facts.reranked:
+    if facts.searches:
         found["retrieval_status"] = "unknown" if contexts is None else "ok" if contexts else "empty"
     if facts.reranked:
         found["retrieved_before_rerank"] = [
@@ -253,8 +309,8 @@ def _attributes(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None) -
     if facts.identity.user_id is None and facts.identity.user_fallback is not None:
         found["user_id_source"] = "metadata"
     found["tools"] = [
-        {"name": tool.name, "arguments": tool.arguments, "result": tool.result}
-        for _, tool in facts.tools
+        {"name": c.tool.name, "arguments": c.tool.arguments, "result": c.tool.result}
+        for c in facts.tools
     ]
     found["errors"] = [
         {"span": span.name, "type": failure.type, "message": failure.message}

@@ -19,7 +19,7 @@ FIELDS: Final = frozenset(
         "reported_scores",
     }
 )  # fmt: skip
-"""Everything Trace JSON knows; `meta` and what the API adds are accepted and left alone."""
+"""Everything Trace JSON knows; `meta` and what else the API adds are accepted and left alone."""
 
 _KINDS: Final = frozenset(map(str, HitKind))
 _DOCUMENT: Final = frozenset({"id", "content", "score", "rank", "knowledge_base", "metadata"})

@@ -1,33 +1,39 @@
-"""OTLP logs: evaluation results that other tools report, and how many other records came.
+"""OTLP logs: evaluation results of other tools, messages of model calls, and how many others came.
 
 A result that names no trace has nothing to stand beside and is rejected. Our own, come back through
 a collector, are left out: they stand in the store already.
 
-Content events of older GenAI conventions arrive here too; they are counted, not kept.
+Many instrumentations put the messages of a model call into log records and everything else on the
+span. Such a record is stored like an event of its span: in a span that has an id and this event and
+nothing else, which `spans.unique_spans` puts together with the span itself.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope
+from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
 
 from rag_monitor import semconv
+from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
 from rag_monitor.ingest.evaluations import EvaluationRecord, of_event, short_text, source_of
 from rag_monitor.ingest.otlp_json import (
     FieldError,
+    any_value,
     attributes,
+    binary_id,
     envelope,
     fill,
-    hex_id,
-    integer,
+    member,
+    nanoseconds,
     objects,
     text,
 )
@@ -39,8 +45,8 @@ _NOTHING_SAID: Final = (
     "an evaluation result has neither a finite value, a label, an explanation nor an error.type"
 )
 
-_Sourced = tuple[str, LogRecord]
-"""A record and who sent it."""
+_Sourced = tuple[Resource, InstrumentationScope, LogRecord]
+"""A record and where it comes from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,6 +57,10 @@ class DecodedLogs:
     evaluations: tuple[EvaluationRecord, ...] = ()
     own: int = 0
     """Our own scores, come back."""
+    messages: int = 0
+    """Records with messages of a model call."""
+    blobs: tuple[SpanBlob, ...] = ()
+    """Those records, as evidence of their traces."""
     rejected: int = 0
     message: str = ""
     """Why records were rejected; empty when none was."""
@@ -69,7 +79,7 @@ def logs_from_protobuf(body: bytes, max_records: int) -> DecodedLogs:
         raise MalformedPayload(f"the body is not an OTLP log request: {error}") from None
     return _decoded(
         [
-            (source_of(scope.scope.name, read_attributes(resource.resource.attributes)), record)
+            (resource.resource, scope.scope, record)
             for resource in request.resource_logs
             for scope in resource.scope_logs
             for record in scope.log_records
@@ -94,13 +104,13 @@ def logs_from_json(value: object, max_records: int) -> DecodedLogs:
         for scope in objects(resource, "scopeLogs"):
             named = InstrumentationScope()
             fill(named, scope.get("scope"), "scope")
-            source = source_of(named.name, read_attributes(kept.attributes))
-            items = [] if scope.get("logRecords") is None else scope["logRecords"]
+            found = member(scope, "logRecords")
+            items = [] if found is None else found
             if not isinstance(items, list):
                 raise MalformedPayload("`logRecords` must be a list of objects")
             for item in items:
                 try:
-                    records.append((source, _record(item)))
+                    records.append((kept, named, _record(item)))
                 except FieldError as error:
                     reasons.append(str(error))
     return _decoded(records, reasons, max_records)
@@ -111,12 +121,17 @@ def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> D
     if count > max_records:
         raise PayloadTooLarge(f"{count} log records in one request; send at most {max_records}")
     found: list[EvaluationRecord] = []
+    events: list[tuple[Resource, InstrumentationScope, LogRecord, Span.Event]] = []
     own = 0
-    for source, record in records:
+    for resource, scope, record in records:
         fields = read_attributes(record.attributes)
         name = _evaluated(record, fields)
         if name is None:
+            event = event_of(record, fields)
+            if event is not None:
+                events.append((resource, scope, record, event))
             continue
+        source = source_of(scope.name, read_attributes(resource.attributes))
         trace_id = _hex(record.trace_id, 16)
         if source == semconv.EVENTS_SCOPE:
             own += 1
@@ -130,6 +145,8 @@ def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> D
         records=count,
         evaluations=tuple(found),
         own=own,
+        messages=len(events),
+        blobs=tuple(blobs_of(events)),
         rejected=len(reasons),
         message="; ".join(dict.fromkeys(reasons[:20])),
     )
@@ -139,17 +156,16 @@ def _record(value: object) -> LogRecord:
     if not isinstance(value, dict):
         raise FieldError("log record is not an object")
     record = LogRecord(
-        time_unix_nano=integer(value.get("timeUnixNano", 0), "timeUnixNano", 0, 2**64 - 1),
-        observed_time_unix_nano=integer(
-            value.get("observedTimeUnixNano", 0), "observedTimeUnixNano", 0, 2**64 - 1
-        ),
-        event_name=text(value.get("eventName") or "", "eventName"),
+        time_unix_nano=nanoseconds(value, "timeUnixNano"),
+        observed_time_unix_nano=nanoseconds(value, "observedTimeUnixNano"),
+        event_name=text(member(value, "eventName") or "", "eventName"),
+        body=any_value(value.get("body")),
         attributes=attributes(value),
     )
-    if value.get("traceId"):
-        record.trace_id = hex_id(value["traceId"], "traceId", 16, zero=True)
-    if value.get("spanId"):
-        record.span_id = hex_id(value["spanId"], "spanId", 8, zero=True)
+    if trace_id := member(value, "traceId"):
+        record.trace_id = binary_id(trace_id, "traceId", 16, zero=True)
+    if span_id := member(value, "spanId"):
+        record.span_id = binary_id(span_id, "spanId", 8, zero=True)
     return record
 
 
@@ -172,3 +188,63 @@ def _evaluation(
 
 def _hex(raw: bytes, size: int) -> str | None:
     return raw.hex() if len(raw) == size and any(raw) else None
+
+
+_BODY_MEMBERS: Final = {
+    "input": semconv.GEN_AI_INPUT_MESSAGES,
+    "output": semconv.GEN_AI_OUTPUT_MESSAGES,
+}
+"""How AWS' distribution names what was sent and returned, in one body."""
+
+
+def event_of(record: LogRecord, fields: Mapping[str, object]) -> Span.Event | None:
+    """The record as an event of its span; None: it holds no messages, or names no span.
+
+    Args:
+        record: The record.
+        fields: Its attributes.
+    """
+    if not (_is_id(record.trace_id, 16) and _is_id(record.span_id, 8)):
+        return None
+    name = record.event_name or str(fields.get(semconv.EVENT_NAME) or "")
+    body = {pair.key: pair.value for pair in record.body.kvlist_value.values}
+    if name in semconv.GEN_AI_CONTENT_EVENTS:
+        held = {pair.key: pair.value for pair in record.attributes} | body
+        if record.body.HasField("string_value"):
+            held[semconv.GEN_AI_MESSAGE_CONTENT] = record.body
+    elif body and body.keys() <= _BODY_MEMBERS.keys():
+        name = semconv.GEN_AI_DETAILS_EVENT
+        held = {_BODY_MEMBERS[key]: value for key, value in body.items()}
+    else:
+        return None
+    return Span.Event(
+        name=name,
+        time_unix_nano=record.time_unix_nano or record.observed_time_unix_nano,
+        attributes=[KeyValue(key=key, value=value) for key, value in held.items()],
+    )
+
+
+def _is_id(raw: bytes, size: int) -> bool:
+    return len(raw) == size and any(raw)
+
+
+def blobs_of(
+    found: Iterable[tuple[Resource, InstrumentationScope, LogRecord, Span.Event]],
+) -> list[SpanBlob]:
+    """The events as one blob per trace."""
+    traces: dict[bytes, TracesData] = {}
+    counts: dict[bytes, int] = {}
+    for resource, scope, record, event in found:
+        data = traces.setdefault(record.trace_id, TracesData())
+        counts[record.trace_id] = counts.get(record.trace_id, 0) + 1
+        scoped = data.resource_spans.add(resource=resource).scope_spans.add(scope=scope)
+        scoped.spans.add(trace_id=record.trace_id, span_id=record.span_id, events=[event])
+    return [
+        SpanBlob(
+            trace_id=trace_id.hex(),
+            format=BlobFormat.OTLP,
+            payload=data.SerializeToString(),
+            spans=counts[trace_id],
+        )
+        for trace_id, data in traces.items()
+    ]

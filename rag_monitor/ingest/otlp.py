@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Final
 
 from rag_monitor.ingest.envelope import Decoded, split_request
-from rag_monitor.ingest.limits import IngestOptions
+from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.otlp_json import traces_from_json
 from rag_monitor.ingest.strict_json import parse
 

@@ -1,8 +1,9 @@
 """OTLP/JSON into the protobuf messages of OTLP/HTTP.
 
 protobuf's own JSON mapping reads the hex ids of OTLP as base64 and takes no lone surrogates, so
-the mapping is done here, field by field. Unknown fields are ignored; a wrong type raises, which
-costs one span, not the request.
+the mapping is done here, field by field. What that mapping writes is read as well: ids in base64,
+enums by name, fields by their names in the .proto file. Unknown fields are ignored; a wrong type
+raises, which costs one span, not the request.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import base64
 import binascii
 import math
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from typing import Any, Final, TypeVar
 
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
-from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, TracesData
+from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, Status, TracesData
 
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
 from rag_monitor.ingest.text import clean_text
@@ -26,6 +28,10 @@ _UINT64: Final = 2**64 - 1
 _INT64_MIN: Final = -(2**63)
 _INT64_MAX: Final = 2**63 - 1
 _SPECIAL: Final = {"NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_URL_SAFE: Final = str.maketrans("-_", "+/")
+
+
+R = TypeVar("R")
 
 
 class FieldError(ValueError):
@@ -45,7 +51,7 @@ def traces_from_json(value: object, max_spans: int) -> tuple[TracesData, list[st
     for resource in objects(envelope(value, "resourceSpans"), "resourceSpans"):
         kept = request.resource_spans.add()
         fill(kept.resource, resource.get("resource"), "resource")
-        kept.schema_url = text(resource.get("schemaUrl") or "", "schemaUrl")
+        kept.schema_url = text(member(resource, "schemaUrl") or "", "schemaUrl")
         for scope in objects(resource, "scopeSpans"):
             target = kept.scope_spans.add()
             fill(target.scope, scope.get("scope"), "scope")
@@ -68,18 +74,27 @@ def _add_spans(target: ScopeSpans, spans: list[object]) -> Iterator[str]:
 
 
 def envelope(value: object, name: str) -> dict[str, Any]:
-    """The request object; says so when its names are not lowerCamelCase."""
+    """The request object."""
     if not isinstance(value, dict):
         raise MalformedPayload(f"an OTLP request is a JSON object with `{name}`")
-    snake = "".join("_" + c.lower() if c.isupper() else c for c in name)
-    if snake in value:
-        raise MalformedPayload(f"`{snake}` is not OTLP/JSON; its names are lowerCamelCase: {name}")
     return value
+
+
+def member(value: Mapping[str, Any], name: str) -> Any:
+    """A field by its JSON name, else by its name in the .proto file."""
+    found = value.get(name)
+    return value.get(_proto_name(name)) if found is None else found
+
+
+@cache
+def _proto_name(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() else c for c in name)
 
 
 def objects(value: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The objects of a repeated field."""
-    items = [] if value.get(name) is None else value[name]
+    found = member(value, name)
+    items = [] if found is None else found
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise MalformedPayload(f"`{name}` must be a list of objects")
     yield from items
@@ -109,33 +124,27 @@ def span_from_json(value: object) -> Span:
     if not isinstance(value, dict):
         raise FieldError("span is not an object")
     span = Span(
-        trace_id=hex_id(value.get("traceId"), "traceId", 16),
-        span_id=hex_id(value.get("spanId"), "spanId", 8),
+        trace_id=binary_id(member(value, "traceId"), "traceId", 16),
+        span_id=binary_id(member(value, "spanId"), "spanId", 8),
         name=text(value.get("name") or "", "name"),
-        kind=integer(value.get("kind", 0), "kind", 0, 2**31 - 1),  # type: ignore[arg-type]
-        start_time_unix_nano=integer(
-            value.get("startTimeUnixNano", 0), "startTimeUnixNano", 0, _UINT64
-        ),
-        end_time_unix_nano=integer(value.get("endTimeUnixNano", 0), "endTimeUnixNano", 0, _UINT64),
+        kind=_enum(value.get("kind"), "kind", Span.SpanKind),
+        start_time_unix_nano=nanoseconds(value, "startTimeUnixNano"),
+        end_time_unix_nano=nanoseconds(value, "endTimeUnixNano"),
         attributes=attributes(value),
         flags=integer(value.get("flags", 0), "flags", 0, _UINT32),
-        trace_state=text(value.get("traceState") or "", "traceState"),
+        trace_state=text(member(value, "traceState") or "", "traceState"),
     )
-    if value.get("parentSpanId"):
-        span.parent_span_id = hex_id(value["parentSpanId"], "parentSpanId", 8, zero=True)
+    if parent := member(value, "parentSpanId"):
+        span.parent_span_id = binary_id(parent, "parentSpanId", 8, zero=True)
     _status(span, value.get("status"))
     span.events.extend(_event(item) for item in _items(value, "events"))
     for item in _items(value, "links"):
         link = span.links.add(attributes=attributes(item))
-        link.trace_id = hex_id(item.get("traceId"), "links.traceId", 16, zero=True)
-        link.span_id = hex_id(item.get("spanId"), "links.spanId", 8, zero=True)
-    for name, field in (
-        ("droppedAttributesCount", "dropped_attributes_count"),
-        ("droppedEventsCount", "dropped_events_count"),
-        ("droppedLinksCount", "dropped_links_count"),
-    ):
-        if value.get(name):
-            setattr(span, field, integer(value[name], name, 0, _UINT32))
+        link.trace_id = binary_id(member(item, "traceId"), "links.traceId", 16, zero=True)
+        link.span_id = binary_id(member(item, "spanId"), "links.spanId", 8, zero=True)
+    for name in ("droppedAttributesCount", "droppedEventsCount", "droppedLinksCount"):
+        if count := member(value, name):
+            setattr(span, _proto_name(name), integer(count, name, 0, _UINT32))
     return span
 
 
@@ -144,17 +153,36 @@ def _status(span: Span, value: object) -> None:
         return
     if not isinstance(value, dict):
         raise FieldError("status is not an object")
-    code = integer(value.get("code", 0), "status.code", 0, 2**31 - 1)
-    span.status.code = code  # type: ignore[assignment]
+    span.status.code = _enum(value.get("code"), "status.code", Status.StatusCode)
     span.status.message = text(value.get("message") or "", "status.message")
 
 
 def _event(value: dict[str, Any]) -> Span.Event:
     return Span.Event(
         name=text(value.get("name") or "", "event name"),
-        time_unix_nano=integer(value.get("timeUnixNano", 0), "event timeUnixNano", 0, _UINT64),
+        time_unix_nano=nanoseconds(value, "timeUnixNano"),
         attributes=attributes(value),
     )
+
+
+def nanoseconds(value: Mapping[str, Any], name: str) -> int:
+    """A moment since 1970; 0 where it is not said."""
+    found = member(value, name)
+    return 0 if found is None else integer(found, name, 0, _UINT64)
+
+
+def _enum(value: object, name: str, names: Any) -> Any:
+    """A member of an enum, as a number or by its name."""
+    if value is None:
+        return 0
+    if isinstance(value, str) and value in names.keys():  # noqa: SIM118 - not a mapping
+        return names.Value(value)
+    try:
+        return integer(value, name, 0, 2**31 - 1)
+    except FieldError:
+        raise FieldError(
+            f"{name} is neither a number nor one of {', '.join(names.keys())}"
+        ) from None
 
 
 def attributes(value: dict[str, Any]) -> list[KeyValue]:
@@ -214,12 +242,21 @@ def _double(value: object) -> AnyValue:
 
 
 def _bytes(value: object) -> AnyValue:
-    if not isinstance(value, str):
+    found = _from_base64(value)
+    if found is None:
         raise FieldError("bytesValue is not a base64 string")
+    return AnyValue(bytes_value=found)
+
+
+def _from_base64(value: object) -> bytes | None:
+    """Bytes from base64 of either alphabet, padded or not; None when it is not base64."""
+    if not isinstance(value, str):
+        return None
+    digits = value.rstrip("=").translate(_URL_SAFE)
     try:
-        return AnyValue(bytes_value=base64.b64decode(value, validate=True))
+        return base64.b64decode(digits + "=" * (-len(digits) % 4), validate=True)
     except (binascii.Error, ValueError):
-        raise FieldError("bytesValue is not base64") from None
+        return None
 
 
 def _members(value: object) -> list[Any]:
@@ -251,17 +288,22 @@ def _int(value: object) -> AnyValue:
     return AnyValue(int_value=integer(value, "intValue", _INT64_MIN, _INT64_MAX))
 
 
-_LEAVES: Final[dict[str, Callable[[object], AnyValue]]] = {
-    "stringValue": _string,
-    "boolValue": _bool,
-    "intValue": _int,
-    "doubleValue": _double,
-    "bytesValue": _bytes,
-}
-_NESTED: Final[dict[str, Callable[[object, int], AnyValue]]] = {
-    "arrayValue": _array,
-    "kvlistValue": _kvlist,
-}
+def _by_both_names(readers: dict[str, R]) -> dict[str, R]:
+    return readers | {_proto_name(name): read for name, read in readers.items()}
+
+
+_LEAVES: Final[dict[str, Callable[[object], AnyValue]]] = _by_both_names(
+    {
+        "stringValue": _string,
+        "boolValue": _bool,
+        "intValue": _int,
+        "doubleValue": _double,
+        "bytesValue": _bytes,
+    }
+)
+_NESTED: Final[dict[str, Callable[[object, int], AnyValue]]] = _by_both_names(
+    {"arrayValue": _array, "kvlistValue": _kvlist}
+)
 
 
 def text(value: object, name: str) -> str:
@@ -287,13 +329,23 @@ def integer(value: object, name: str, low: int, high: int) -> int:
     return value
 
 
-def hex_id(value: object, name: str, size: int, *, zero: bool = False) -> bytes:
-    """An id of `size` bytes from hex digits of any case."""
+def binary_id(value: object, name: str, size: int, *, zero: bool = False) -> bytes:
+    """An id of `size` bytes from hex digits of any case, or from padded base64.
+
+    The length tells which: hex digits are base64 digits, too.
+    """
+    found = None
     if isinstance(value, str) and len(value) == 2 * size:
-        try:
-            found = bytes.fromhex(value)
-        except ValueError:
-            found = b""
-        if len(found) == size and (zero or any(found)):
-            return found
-    raise FieldError(f"{name} is not {2 * size} hex digits, or all zero")
+        found = _from_hex(value)
+    elif isinstance(value, str) and len(value) == 4 * -(-size // 3):
+        found = _from_base64(value)
+    if found is not None and len(found) == size and (zero or any(found)):
+        return found
+    raise FieldError(f"{name} is not {2 * size} hex digits or {size} bytes in base64, or all zero")
+
+
+def _from_hex(digits: str) -> bytes | None:
+    try:
+        return bytes.fromhex(digits)
+    except ValueError:
+        return None

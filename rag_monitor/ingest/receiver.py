@@ -9,8 +9,10 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from datetime import datetime
+from functools import partial
 from typing import Final, TypeVar
 
 from rag_monitor import telemetry
@@ -21,14 +23,15 @@ from rag_monitor.errors import (
     IngestError,
     MalformedPayload,
     QueueFull,
+    StoreDamaged,
     StoreError,
     StoreUnavailable,
     UnsupportedMediaType,
 )
 from rag_monitor.ingest.evaluations import EvaluationRecord
 from rag_monitor.ingest.inflate import inflate
-from rag_monitor.ingest.limits import IngestOptions
 from rag_monitor.ingest.logs import DecodedLogs, logs_from_json, logs_from_protobuf
+from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.otlp import Decoded, decode_traces
 from rag_monitor.ingest.replies import (
     JSON,
@@ -46,7 +49,11 @@ from rag_monitor.own_traces import INGEST, OwnTraces
 
 _log: Final = logging.getLogger(__name__)
 
-_SPANS: Final = "questions, answers and passages are read from spans"
+_KEPT: Final = "kept are evaluation results, and messages of model calls that name their span"
+_KEEPING: Final = 2
+"""Requests with scores of other tools that are stored at once."""
+_KEPT_WITHIN_S: Final = 5.0
+"""How long a request waits for its scores. Sent again, they change nothing."""
 
 T = TypeVar("T")
 
@@ -76,12 +83,23 @@ class Receiver:
         self._reported = reported
         self._own = own
         self._in_flight = 0
-        self._workers = asyncio.Semaphore(self._options.decode_workers)
+        # Of its own: nothing else in the process can use these threads up.
+        self._decoding = ThreadPoolExecutor(self._options.decode_workers, "ingest-decode")
+        self._keeping = ThreadPoolExecutor(_KEEPING, "ingest-scores")
 
     async def receive_traces(
-        self, body: bytes, content_type: str, content_encoding: str | None, project: str
+        self,
+        body: bytes,
+        content_type: str,
+        content_encoding: str | None,
+        project: str,
+        *,
+        bulk: bool = False,
     ) -> OtlpReply:
-        """An OTLP trace request in either encoding. Never raises, whatever was sent."""
+        """An OTLP trace request in either encoding. Never raises, whatever was sent.
+
+        `bulk`: the sender says that it is history.
+        """
         encoding = encoding_of(content_type)
         began = self._own.begin() if self._own is not None else 0
         decoded = None
@@ -91,7 +109,7 @@ class Receiver:
                     body, content_encoding, self._traces, encoding, content_encoding, body
                 )
                 if decoded.blobs:
-                    await self._write(project, decoded.blobs)
+                    await self._write(project, decoded.blobs, bulk)
                 await self._keep(project, decoded.scores.found)
         except Exception as error:  # noqa: BLE001 - counted and logged by _refuse; never a 500
             self._note(began, len(body), decoded, error)
@@ -117,16 +135,18 @@ class Receiver:
                 decoded = await self._off_loop(
                     body, content_encoding, self._logs, encoding, content_encoding, body
                 )
+                if decoded.blobs:
+                    await self._write(project, decoded.blobs, bulk=False)
                 await self._keep(project, decoded.evaluations)
         except Exception as error:  # noqa: BLE001 - counted and logged by _refuse; never a 500
             return self._refuse(error, encoding)
         kept = len(decoded.evaluations) if self._reported is not None else 0
-        lost = decoded.records - kept - decoded.own
+        lost = decoded.records - kept - decoded.own - decoded.messages
         message = decoded.message
         if lost:
             telemetry.dropped("ingest", "log_record", lost)
         if lost > decoded.rejected:
-            unread = f"log records not kept: {lost - decoded.rejected} ({_SPANS})"
+            unread = f"log records not kept: {lost - decoded.rejected} ({_KEPT})"
             message = "; ".join(filter(None, (message, unread)))
         return success(
             encoding or JSON,
@@ -135,10 +155,11 @@ class Receiver:
             noun="rejectedLogRecords",
         )
 
-    async def receive_json(self, body: bytes, project: str) -> JsonReply:
+    async def receive_json(self, body: bytes, project: str, *, bulk: bool = False) -> JsonReply:
         """One Trace JSON object, a list of them, or JSON lines.
 
-        A bad row is reported in `JsonReply.errors` and does not spoil its neighbours.
+        A bad row is reported in `JsonReply.errors` and does not spoil its neighbours. `bulk`: the
+        sender says that they are history.
 
         Raises:
             MalformedPayload: The body as a whole is not JSON.
@@ -157,7 +178,8 @@ class Receiver:
                     ),
                 )
                 if rows.blobs:
-                    await self._write(project, rows.blobs)
+                    await self._write(project, rows.blobs, bulk)
+                await self._keep(project, rows.reported)
         except (IngestError, StoreError) as error:
             telemetry.dropped("ingest", refusal_reason(error))
             raise
@@ -189,19 +211,28 @@ class Receiver:
         small = options.inline_compressed_bytes if content_encoding else options.inline_bytes
         if len(body) <= small:
             return work(*args)
-        async with self._workers:
-            return await asyncio.to_thread(work, *args)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._decoding, partial(work, *args))
 
-    async def _write(self, project: str, blobs: Sequence[SpanBlob]) -> None:
-        batch = IngestBatch(project=project, received_at=self._clock.now(), blobs=tuple(blobs))
-        await self._sink.write(batch)
+    async def _write(self, project: str, blobs: Sequence[SpanBlob], bulk: bool = False) -> None:
+        now = self._clock.now()
+        await self._sink.write(
+            IngestBatch(project=project, received_at=now, blobs=tuple(blobs), bulk=bulk)
+        )
 
     async def _keep(self, project: str, records: Sequence[EvaluationRecord]) -> None:
         """Store scores of other tools; a request that is sent again brings the same ones."""
         if self._reported is not None and records:
             now = self._clock.now()
             scores = [_reported(project, record, now) for record in records]
-            await asyncio.to_thread(self._reported.add, scores)
+            loop = asyncio.get_running_loop()
+            keeping = loop.run_in_executor(self._keeping, self._reported.add, scores)
+            try:
+                await asyncio.wait_for(keeping, _KEPT_WITHIN_S)
+            except TimeoutError:
+                raise StoreUnavailable(
+                    f"scores were not stored within {_KEPT_WITHIN_S:g} s; try again"
+                ) from None
 
     def _traces(self, encoding: str | None, content_encoding: str | None, body: bytes) -> Decoded:
         content = self._content(encoding, content_encoding, body)
@@ -235,7 +266,7 @@ class Receiver:
             self._own.note(INGEST, began, {"bytes": size, "spans": decoded.spans}, error)
 
     def _refuse(self, error: Exception, encoding: str | None) -> OtlpReply:
-        if not isinstance(error, (IngestError, StoreUnavailable)):
+        if not isinstance(error, (IngestError, StoreDamaged, StoreUnavailable)):
             _log.error("an OTLP request failed in a way it should not", exc_info=error)
         telemetry.dropped("ingest", refusal_reason(error))
         options = self._options

@@ -18,7 +18,7 @@ from rag_monitor.errors import (
     StoreUnavailable,
     UnsupportedMediaType,
 )
-from rag_monitor.ingest.envelope import length_delimited, varint_field
+from rag_monitor.protobuf import length_delimited, rpc_status, varint_field
 
 PROTOBUF: Final = "application/x-protobuf"
 JSON: Final = "application/json"
@@ -108,8 +108,7 @@ def refusal(error: Exception, encoding: str | None, retry_after_s: int) -> OtlpR
     message = _message(error)
     headers = {"Retry-After": str(retry_after_s)} if status == 503 else {}
     if encoding == PROTOBUF:
-        text = message.encode("utf-8", "replace")
-        body = varint_field(1, code) + length_delimited(2, text)
+        body = rpc_status(code, message)
     else:
         body = json.dumps({"code": code, "message": message}).encode()
     return OtlpReply(status=status, content_type=encoding or JSON, body=body, headers=headers)

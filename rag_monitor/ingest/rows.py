@@ -10,8 +10,10 @@ from typing import Any
 
 from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.errors import IngestError, MalformedPayload, PayloadTooLarge
+from rag_monitor.ingest import evaluations
+from rag_monitor.ingest.evaluations import EvaluationRecord
 from rag_monitor.ingest.known_names import unknown_fields
-from rag_monitor.ingest.limits import IngestOptions
+from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.replies import RowError
 from rag_monitor.ingest.strict_json import parse
 from rag_monitor.ingest.trace_json import decode_trace
@@ -24,6 +26,8 @@ class DecodedRows:
     blobs: tuple[SpanBlob, ...]
     unknown_fields: tuple[str, ...]
     errors: tuple[RowError, ...]
+    reported: tuple[EvaluationRecord, ...] = ()
+    """Scores of other tools that the rows bring."""
 
 
 def decode_rows(
@@ -43,6 +47,7 @@ def decode_rows(
     blobs: list[SpanBlob] = []
     errors: list[RowError] = []
     unknown: set[str] = set()
+    reported: list[EvaluationRecord] = []
     for place, row in enumerate(_rows(body, options)):
         if isinstance(row, IngestError):
             errors.append(RowError(row=place, id=None, message=str(row)))
@@ -57,8 +62,12 @@ def decode_rows(
             continue
         unknown |= unknown_fields(row)
         blobs.append(_blob(trace.trace_id, row))
+        reported += evaluations.of_row(row.get("reported_scores"), trace.trace_id)
     return DecodedRows(
-        blobs=tuple(blobs), unknown_fields=tuple(sorted(unknown)), errors=tuple(errors)
+        blobs=tuple(blobs),
+        unknown_fields=tuple(sorted(unknown)),
+        errors=tuple(errors),
+        reported=tuple(reported),
     )
 
 

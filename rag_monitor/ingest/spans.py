@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -10,7 +11,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 
 from rag_monitor.domain.span import Span, SpanEvent
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.ingest.limits import DeriveLimits
+from rag_monitor.ingest.options import DeriveLimits
 
 _MAX_DEPTH: Final = 32
 
@@ -38,13 +39,34 @@ def decode_spans(payload: bytes, limits: DeriveLimits | None = None) -> list[Spa
 
 
 def unique_spans(spans: Iterable[Span]) -> list[Span]:
-    """One span per span id, by start; of duplicates the one that knows its end and most else."""
+    """One span per span id, by start; of duplicates the one that knows its end and most else.
+
+    Events that came alone (`logs.event_of`) are put to their span. Where it never came, they are a
+    span of their own that began with the first of them.
+    """
     best: dict[str, Span] = {}
+    alone: dict[str, list[Span]] = {}
     for span in spans:
+        if not (span.start_ns or span.name or span.attributes):
+            alone.setdefault(span.span_id, []).append(span)
+            continue
         known = best.get(span.span_id)
         if known is None or _weight(span) > _weight(known):
             best[span.span_id] = span
+    for span_id, notes in alone.items():
+        best[span_id] = _with_events(best.get(span_id), notes)
     return sorted(best.values(), key=lambda span: (span.start_ns, span.end_ns, span.span_id))
+
+
+def _with_events(span: Span | None, notes: Sequence[Span]) -> Span:
+    span = span or notes[0]
+    events = list(span.events)
+    for event in (event for note in notes for event in note.events):
+        if event not in events:  # a request that is sent again brings the same ones
+            events.append(event)
+    events.sort(key=lambda event: event.time_ns)
+    begun = span.start_ns or min((event.time_ns for event in events), default=0)
+    return replace(span, events=tuple(events), start_ns=begun)
 
 
 def _weight(span: Span) -> tuple[bool, int, int, int, int]:
@@ -95,11 +117,15 @@ def _span(message: Any, resource: dict[str, object], scope: str, limits: DeriveL
 
 def read_attributes(pairs: Any, depth: int = 0) -> dict[str, object]:
     """OTLP key-value pairs as plain values."""
-    return {pair.key: _value(pair.value, depth) for pair in pairs}
+    # Nearly all are texts: empty where it is something else, or truly empty.
+    return {pair.key: pair.value.string_value or _value(pair.value, depth) for pair in pairs}
 
 
 def _value(value: Any, depth: int) -> object:
     kind = value.WhichOneof("value")
+    if kind == "string_value":
+        text: object = value.string_value
+        return text
     if kind is None or depth > _MAX_DEPTH:
         return None
     if kind == "array_value":

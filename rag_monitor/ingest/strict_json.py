@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
@@ -18,24 +18,32 @@ _INT_MAX: Final = 2**64 - 1
 _DEPTH: Final = 64
 
 
-class _Hooks:
-    """Parser hooks that share one count of keys."""
+_SHORTEST_KEY: Final = 4
+"""Characters that a key takes at least, with quotation marks and colon."""
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        key = repeated_key(pairs)
+        raise MalformedPayload(f"a JSON object names the key {key!r} twice; name each key once")
+    return found
+
+
+class _Counting:
+    """Makes objects of a document, and counts their keys."""
 
     def __init__(self, max_keys: int) -> None:
         self._left = max_keys
         self._max_keys = max_keys
 
-    def pairs(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    def object(self, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         self._left -= len(pairs)
         if self._left < 0:
             raise PayloadTooLarge(
                 f"the JSON has more than {self._max_keys} object keys; send fewer items per request"
             )
-        found = dict(pairs)
-        if len(found) != len(pairs):
-            key = repeated_key(pairs)
-            raise MalformedPayload(f"a JSON object names the key {key!r} twice; name each key once")
-        return found
+        return _object(pairs)
 
 
 def repeated_key(pairs: Sequence[tuple[str, Any]]) -> str:
@@ -68,6 +76,19 @@ def _constant(name: str) -> float:
     raise MalformedPayload(f"{name} is not JSON; send null or leave the field out")
 
 
+def _decoder(make: Callable[[list[tuple[str, Any]]], dict[str, Any]]) -> json.JSONDecoder:
+    return json.JSONDecoder(
+        object_pairs_hook=make,
+        parse_int=_integer,
+        parse_float=_real,
+        parse_constant=_constant,
+    )
+
+
+_SHORT: Final = _decoder(_object)
+"""For what is too short to have too many keys."""
+
+
 def parse(body: bytes, *, max_keys: int = 250_000, max_depth: int | None = _DEPTH) -> Any:
     """The JSON value of `body` (UTF-8, no byte order mark).
 
@@ -91,15 +112,12 @@ def parse(body: bytes, *, max_keys: int = 250_000, max_depth: int | None = _DEPT
 
 def parse_text(text: str, *, max_keys: int = 250_000, max_depth: int | None = _DEPTH) -> Any:
     """As `parse`, for text that is already decoded."""
-    hooks = _Hooks(max_keys)
+    few = len(text) <= _SHORTEST_KEY * max_keys
+    decoder = _SHORT if few else _decoder(_Counting(max_keys).object)
+    if text.startswith("\ufeff"):
+        raise MalformedPayload("the JSON begins with a byte order mark; leave it out")
     try:
-        value = json.loads(
-            text,
-            object_pairs_hook=hooks.pairs,
-            parse_int=_integer,
-            parse_float=_real,
-            parse_constant=_constant,
-        )
+        value = decoder.decode(text)
     except json.JSONDecodeError as error:
         raise MalformedPayload(
             f"not valid JSON: {error.msg} at line {error.lineno}, column {error.colno}"
@@ -108,9 +126,24 @@ def parse_text(text: str, *, max_keys: int = 250_000, max_depth: int | None = _D
         raise MalformedPayload("the JSON is nested too deeply; flatten it") from error
     except ValueError as error:
         raise MalformedPayload(f"not valid JSON: {error}") from error
-    if max_depth is not None and depth_exceeds(value, max_depth):
+    if max_depth is None or _brackets_within(text, max_depth):
+        return value
+    if depth_exceeds(value, max_depth):
         raise MalformedPayload(f"the JSON is nested deeper than {max_depth} levels; flatten it")
     return value
+
+
+def _brackets_within(text: str, limit: int) -> bool:
+    """Whether so few arrays and objects begin in a document that none can be nested deeper."""
+    left = limit
+    for bracket in "{[":
+        place = text.find(bracket)  # leaps over long texts, as `count` does not
+        while place >= 0:
+            left -= 1
+            if left < 0:
+                return False
+            place = text.find(bracket, place + 1)
+    return True
 
 
 def depth_exceeds(value: object, limit: int) -> bool:

@@ -37,7 +37,7 @@ def times_of(assembly: Assembly, searches: Sequence[Span], last: tuple[Span, Cal
     root = assembly.root
     if root.start_ns <= 0:
         return Times()
-    whole = None if assembly.partial else duration_ms(root)
+    whole = None if assembly.partial else _whole(root, last)
     token_ns = last[1].first_token_ns if last else None
     retrieved_ns = _retrieval_end(searches, last[0] if last else None)
     return Times(
@@ -49,6 +49,18 @@ def times_of(assembly: Assembly, searches: Sequence[Span], last: tuple[Span, Cal
         retrieval_end_ms=_since(root.start_ns, retrieved_ns),
         first_token_estimate_ms=_estimate(assembly, last),
     )
+
+
+def _whole(root: Span, last: tuple[Span, Call] | None) -> float | None:
+    """Until the answer was complete: a root may end when a stream begins that is yet to be read.
+
+    Times of another process are no measure: its clock may be ahead.
+    """
+    whole = duration_ms(root)
+    if whole is None or last is None or last[0].resource != root.resource:
+        return whole
+    answered = _since(root.start_ns, last[0].end_ns or None)
+    return whole if answered is None or last[1].output is None else max(whole, answered)
 
 
 def _since(start_ns: int, moment_ns: int | None) -> float | None:
@@ -68,7 +80,9 @@ def _first_byte(root: Span, last: tuple[Span, Call] | None, whole: float | None)
     if last is None:
         return None
     if last[1].first_token_ns is not None:
-        return _since(root.start_ns, last[1].first_token_ns)
+        first = _since(root.start_ns, last[1].first_token_ns)
+        # A first byte after the last one: one of the two is wrong, and nobody knows which.
+        return first if whole is None or first is None or first <= whole else None
     return whole if last[1].streamed is False else None
 
 
@@ -80,7 +94,7 @@ def _generation(
     begun = retrieved_ns or (last[0].start_ns if last else root.start_ns)
     if begun < root.start_ns:  # another machine's clock: generation did not outlast the answer
         return None
-    return _since(begun, root.end_ns)
+    return _since(begun, root.start_ns + round(whole * _NS_PER_MS))
 
 
 def _estimate(assembly: Assembly, last: tuple[Span, Call] | None) -> float | None:

@@ -76,12 +76,11 @@ class CalibratedJudge:
             )
         self._judge = judge
         self._calibration = calibration
-        self._identity = replace(own, calibration=calibration.version)
 
     @property
     def identity(self) -> JudgeIdentity:
         """The judge's, with the version of the calibration."""
-        return self._identity
+        return self._named(self._judge.identity)
 
     @property
     def aspects(self) -> frozenset[Aspect]:
@@ -120,10 +119,13 @@ class CalibratedJudge:
         threshold = self._calibration.threshold
         return replace(
             judgement,
-            identity=self._identity,
+            identity=self._named(judgement.identity),
             verdicts=tuple(self._verdict(verdict) for verdict in judgement.verdicts),
             threshold=judgement.threshold if threshold is None else threshold,
         )
+
+    def _named(self, identity: JudgeIdentity) -> JudgeIdentity:
+        return replace(identity, calibration=self._calibration.version)
 
     def _verdict(self, verdict: Verdict) -> Verdict:
         found = self._calibration.maps.get(verdict.aspect)

@@ -20,7 +20,7 @@ from rag_monitor.domain.judgement import (
     Verdict,
 )
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.judge import InspectableJudge, Judge
+from rag_monitor.judges.judge import BatchJudge, InspectableJudge, Judge
 from rag_monitor.judges.questions import Splitter, split_answer
 from rag_monitor.telemetry import REGISTRY
 
@@ -35,7 +35,7 @@ DISAGREEMENT: Final = Histogram(
 )
 
 
-class EnsembleJudge:
+class EnsembleJudge(BatchJudge):
     """Asks every member and averages. A verdict needs every member that can give it.
 
     Args:
@@ -51,29 +51,16 @@ class EnsembleJudge:
             raise ConfigurationError("an ensemble needs at least two judges")
         self._judges = tuple(judges)
         self._splitter = splitter or split_answer
-        members = [str(judge.identity) for judge in judges]
-        self._identity = JudgeIdentity(name=NAME, model=" | ".join(sorted(members)))
 
     @property
     def identity(self) -> JudgeIdentity:
         """The identities of all members."""
-        return self._identity
+        return _identity([judge.identity for judge in self._judges])
 
     @property
     def aspects(self) -> frozenset[Aspect]:
         """What any member can answer."""
         return frozenset[Aspect]().union(*(judge.aspects for judge in self._judges))
-
-    async def judge(self, request: JudgeRequest) -> Judgement:
-        """Ask all members about one trace.
-
-        Raises:
-            JudgeError: Any member failed; an average over other members would be another judge.
-        """
-        (result,) = await self.judge_many([request])
-        if isinstance(result, Exception):
-            raise result
-        return result
 
     async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
         """Ask all members about all traces, side by side."""
@@ -126,8 +113,10 @@ class EnsembleJudge:
                 return result
             found.append(result)
         missing: dict[Aspect, str] = {}
+        details: dict[Aspect, str] = {}
         for judgement in found:
             missing |= judgement.missing
+            details |= judgement.details
         missing |= dict.fromkeys(request.aspects - self.aspects, "unsupported_aspect")
         grouped: dict[tuple[Aspect, int], list[Verdict]] = defaultdict(list)
         for judgement in found:
@@ -135,15 +124,20 @@ class EnsembleJudge:
                 grouped[verdict.aspect, verdict.index].append(verdict)
         suspects = [j.suspect for j in found if j.suspect is not None]
         return Judgement(
-            identity=self._identity,
+            identity=_identity([judgement.identity for judgement in found]),
             verdicts=tuple(_average(same) for same in grouped.values()),
             missing=missing,
+            details=details,
             refusal=2 * sum(j.refusal for j in found) > len(found),
             suspect=suspects[0] if suspects else None,
             threshold=fmean(j.threshold for j in found),
             coverage=min(j.coverage for j in found),
             usage=_sum([j.usage for j in found]),
         )
+
+
+def _identity(members: Sequence[JudgeIdentity]) -> JudgeIdentity:
+    return JudgeIdentity(name=NAME, model=" | ".join(sorted(map(str, members))))
 
 
 def _result(

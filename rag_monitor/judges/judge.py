@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Protocol, runtime_checkable
 
@@ -41,6 +42,25 @@ class Judge(Protocol):
     async def close(self) -> None:
         """Release connections, threads and memory."""
         ...
+
+
+class BatchJudge(ABC):
+    """A judge that judges one trace as it judges several."""
+
+    async def judge(self, request: JudgeRequest) -> Judgement:
+        """Judge one trace; several at once are cheaper, see `judge_many`.
+
+        Raises:
+            JudgeError: There is no judgement; see `Judge.judge`.
+        """
+        (result,) = await self.judge_many([request])
+        if isinstance(result, Exception):
+            raise result
+        return result
+
+    @abstractmethod
+    async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
+        """Judge several traces, in order; one failure does not spoil its neighbours."""
 
 
 @runtime_checkable

@@ -20,7 +20,9 @@ from rag_monitor.errors import (
     JudgeRefused,
     JudgeTimeout,
     JudgeUnavailable,
+    QuotaExhausted,
 )
+from rag_monitor.outbound.retry import backoff_s
 
 T = TypeVar("T")
 _log = logging.getLogger(__name__)
@@ -111,8 +113,10 @@ class Limits:
         self._breaker = _Breaker(options, now)
         self._answers = 0
         self._said: str | None = None
-        self._refusal: str | None = None
-        """In what words the last call that failed was refused."""
+        self._refusal: JudgeRefused | None = None
+        """How the last call that failed was refused."""
+        self._spent = 0
+        """How often a call found the quota used up."""
         self.attempts = 0
         """Tries so far, for figures."""
 
@@ -127,7 +131,8 @@ class Limits:
 
         Raises:
             JudgeUnavailable: Every try failed, or the breaker stays open beyond the deadline.
-            JudgeRefused: The server refuses us; not tried again.
+            JudgeRefused: The server refuses us; not tried again. After `QuotaExhausted` nothing is
+                sent until the breaker lets a call through.
             OnlyThisRequest: Of a divisible one, see `LimitOptions.lonely_attempts`.
             JudgeTimeout: The deadline passed, or the last try took too long.
         """
@@ -135,12 +140,13 @@ class Limits:
         for number in range(1, self.options.attempts + 1):
             await self._wait_for_breaker(deadline)
             try:
-                result = await self._once(attempt, deadline)
+                result = await self._once(attempt, deadline, self._spent)
             except (JudgeUnavailable, JudgeTimeout) as error:
-                self._breaker.failed()
-                self._refusal = str(error) if isinstance(error, JudgeRefused) else None
+                self._spent += isinstance(error, QuotaExhausted)
+                self._breaker.failed(for_good=isinstance(error, QuotaExhausted))
+                self._refusal = error if isinstance(error, JudgeRefused) else None
                 if self._refusal is not None:
-                    self._say(self._refusal)
+                    self._say(str(self._refusal))
                 alone = self._answers > answers and _over_the_request(error)
                 lonely = lonely + 1 if alone else 0
                 if deadline.divisible and lonely >= self.options.lonely_attempts:
@@ -162,17 +168,18 @@ class Limits:
         raise JudgeUnavailable  # pragma: no cover - the last round returns or raises
 
     def _say(self, refusal: str) -> None:
-        """Tell an operator once what to mend; every judgement would fail with the same words."""
+        """Tell an operator once what to fix; every judgement would fail with the same words."""
         if refusal != self._said:
             self._said = refusal
-            _log.warning("%s; nothing is judged until that is mended", refusal)
+            _log.warning("%s; nothing is judged until that is fixed", refusal.rstrip(".。"))
 
     def _answered(self) -> None:
         self._said = None
         self._breaker.answered()
         self._answers += 1
 
-    async def _once(self, attempt: Callable[[], Awaitable[T]], deadline: Deadline) -> T:
+    async def _once(self, attempt: Callable[[], Awaitable[T]], deadline: Deadline, spent: int) -> T:
+        """One try; not sent when the quota was found used up while it waited for its slot."""
         left = deadline.at - self._now()
         if left <= 0:
             raise JudgeTimeout
@@ -182,6 +189,8 @@ class Limits:
         except TimeoutError:
             raise JudgeTimeout("no free slot for a call before the deadline") from None
         try:
+            if self._spent != spent and isinstance(self._refusal, QuotaExhausted):
+                raise QuotaExhausted(str(self._refusal))
             self.attempts += 1
             limit = min(self.options.attempt_timeout_s, deadline.at - self._now())
             async with asyncio.timeout(max(0.0, limit)):
@@ -193,9 +202,10 @@ class Limits:
 
     async def _wait_for_breaker(self, deadline: Deadline) -> None:
         while (pause := self._breaker.closed_in()) > 0:
-            if self._now() + pause >= deadline.at:
+            spent = isinstance(self._refusal, QuotaExhausted)  # waiting is no use
+            if spent or self._now() + pause >= deadline.at:
                 if self._refusal is not None:
-                    raise JudgeRefused(self._refusal)
+                    raise type(self._refusal)(str(self._refusal))
                 raise JudgeUnavailable(
                     f"the judge failed {self.options.breaker_failures} times in a row; "
                     f"nothing is sent for another {pause:.1f} s"
@@ -204,10 +214,9 @@ class Limits:
 
     def _pause(self, number: int, error: Exception) -> float:
         asked = error.retry_after_s if isinstance(error, Overloaded) else None
-        ceiling = min(self.options.backoff_cap_s, self.options.backoff_s * 2 ** (number - 1))
-        jitter: float = ceiling * (0.5 + 0.5 * self._draw())
         if asked is None:
-            return jitter
+            options = self.options
+            return backoff_s(number, options.backoff_s, options.backoff_cap_s, self._draw)
         return min(max(0.0, asked), _MAX_RETRY_AFTER_S) + self._draw() * self.options.backoff_s
 
 
@@ -235,8 +244,9 @@ class _Breaker:
         self._open_until = self._now() + self._options.breaker_open_s
         return 0.0
 
-    def failed(self) -> None:
-        self._failures += 1
+    def failed(self, *, for_good: bool = False) -> None:
+        """Count a failed try; one that is for good opens the breaker by itself."""
+        self._failures = max(self._failures + 1, self._options.breaker_failures * for_good)
         if self._failures >= self._options.breaker_failures:
             self._open_until = self._now() + self._options.breaker_open_s
 

@@ -1,39 +1,120 @@
-"""Strict reading of replies: the whole reply is exactly one JSON object, or it is refused.
+"""Reading of replies: exactly one JSON object that repeats the nonce, whatever stands around it.
 
-Nothing is searched for, repaired, rounded or guessed.
+The nonce was drawn for this request and stands in no trace, so an object that a trace put into the
+reply is not the reply. Of two objects that repeat it none is taken. Nothing else is repaired,
+rounded or guessed.
+
+Models also write JSON with the punctuation of Chinese text: `“nonce”：“ab12”，｛…｝`. Only what
+stands outside of strings is folded, and the quotation marks that delimit them.
 """
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from rag_monitor.errors import JudgeOutputInvalid
+from rag_monitor.redaction.foreign import presentable
+
+_STRUCTURE: Final = {
+    "，": ",", "、": ",", "：": ":", "｛": "{", "｝": "}", "［": "[", "］": "]", "\u3000": " ",
+    "\u00a0": " ", "\ufeff": " ",
+}  # fmt: skip
+_CLOSING: Final = {"“": "”", "”": "”", "＂": "＂", "„": "“", "«": "»"}
+"""Quotation marks that open a string, and the one that ends it."""
+_FOREIGN: Final = frozenset(_STRUCTURE) | frozenset(_CLOSING)
+
+
+def folded(text: str) -> str:
+    """`text` with the objects in it written in ASCII punctuation; prose around them is kept."""
+    if _FOREIGN.isdisjoint(text):
+        return text
+    parts: list[str] = []
+    depth = place = 0
+    while place < len(text):
+        char = text[place]
+        plain = _STRUCTURE.get(char, char)
+        if not depth:
+            inside = plain == "{"
+            parts.append(plain if inside else char)
+            depth += inside
+            place += 1
+        elif char == '"' or char in _CLOSING:
+            string, place = _string(text, place)
+            parts.append(string)
+        else:
+            depth += (plain == "{") - (plain == "}")
+            parts.append(plain)
+            place += 1
+    return "".join(parts)
+
+
+def _string(text: str, start: int) -> tuple[str, int]:
+    """The string that begins at `start` between ASCII quotation marks, and where it ends."""
+    opening = text[start]
+    closing = _CLOSING.get(opening, opening)
+    place = start + 1
+    while place < len(text) and text[place] != closing:
+        place += 2 if text[place] == "\\" else 1
+    inner = text[start + 1 : place]
+    if opening != '"':
+        inner = inner.replace('\\"', '"').replace('"', '\\"')
+    ended = '"' if place < len(text) else ""
+    return f'"{inner}{ended}', min(place + 1, len(text))
+
 
 MAX_REPLY: Final = 200_000
 """Characters; longer replies are refused unread."""
+NONCE: Final = "nonce"
+"""The field that repeats what was drawn for the request."""
+_STARTS: Final = 200
+"""Braces that are tried as the beginning of an object."""
+_SHOWN: Final = 80
+"""Characters of a reply that a message shows."""
+_VALUE: Final = 40
+"""Characters of a value that a message shows."""
+_QUOTES: Final = r"\\*[\"“”＂'„«»]"
+_NESTING: Final = 20
 
 
-def parse_object(text: str | None) -> dict[str, Any]:
-    """The one JSON object that `text` is.
+def parse_reply(text: str, nonce: str) -> dict[str, Any]:
+    """The one JSON object in `text` that repeats `nonce`, at whatever depth it stands.
 
     Raises:
-        JudgeOutputInvalid: It is anything else: empty, prose, fenced, several objects, cut short,
-            with duplicate keys, NaN, infinite numbers, too long or too deep.
+        JudgeOutputInvalid: There is none, or more than one; the message says which, and how the
+            reply begins where it holds no object.
     """
-    if not text or not text.strip(" \t\r\n"):
+    if not text.strip():
         raise JudgeOutputInvalid("the reply is empty")
     if len(text) > MAX_REPLY:
-        raise JudgeOutputInvalid(f"the reply is longer than {MAX_REPLY} characters")
-    if text.lstrip(" \t\r\n")[0] != "{":
-        raise JudgeOutputInvalid("the reply is not a JSON object")
-    try:
-        value = json.loads(text, object_pairs_hook=_unique, parse_constant=_refuse_constant)
-    except (ValueError, RecursionError) as error:
-        raise JudgeOutputInvalid(f"the reply is not one JSON object: {error}") from None
-    return dict(value)
+        raise JudgeOutputInvalid(f"the reply is longer than {MAX_REPLY:,} characters")
+    plain = folded(text)
+    found, problem = _objects(plain)
+    if not _carrying(found, nonce) and plain != text:
+        # Quotation marks of the prose around it may have been taken for those of a string.
+        found = _objects(text)[0] or found
+    right = _carrying(found, nonce)
+    if len(right) > 1 or _mentions(text, nonce) > 1:
+        raise JudgeOutputInvalid("the reply repeats the nonce more than once: which is the reply?")
+    if right:
+        return right[0]
+    if any(NONCE in value for top in found for value in _within(top)):
+        raise JudgeOutputInvalid("the reply belongs to another request: wrong nonce")
+    if problem:
+        raise JudgeOutputInvalid(f"the reply is not one JSON object: {problem}")
+    if found:
+        raise JudgeOutputInvalid("no JSON object of the reply repeats the nonce")
+    raise JudgeOutputInvalid(
+        f"the reply holds no JSON object; it begins: {presentable(text, longest=_SHOWN)}"
+    )
+
+
+def repeats(text: str, nonce: str) -> bool:
+    """Whether a field of `text` repeats `nonce`, wherever it stands."""
+    return _mentions(text, nonce) > 0
 
 
 def probability(value: object, where: str) -> float:
@@ -43,10 +124,11 @@ def probability(value: object, where: str) -> float:
         JudgeOutputInvalid: Not a number (booleans and strings are none) or outside 0 to 1.
     """
     if type(value) not in (int, float):
-        raise JudgeOutputInvalid(f"{where} is not a number")
+        shown = presentable(json.dumps(value, ensure_ascii=False, default=str), longest=_VALUE)
+        raise JudgeOutputInvalid(f"{where} is not a number but {shown}")
     number = float(value)  # type: ignore[arg-type]
     if not math.isfinite(number) or not 0.0 <= number <= 1.0:
-        raise JudgeOutputInvalid(f"{where} is outside 0 to 1")
+        raise JudgeOutputInvalid(f"{where} is {number:g}, outside 0 to 1")
     return number
 
 
@@ -58,7 +140,8 @@ def only(value: Mapping[str, Any], fields: Iterable[str]) -> None:
     """
     strange = sorted(set(value) - set(fields))
     if strange:
-        raise JudgeOutputInvalid(f"the reply has fields that were not asked for: {strange[:3]}")
+        named = ", ".join(presentable(name, longest=_SHOWN) for name in strange[:3])
+        raise JudgeOutputInvalid(f"the reply has fields that were not asked for: {named}")
 
 
 def texts(value: object, most: int, where: str) -> list[str]:
@@ -74,6 +157,52 @@ def texts(value: object, most: int, where: str) -> list[str]:
     return [text.strip() for text in value]
 
 
+def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
+    """The outermost objects in `text`, and what is wrong with the first that is none."""
+    found: list[dict[str, Any]] = []
+    problem, place = "", 0
+    for _ in range(_STARTS):
+        start = text.find("{", place)
+        if start < 0:
+            break
+        try:
+            value, place = _DECODER.raw_decode(text, start)
+            found.append(value)
+        except (ValueError, RecursionError) as error:
+            problem = problem or str(error)
+            place = start + 1
+    return found, problem
+
+
+def _carrying(objects: Iterable[dict[str, Any]], nonce: str) -> list[dict[str, Any]]:
+    return [value for top in objects for value in _within(top) if value.get(NONCE) == nonce]
+
+
+def _within(value: object, depth: int = 0) -> Iterator[dict[str, Any]]:
+    """An object and those in its fields, where some servers and models put the reply.
+
+    `{"result": {…}}`, and a tool call written as text, its arguments an object or a string of JSON.
+    """
+    if depth > _NESTING:
+        return
+    if isinstance(value, dict):
+        yield value
+        for entry in value.values():
+            yield from _within(entry, depth + 1)
+    elif isinstance(value, list):
+        for entry in value:
+            yield from _within(entry, depth + 1)
+    elif isinstance(value, str) and value.lstrip().startswith("{"):
+        for inner in _objects(value)[0]:
+            yield from _within(inner, depth + 1)
+
+
+def _mentions(text: str, nonce: str) -> int:
+    """How often a field repeats `nonce`, also in JSON that is broken or stands in a string."""
+    field = rf"{NONCE}{_QUOTES}\s*[:：]\s*{_QUOTES}{re.escape(nonce)}{_QUOTES}"
+    return len(re.findall(field, text))
+
+
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) != len(pairs):
@@ -83,3 +212,6 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_unique, parse_constant=_refuse_constant)

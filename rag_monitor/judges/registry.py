@@ -49,6 +49,12 @@ BUILT_IN: Final[Mapping[str, _BuiltIn]] = {
         "rag_monitor.judges.packed.options:PackedOptions",
         frozenset({"ledger"}),
     ),
+    "detector": _BuiltIn(
+        "rag_monitor.judges.detectors",
+        "create",
+        "rag_monitor.judges.detectors.options:DetectorOptions",
+        frozenset({"ledger"}),
+    ),
 }
 """Imported only when asked for. `embedded` with weights that know no encoder is the lexical
 variant; its identity says which it is."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from rag_monitor.domain.judgement import (
@@ -16,6 +16,7 @@ from rag_monitor.domain.judgement import (
     JudgeUsage,
     Verdict,
 )
+from rag_monitor.errors import REFUSALS, JudgeTimeout, JudgeUnavailable
 
 
 def cache_key(request: JudgeRequest, identity: JudgeIdentity, parameters: Mapping[str, Any]) -> str:
@@ -33,20 +34,19 @@ def worth_keeping(judgement: Judgement) -> bool:
     passing = {
         "verdict_missing",
         "low_label_mass",
-        "judge_unavailable",
-        "judge_refused",
-        "judge_timeout",
+        JudgeUnavailable.reason,
+        JudgeTimeout.reason,
+        *(error.reason for error in REFUSALS),
     }
     return not passing & set(judgement.missing.values()) and judgement.suspect is None
 
 
 def dump(judgement: Judgement) -> str:
-    """The judgement without identity and usage, as JSON."""
+    """The judgement without usage, and of its identity the model that answered, as JSON."""
     content = asdict(judgement)
-    return json.dumps(
-        {name: content[name] for name in ("verdicts", "missing", "refusal", "coverage")},
-        ensure_ascii=False,
-    )
+    kept = {name: content[name] for name in ("verdicts", "missing", "refusal", "coverage")}
+    kept["served_model"] = judgement.identity.served_model
+    return json.dumps(kept, ensure_ascii=False)
 
 
 def load(stored: str, identity: JudgeIdentity) -> Judgement | None:
@@ -54,7 +54,7 @@ def load(stored: str, identity: JudgeIdentity) -> Judgement | None:
     try:
         content = json.loads(stored)
         return Judgement(
-            identity=identity,
+            identity=replace(identity, served_model=content.get("served_model", "")),
             verdicts=tuple(
                 Verdict(**{**verdict, "aspect": Aspect(verdict["aspect"])})
                 for verdict in content["verdicts"]

@@ -10,7 +10,7 @@ from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND, PyUnicode_Substring
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t
 
-INTERFACE = 2  # see `compiled.INTERFACE`
+INTERFACE = 3  # see `compiled.INTERFACE`
 
 cdef extern from "Python.h":
     bint Py_UNICODE_ISALNUM(Py_UCS4)

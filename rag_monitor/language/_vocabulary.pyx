@@ -17,7 +17,7 @@ from cpython.unicode cimport PyUnicode_DATA, PyUnicode_KIND, PyUnicode_Substring
 from libc.stdint cimport int32_t, uint8_t, uint16_t, uint32_t, uint64_t
 from libc.string cimport memcmp, memcpy, memset
 
-INTERFACE = 2  # see `compiled.INTERFACE`
+INTERFACE = 3  # see `compiled.INTERFACE`
 
 cdef extern from "Python.h":
     object PyFrozenSet_New(PyObject *iterable)  # NULL for an empty one, which may be filled

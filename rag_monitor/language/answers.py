@@ -65,6 +65,37 @@ def is_courtesy(folded: str) -> bool:
     return _OFFER.match(folded) is not None
 
 
+_ABOUT_SOURCES: Final = re.compile(
+    r"(?:overall, |in summary, |yes, |so, )?(?:the |these |all )?"
+    r"(?:given |provided |above |retrieved )?"
+    r"(?:passages?|documents?|contexts?|sources?)(?: ?#?\d+(?:(?:, | and | & )\d+)*)? "
+    r"(?:also )?(?:provides?|contains?|includes?|offers?|gives?|ha(?:s|ve)) "
+    r"(?:\w+ ){0,4}(?:information|details|guidance|answers?|context|overview)\b"
+    r"(?: (?:to|for|about|on|regarding|needed|required)\b[^,.;]*)?[.!]?"
+    r"|(?:以上|上述|所给|提供的|给定的)?(?:段落|资料|文档|材料|上下文)\s?\d*(?:中|里)?(?:已经?)?(?:提供|包含|给出|含有)了?"
+    r"[^，。；]{0,12}(?:信息|内容|说明|答案|依据)[。！]?"
+)
+
+
+def is_about_sources(folded: str) -> bool:
+    """Whether a sentence only says that the passages hold an answer."""
+    return _ABOUT_SOURCES.fullmatch(folded) is not None
+
+
+_HEADING: Final = re.compile(r"\*\*[^*.!?。！？]{1,60}\*\*:?")
+_ROW: Final = re.compile(r"\|[^|\n]*\|.*\|")
+
+
+def is_heading(text: str) -> bool:
+    """Whether a sentence is a heading in bold, without a verdict on anything."""
+    return _HEADING.fullmatch(text) is not None
+
+
+def is_row(text: str) -> bool:
+    """Whether a sentence is a row of a table in Markdown."""
+    return _ROW.fullmatch(text) is not None
+
+
 def is_question(text: str) -> bool:
     """Whether a sentence asks."""
     return ("?" in text or "？" in text) and _QUESTION.search(text.rstrip()) is not None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -64,6 +65,9 @@ def take_apart(answer: str) -> AnswerParts:
             answers.is_question(span.text)
             or answers.is_citation(folded)
             or answers.is_courtesy(folded)
+            or answers.is_about_sources(folded)
+            or answers.is_heading(span.text)
+            or _heads_table(sentences, number)
             or (
                 answers.is_lead_in(span.text)
                 and (number + 1 < len(sentences) or len(folded.split()) <= 3)
@@ -75,6 +79,15 @@ def take_apart(answer: str) -> AnswerParts:
     # Alone a yes is the answer; before others it says what they say.
     (others if claims else claims).extend(replies)
     return AnswerParts(tuple(claims), tuple(refusals), tuple(others))
+
+
+def _heads_table(sentences: Sequence[Span], number: int) -> bool:
+    """Whether a sentence is the first row of a table, which names its columns."""
+    if not answers.is_row(sentences[number].text):
+        return False
+    if number and answers.is_row(sentences[number - 1].text):
+        return False
+    return number + 1 < len(sentences) and answers.is_row(sentences[number + 1].text)
 
 
 def _clauses(span: Span, folded: str) -> list[Span]:

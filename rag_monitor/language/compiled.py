@@ -51,7 +51,7 @@ class Compiled(NamedTuple):
     vocabulary: Callable[..., Any]
 
 
-INTERFACE: Final = 2
+INTERFACE: Final = 3
 """Grows when a compiled module takes or gives other things than before; each of them tells its own,
 so that one compiled from older sources is not taken for these."""
 

@@ -32,6 +32,11 @@ look-behind then sees to it that a number begins there."""
 _DASHED: Final = re.compile(
     rf"(?<!\d){_YEAR}[-/.](?P<m>0?[1-9]|1[0-2])[-/.](?P<d>3[01]|[12]\d|0?[1-9])(?!\d)"
 )
+_SLASHED: Final = (
+    re.compile(rf"(?<![\d/])(?P<m>0?[1-9]|1[0-2])/(?P<d>3[01]|[12]\d|0?[1-9])/{_YEAR}(?![\d/])"),
+    re.compile(rf"(?<![\d/])(?P<d>3[01]|[12]\d)/(?P<m>0?[1-9]|1[0-2])/{_YEAR}(?![\d/])"),
+)
+"""The month first, unless the day tells that it is second."""
 _HAN_DATES: Final = (
     re.compile(
         rf"{_FIRST_YEAR}\s*年\s*"
@@ -161,6 +166,9 @@ def _matches(
     """Whatever may be a date, what is more exact first; runs of digits begin at `digits`."""
     years = [start for start in digits if text[start] in "12"]
     yield from matches_at(_DASHED, text, years)
+    if "/" in text:
+        for pattern in _SLASHED:
+            yield from matches_at(pattern, text, digits)
     if han:
         for pattern in _HAN_DATES:
             yield from pattern.finditer(text)

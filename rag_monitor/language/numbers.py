@@ -9,12 +9,13 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import pairwise
-from typing import Final, NamedTuple
+from typing import Final
 
-from rag_monitor.language.clock_times import HALF_DAY, find_times
+from rag_monitor.language.clock_times import find_times
 from rag_monitor.language.han_numerals import han_value
 from rag_monitor.language.hints import holds_any
 from rag_monitor.language.places import digit_runs, matches_at, places_before, places_of
+from rag_monitor.language.quantity import HALF_OPEN, TIME, Quantity
 from rag_monitor.language.stems import STOP_WORDS, stem
 from rag_monitor.language.tokens import tokenise
 from rag_monitor.language.units import CURRENCY, SCALE, UNIT
@@ -47,7 +48,8 @@ _INCHES: Final = (
 _HAN_SCALES: Final = "|".join(sorted((s for s in SCALE if not s.isascii()), key=len, reverse=True))
 _ARABIC_NUMBER: Final = (
     r"(?P<num>[\d.](?<![a-z\d.].)"
-    r"(?:(?<=\d)(?:\d{0,2}(?:,\d{3})+(?:\.\d+)?|\d*(?:\.\d+)?)|(?<=\.)\d+))"
+    r"(?:(?<=\d)(?:\d{0,2}(?:(?:,\d{3})+(?:\.\d+)?|(?: \d{3}){2,}(?!\d)|(?:\.\d{3})+,\d\d?(?!\d))"
+    r"|\d*(?:\.\d+)?)|(?<=\.)\d+))"
 )
 _ASCII_SCALES: Final = (
     r"\s?(?:thousand|millions?|mn|billions?|bn|trillion|tn|hundred|dozen|k|b)\b|m\b"
@@ -118,6 +120,15 @@ _LONGEST: Final = 18
 _BARE: Final = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
 _RANGE_SIGN: Final = re.compile(r"\s?(?:-|~|to|至|到)\s?[$£€¥]?")
 _LONGEST_SIGN: Final = len(" to $")
+_REACH_BEFORE: Final = len("approximately $")
+_NEGATIVE: Final = re.compile(r"(?:(?:^|[\s(:~=在为至到达是约于])-|\bminus |零下|负)[$£€¥]?$")
+_ABOUT: Final = re.compile(
+    r"(?:\b(?:about|around|roughly|approximately|nearly|almost)\s|约|大概|将近|接近|~)[$£€¥]?$"
+)
+"""What is rounded may be rounded to one digit."""
+_FORMAL: Final = re.compile("[壹贰叁肆伍陆柒捌玖拾佰仟零万亿]{2,}")
+_PLAIN: Final = str.maketrans("壹贰叁肆伍陆柒捌玖拾佰仟", "一二三四五六七八九十百千")
+"""Numerals of contracts and cheques."""
 _NAMED_BEFORE: Final = re.compile(
     r"(?:\b(?:port|http|status|code|error|room|extension)|#|端口号?|状态码|错误码|编号|分机)"
     r"(?:\s?(?:is|of|为|是|:))?\s?$"
@@ -129,9 +140,6 @@ _AFTER_HOUR: Final = re.compile(
 _MAY_TELL_TIME: Final = re.compile(rf"[\d一二三四五六七八九十两](?:{_AFTER_HOUR.pattern})")
 _HOUR_HINTS: Final = ("点", "时", ":", "m", "t", "'")
 """One of these stands after every hour."""
-TIME: Final = "time"
-_HALF_OPEN: Final = "half"
-"""Unit of a time whose half of the day is not told."""
 _PARTS: Final = frozenset(_FRACTIONS)
 _SPELLED: Final[dict[str, list[str]]] = {}
 """Stem to the number words of that stem."""
@@ -140,78 +148,6 @@ for _word in (*_WORDS, *_FRACTIONS):
 _SPELLED_STEMS: Final = frozenset(_SPELLED)
 _HAN_NUMERALS: Final = "一二三万亿十两四五六七八九百千零〇"
 _HAN_RUN: Final = re.compile(f"[{_HAN_NUMERALS}]+")
-
-
-class Quantity(NamedTuple):
-    """A number as stated."""
-
-    value: float
-    """In units of one: 22% is 22 with kind percent; 2.5 million is 2500000."""
-    kind: str
-    """`number`, `percent`, `money` or `time` (of day, in minutes)."""
-    unit: str
-    """Canonical unit, empty when none was read."""
-    digits: int
-    """Significant digits as written, which bound how exact it claims to be."""
-    start: int
-    end: int
-
-    def equals(self, other: Quantity) -> bool:
-        """Same value within the precision stated here, and units that do not contradict.
-
-        Two different units of the same sort (km and miles, dollars and yuan) contradict; a
-        missing unit does not.
-        """
-        kind, unit = self.kind, self.unit
-        if kind != other.kind and not {kind, other.kind}.isdisjoint(_APART):
-            return False
-        if kind == TIME:
-            return self._same_time(other)
-        if unit != other.unit and unit and other.unit and not _loose(unit, other.unit):
-            return False
-        return same_value(self.value, other.value, self.digits, other.digits)
-
-    def _same_time(self, other: Quantity) -> bool:
-        apart = abs(self.value - other.value)
-        return apart == 0 or (apart == HALF_DAY and _HALF_OPEN in (self.unit, other.unit))
-
-
-_APART: Final = (TIME, "percent")
-"""Kinds that are never equal to another one."""
-COUNTED: Final = frozenset({"item", "person", "time"})
-"""What is counted one by one; which word counts it says little."""
-_INTERCHANGEABLE: Final = (
-    COUNTED,
-    frozenset({"day", "workday"}),
-    frozenset({"age", "year"}),
-    frozenset({"degree", "kwh"}),
-)
-
-
-def _loose(a: str, b: str) -> bool:
-    """Whether two units may name the same thing in other words."""
-    if a.startswith("degree") and b.startswith("degree"):
-        return "degree" in (a, b)
-    return any(a in group and b in group for group in _INTERCHANGEABLE)
-
-
-def same_value(stated: float, known: float, digits: int, known_digits: int) -> bool:
-    """Whether `stated` is `known`, or `known` rounded to the fewer digits that were stated.
-
-    At least two significant digits must be stated, or rounding would excuse anything.
-    """
-    if stated == known:
-        return True
-    apart = abs(stated - known)
-    if apart <= 1e-9 * max(1.0, abs(stated), abs(known)):
-        return True
-    if digits < 2 or digits >= known_digits or stated * known <= 0:
-        return False
-    return apart <= 0.5 * 10.0 ** (_magnitude(abs(stated)) - digits + 1)
-
-
-def _magnitude(value: float) -> int:
-    return len(str(int(value))) - 1 if value >= 1 else 0
 
 
 def may_tell_time(folded: str) -> bool:
@@ -243,12 +179,14 @@ def find_quantities(
         idioms: Whether to read a Han numeral with a unit that may be part of a word (两项), too:
             what is known should hold it, what is stated should not have to.
     """
+    if holds_any(folded, ("拾", "佰", "仟")):
+        folded = _FORMAL.sub(lambda numeral: numeral.group().translate(_PLAIN), folded)
     taken = bytearray(len(folded))
     runs = digit_runs(folded)
     for start, end in skip:
         taken[start:end] = b"\1" * (end - start)
     found = list(_times(folded, taken)) if _may_tell_time(folded, runs) else []
-    for hints, held, reach, pattern, read in _PHRASES:
+    for hints, held, reach, pattern, read in FORMS:
         if holds_any(folded, hints):
             places = places_before(held, reach, folded)
             _collect(found, taken, matches_at(pattern, folded, places), read)
@@ -276,7 +214,7 @@ def _times(folded: str, taken: bytearray) -> Iterator[Quantity]:
     for time in find_times(folded):
         if 1 not in taken[time.start : time.end]:
             taken[time.start : time.end] = b"\1" * (time.end - time.start)
-            unit = "" if time.exact else _HALF_OPEN
+            unit = "" if time.exact else HALF_OPEN
             yield Quantity(float(time.minutes), TIME, unit, 4, time.start, time.end)
 
 
@@ -371,7 +309,10 @@ def _from_arabic(match: re.Match[str]) -> Quantity | None:
     if before == _ORDINAL or text[end : end + 2] in {"st", "nd", "rd", "th"}:
         return None
     number, scale, unit = match.group("num", "scale", "unit")
-    digits = number.replace(",", "")
+    digits = number.replace(" ", "")
+    if digits.find(".") < digits.find(",") and "." in digits:  # 1.234,50 of the continent
+        digits = digits.replace(".", "").replace(",", ".")
+    digits = digits.replace(",", "")
     if len(digits) > _LONGEST:
         return None
     value = float(digits)
@@ -384,10 +325,14 @@ def _from_arabic(match: re.Match[str]) -> Quantity | None:
         value *= SCALE.get(scale, 1.0)
     if sign:
         unit = sign.group()
+    leading = text[max(0, start - _REACH_BEFORE) : start]
+    if _NEGATIVE.search(leading):
+        value = -value
     stated = digits.replace(".", "").lstrip("0")
     if stated.endswith("0") and "." not in digits and not _identifies(match, end):
         stated = stated.rstrip("0")
-    return _quantity(match, value, unit, max(1, len(stated)))
+    fewest = 2 if _ABOUT.search(leading) else 1
+    return _quantity(match, value, unit, max(fewest, len(stated)))
 
 
 def _identifies(match: re.Match[str], end: int) -> bool:
@@ -417,16 +362,68 @@ def _from_twice(match: re.Match[str]) -> Quantity:
     return _quantity(match, 2.0 if match.group() == "twice" else 3.0, "times", 1)
 
 
+def _from_a_half(match: re.Match[str]) -> Quantity:
+    return _quantity(match, 0.5, "", 6)
+
+
+def _from_power(match: re.Match[str]) -> Quantity:
+    value = float(f"{match['num']}e{match['power']}")
+    return _quantity(match, value, match["unit"] or "", len(match["num"].replace(".", "")))
+
+
+def _from_parts(match: re.Match[str]) -> Quantity | None:
+    top, bottom = float(match["top"]), float(match["bottom"])
+    return _quantity(match, top / bottom, "", 6) if top < bottom else None
+
+
+def _from_telephone(match: re.Match[str]) -> Quantity:
+    digits = match.group().replace("-", "")
+    return _quantity(match, float(digits), "", len(digits))
+
+
+def _from_roman(match: re.Match[str]) -> Quantity | None:
+    values = [_ROMAN_DIGITS[letter] for letter in match["num"]]
+    following = [*values[1:], 0]
+    total = sum(-v if v < after else v for v, after in zip(values, following, strict=True))
+    return _quantity(match, float(total), "", 16)
+
+
+_ROMAN_DIGITS: Final = {"i": 1, "v": 5, "x": 10, "l": 50}
+_ANY_UNIT: Final = rf"(?P<unit>\s?(?:{_UNITS}|(?:{_ASCII_UNITS})\b))?"
 _Read = Callable[[re.Match[str]], Quantity | None]
-_PHRASES: Final[
-    tuple[tuple[tuple[str, ...], tuple[str, ...], int, re.Pattern[str], _Read], ...]
-] = (
+FORMS: Final[tuple[tuple[tuple[str, ...], tuple[str, ...], int, re.Pattern[str], _Read], ...]] = (
     (("半",), ("半",), len("123个月"), _HALF, _from_half),
     ((" half", "1/2"), ("half", "2"), len("seventeen and one "), _MIXED, _from_mixed),
     (("twice", "thrice"), ("twice", "thrice"), 0, _TWICE, _from_twice),
-)
-"""Bits of text of which a text needs one; what a pattern holds one of, and how far before that it
-may begin; the pattern, and how to read what it finds."""
+    (("half of",), ("half of",), 0, re.compile(r"(?<!\w)half(?= of)"), _from_a_half),
+    (("一半", "半数"), ("一半", "半数"), 0, re.compile("一半|半数"), _from_a_half),
+    (
+        ("10^", "e-", "e+"), ("10^", "e-", "e+"), len("1.234567 × "),
+        re.compile(
+            r"(?<![\w.])(?P<num>\d(?:\.\d{1,6})?)(?:e(?=[+-])|\s?[×x*]\s?10\^)"
+            rf"(?P<power>[+-]?\d{{1,2}}){_ANY_UNIT}"
+        ),
+        _from_power,
+    ),
+    (
+        ("/",), ("/",), 3,
+        re.compile(r"(?<![\w/.])(?P<top>\d{1,2})/(?P<bottom>\d{1,3})(?![\d/])"), _from_parts,
+    ),
+    (
+        ("-",), ("-",), 4,
+        re.compile(r"(?<![\w-])\d{3,4}-\d{3,4}-\d{4}(?![\w-])"), _from_telephone,
+    ),
+    (
+        ("chapter ", "section ", "part ", "volume ", "act ", "phase "),
+        ("chapter ", "section ", "part ", "volume ", "act ", "phase "), 0,
+        re.compile(
+            r"(?<!\w)(?:chapter|section|part|volume|act|phase) (?P<num>[ivxl]{1,6})(?![\w'])"
+        ),
+        _from_roman,
+    ),
+)  # fmt: skip
+"""Every other way to write a number. Bits of text of which a text needs one; what a pattern holds
+one of, and how far before that it may begin; the pattern, and how to read what it finds."""
 
 
 def _from_han(match: re.Match[str], *, idioms: bool) -> Quantity | None:

@@ -39,6 +39,24 @@ def is_bare_reply(folded: str) -> bool:
     return len(folded) <= _LONGEST and _BARE.fullmatch(folded) is not None
 
 
+_NO: Final = re.compile(
+    r"no\b|nope|not\b|i'm afraid not|afraid not|(?:it|that) (?:\w+n't)|[^,，]*n't\b|[不没否]"
+)
+_YES: Final = re.compile(
+    r"yes|yeah|yep|sure|absolutely|correct|right|exactly|indeed|certainly|definitely|of course"
+    r"|i'm afraid so|afraid so|(?:it|that) (?:does|can|is|will)\b"
+    r"|是(?!不)|对|没错|没问题|当然|好|嗯"
+    r"|[可能行会要需用有算够得拿领退办改查进][^不]*$"
+)
+
+
+def says_no(folded: str) -> bool | None:
+    """Whether a bare reply says no; None when it says neither yes nor no."""
+    if _YES.match(folded):
+        return False
+    return True if _NO.match(folded) else None
+
+
 def strip_opening(folded: str) -> str:
     """A folded sentence without apology, greeting, and the yes or no before its statement."""
     folded = strip_apology(folded)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 
 SCALE: Final[dict[str, float]] = {
     "k": 1e3,
@@ -74,6 +74,7 @@ UNIT: Final[dict[str, str]] = {
     **dict.fromkeys(("mi", "mile", "miles", "英里"), "mile"),
     **dict.fromkeys(("ft", "foot", "feet", "英尺"), "foot"),
     **dict.fromkeys(("in", "inch", "inches", "英寸"), "inch"),
+    **dict.fromkeys(("斤", "市斤"), "jin"),
     **dict.fromkeys(("kg", "kgs", "kilo", "kilos", "kilogram", "kilograms", "公斤", "千克"), "kg"),
     **dict.fromkeys(("g", "gram", "grams", "克"), "g"),
     **dict.fromkeys(("mg", "milligram", "milligrams", "毫克"), "mg"),
@@ -148,3 +149,33 @@ UNIT: Final[dict[str, str]] = {
     ),
     **CURRENCY,
 }
+
+
+class Measure(NamedTuple):
+    """What one of a unit is in the base unit of its dimension."""
+
+    dimension: str
+    factor: float
+    zero: float = 0.0
+    """What is added to a value before it is multiplied."""
+
+
+def _of(dimension: str, **factors: float) -> dict[str, Measure]:
+    return {unit: Measure(dimension, factor) for unit, factor in factors.items()}
+
+
+MEASURES: Final[dict[str, Measure]] = {
+    **_of("length", km=1e3, m=1, cm=1e-2, mm=1e-3, mile=1609.344, foot=0.3048, inch=0.0254),
+    **_of("mass", tonne=1e6, kg=1e3, jin=500, g=1, mg=1e-3, mcg=1e-6, lb=453.59237, oz=28.349523),
+    **_of("volume", l=1, ml=1e-3),
+    **_of("area", sqkm=1e6, hectare=1e4, mu=10_000 / 15, sqm=1),
+    **_of("duration", ms=1e-3, second=1, minute=60, hour=3600, day=86_400, week=604_800,
+          fortnight=1_209_600),
+    **_of("calendar", month=1, year=12, age=12, decade=120),
+    **_of("data", kb=1, mb=1e3, gb=1e6, tb=1e9),
+    **_of("power", watt=1, kw=1e3),
+    **_of("gbp", gbp=1, pence=0.01),
+    "degree c": Measure("temperature", 1.0),
+    "degree f": Measure("temperature", 5 / 9, -32.0),
+}  # fmt: skip
+"""Months are parts of years and not so many days."""

@@ -5,6 +5,10 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Sequence
+from typing import Final
+
+PERCENTILES: Final = {"p50": 0.5, "p90": 0.9, "p99": 0.99}
+"""Names of the percentiles that are reported, and the shares they stand for."""
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:

@@ -1,4 +1,4 @@
-"""What people call the metrics, in English and Chinese: on pages, in reports and in messages."""
+"""What people call the metrics: on pages, in reports and in messages."""
 
 from __future__ import annotations
 
@@ -6,23 +6,25 @@ import re
 from collections.abc import Mapping
 from typing import Final
 
-METRIC_NAMES: Final[Mapping[str, tuple[str, str]]] = {
-    "faithfulness": ("Faithfulness", "忠实度"),
-    "answer_supported": ("Answer supported", "回答有据"),
-    "answer_relevance": ("Answer relevance", "回答切题度"),
-    "answer_relevancy": ("Answer relevancy", "回答相关性"),
-    "context_relevance": ("Context relevance", "上下文相关性"),
-    "context_precision": ("Context precision", "上下文精确度"),
-    "context_utilization": ("Context utilization", "上下文利用率"),
-    "context_recall": ("Context recall", "上下文召回率"),
-    "summary_score": ("Summary score", "摘要得分"),
-    "refusal_rate": ("Refusal rate", "拒答率"),
-    "first_byte_ms": ("First byte", "首字节"),
-    "generation_ms": ("Generation", "生成"),
-    "end_to_end_ms": ("End to end", "端到端"),
-    "retrieval_ms": ("Retrieval", "检索"),
+from rag_monitor.i18n import Message, msgid, translate
+
+METRIC_NAMES: Final[Mapping[str, str]] = {
+    "faithfulness": msgid("Faithfulness"),
+    "answer_supported": msgid("Answer supported"),
+    "answer_relevance": msgid("Answer relevance"),
+    "answer_relevancy": msgid("Answer relevancy"),
+    "context_relevance": msgid("Context relevance"),
+    "context_precision": msgid("Context precision"),
+    "context_utilization": msgid("Context utilization"),
+    "context_recall": msgid("Context recall"),
+    "summary_score": msgid("Summary score"),
+    "refusal_rate": msgid("Refusal rate"),
+    "first_byte_ms": msgid("First byte"),
+    "generation_ms": msgid("Generation"),
+    "end_to_end_ms": msgid("End to end"),
+    "retrieval_ms": msgid("Retrieval"),
 }
-"""Of the metrics of live traffic, times included."""
+"""Of the metrics of live traffic, times included; to be translated where they are shown."""
 
 _IN_A_SENTENCE: Final = re.compile(rf" ?(?<![\w./-])({'|'.join(METRIC_NAMES)})(?![\w./-]) ?")
 """A metric standing alone: an application may be called `faithfulness-test`."""
@@ -41,10 +43,10 @@ def told(sentence: str, language: str, *, own_name: bool = True) -> str:
     """
 
     def name(found: re.Match[str]) -> str:
-        english, chinese = METRIC_NAMES[found[1]]
+        label = translate(Message(METRIC_NAMES[found[1]]), language)
         if language == "zh" and own_name:
-            return f"{chinese}（{found[1]}）"  # Chinese has no spaces around its words
-        return found[0].replace(found[1], chinese if language == "zh" else english)
+            return f"{label}（{found[1]}）"  # Chinese has no spaces around its words
+        return found[0].replace(found[1], label)
 
     spoken = _IN_A_SENTENCE.sub(name, sentence)
     return _SPACE_IN_CHINESE.sub("", spoken) if language == "zh" and not own_name else spoken

@@ -49,6 +49,11 @@ def hit_names(trace: Trace, kind: HitKind) -> frozenset[str]:
     return frozenset(hit.name for hit in trace.hits if hit.kind is kind and hit.counts)
 
 
+def tried_names(trace: Trace, kind: HitKind) -> frozenset[str]:
+    """The names of `kind` that were called, in vain or not."""
+    return frozenset(hit.name for hit in trace.hits if hit.kind is kind)
+
+
 def expected_names(trace: Trace, kind: HitKind) -> frozenset[str] | None:
     """The names of `kind` that should have been hit; None when the trace is not labelled."""
     names = trace.expected.names(kind) if trace.expected is not None else None
@@ -71,7 +76,7 @@ def hit_counts(traces: Iterable[Trace], basis: str) -> Mapping[tuple[HitKind, st
         for kind in HitKind:
             called = hit_names(trace, kind)
             # What was called in vain counts too: a backend that is down must not go out of sight.
-            tried = frozenset(hit.name for hit in trace.hits if hit.kind is kind)
+            tried = tried_names(trace, kind)
             counted = tried if basis == "all" else (expected_names(trace, kind) or frozenset())
             for name in counted:
                 key = (kind, name)

@@ -8,7 +8,8 @@ from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.trace import Trace
 from rag_monitor.sampling.draw import drawn
-from rag_monitor.sampling.policy import SamplingOptions, SamplingState, inclusion
+from rag_monitor.sampling.options import SamplingOptions
+from rag_monitor.sampling.policy import SamplingState, inclusion
 
 
 class Sampler:

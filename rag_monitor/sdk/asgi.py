@@ -59,7 +59,8 @@ class RagMonitorMiddleware:
             method, path = str(scope.get("method", "")), str(scope.get("path", ""))
             if not self._options.wants(method, path):
                 return None
-            return open_request(path, self._options, bytes(scope.get("query_string") or b""))
+            query_string = bytes(scope.get("query_string") or b"")
+            return open_request(path, self._options, query_string, scope)
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.caught("asgi", error)
             return None

@@ -11,7 +11,7 @@ import os
 import threading
 import weakref
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from rag_monitor.errors import ConfigurationError
@@ -21,12 +21,10 @@ from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import DEFAULT_ENDPOINT, SWITCHES, Options
 from rag_monitor.sdk.peek import text_of
 from rag_monitor.sdk.settings import is_blank, switch
+from rag_monitor.sdk.threads import follow_threads
 
 if TYPE_CHECKING:
     from rag_monitor.sdk.recorder import Recorder
-
-_AWAY_S: Final = 0.5
-"""How long the end of a child or a server waits for a monitor that cannot be reached."""
 
 _LOCK = threading.RLock()
 _active: Recorder | None = None
@@ -80,8 +78,7 @@ def configure(
 
 def _set_up(given: dict[str, Any], *, strict: bool, at_start: bool) -> None:
     try:
-        options = _options({k: v for k, v in given.items() if v is not None}, strict=strict)
-        options.require_valid()
+        options = _read(given, strict=strict)
         recorder = _recorder_class()(options) if options.enabled else None
         if recorder is not None and at_start:
             recorder.prepare()
@@ -92,6 +89,18 @@ def _set_up(given: dict[str, Any], *, strict: bool, at_start: bool) -> None:
         GUARD.say(f"configure {reason}", "rag_monitor is off: %s", reason)
         recorder = None
     install(recorder)
+
+
+def _read(given: dict[str, Any], *, strict: bool) -> Options:
+    """The settings, checked. Whatever a value raises when it is looked at makes it a wrong one."""
+    try:
+        options = _options({k: v for k, v in given.items() if v is not None}, strict=strict)
+        options.require_valid()
+    except Exception:
+        raise
+    except BaseException as error:  # of a value: reading takes microseconds, so no Ctrl-C fell here
+        raise ConfigurationError(f"a setting raised {type(error).__name__} when read") from error
+    return options
 
 
 def prepare() -> None:
@@ -116,6 +125,7 @@ def install(recorder: Recorder | None) -> None:
         if recorder is not None:
             _recorders.add(recorder)
             watch_children(_at_child_end)
+        follow_threads(recorder is not None and recorder.options.follow_threads)
     if old is not None:
         old.close(0.0 if old.counters.produced == old.counters.settled else 2.0)
 
@@ -142,7 +152,10 @@ def flush(timeout_s: float = 5.0) -> bool:
 
 
 def shutdown(timeout_s: float = 5.0) -> bool:
-    """Flush, then stop the sender. Traces made later are dropped and counted."""
+    """Flush, then stop the sender. Traces made later are dropped and counted.
+
+    A monitor that cannot be reached is not waited for: that takes at most a second.
+    """
     return _waited(lambda recorder: recorder.close(timeout_s))
 
 
@@ -280,7 +293,7 @@ def _after_fork_in_child() -> None:
     GUARD.renew_after_fork()
     _guarded_for_all(lambda recorder: recorder.renew_after_fork())
     try:
-        watch_children(_at_child_end)  # multiprocessing may have come after `configure`
+        watch_children(_at_child_end, forked=True)  # multiprocessing may have come after us
     except Exception as error:  # noqa: BLE001 - the boundary
         GUARD.caught("lifecycle", error)
 
@@ -308,13 +321,9 @@ async def _off_the_loop(wait: Callable[[], None]) -> None:
 
 
 def _at_server_end() -> None:
-    """As at exit, but soon done when the monitor is known to be away: tests start many servers."""
+    """As at exit; the sender lives on, for tests start many servers in one process."""
     _end_abandoned()
-    _guarded_for_all(
-        lambda recorder: recorder.flush(
-            _AWAY_S if recorder.held_up else recorder.options.exit_timeout_s - 0.5
-        )
-    )
+    _guarded_for_all(lambda recorder: recorder.flush_last(recorder.exit_s))
 
 
 def _at_child_end() -> None:
@@ -322,17 +331,10 @@ def _at_child_end() -> None:
 
 
 def _finish(recorder: Recorder) -> None:
-    """Flush, and leave to the spool what does not arrive; the child's threads may still trace.
-
-    Children come and go: none of them waits long for a monitor that is away.
-    """
+    """Flush, and leave to the spool what does not arrive; the child's threads may still trace."""
     if not recorder.counters.produced:
         return
-    left = recorder.options.exit_timeout_s - 0.5
-    arrived = recorder.flush(min(_AWAY_S, left))
-    if not arrived and not recorder.held_up:
-        arrived = recorder.flush(left - _AWAY_S)
-    if not arrived:
+    if not recorder.flush_last(recorder.exit_s):
         recorder.close(0.0)
 
 
@@ -344,7 +346,7 @@ def _end_abandoned() -> None:
 
 def _at_exit() -> None:
     _end_abandoned()
-    _guarded_for_all(lambda recorder: recorder.close(recorder.options.exit_timeout_s - 0.5))
+    _guarded_for_all(lambda recorder: recorder.close(recorder.exit_s))
 
 
 atexit.register(_at_exit)

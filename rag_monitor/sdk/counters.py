@@ -110,9 +110,9 @@ class Outside:
             self._told = True
             GUARD.say(
                 "outside",
-                "a rag_monitor.%s(...) ran where no trace is current, and is not recorded; a "
-                "thread pool must be given contextvars.copy_context().run with the function "
-                "(told once, counted in rag_monitor.stats() as outside)",
+                "a rag_monitor.%s(...) ran where no trace is current, and is not recorded; give a "
+                "thread or a pool rag_monitor.copy_context(function), or configure "
+                "follow_threads=True (said once, counted in rag_monitor.stats() as outside)",
                 kind,
             )
 

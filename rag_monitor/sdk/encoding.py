@@ -24,11 +24,13 @@ from rag_monitor.sdk.http_body import (
 )
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.peek import text_of
+from rag_monitor.sdk.question import question_in
 from rag_monitor.sdk.record import MOST_LABELS, LiveTrace
 from rag_monitor.sdk.sanitise import Json, Sanitiser, finite, whole
-from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep, Step
-from rag_monitor.sdk.text import answer_of, question_in
-from rag_monitor.sdk.wire import AttributeValue, root_span
+from rag_monitor.sdk.step import Step
+from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep
+from rag_monitor.sdk.text import answer_of
+from rag_monitor.sdk.wire import AttributeValue, write_span
 
 _dump: Final = json.JSONEncoder(
     ensure_ascii=False, allow_nan=False, check_circular=False, separators=(",", ":")
@@ -66,7 +68,7 @@ class Encoder:
         error = None
         if live.status == "error":
             error = str(encoded.record.get("error") or "error")[:500]
-        return root_span(
+        return write_span(
             trace_id=live.trace_id_int,
             span_id=live.span_id,
             name=encoded.name,
@@ -258,15 +260,18 @@ def _ms(nanoseconds: int) -> float:
 
 
 def _question(live: LiveTrace) -> object:
-    if live.question is not None:
-        return question_in(live.question)
+    """What the handler was asked, unless the request names the question more surely."""
+    own = None if live.question is None else question_in(live.question)
     if live.request is None:
-        return None
+        return own
     try:
-        return question_in_body(live.request)
+        found = question_in_body(live.request)
     except Exception as error:  # noqa: BLE001 - the host's extractor; the trace is still worth it
         GUARD.caught("question", error)
-        return None
+        return own
+    if found is None or (own is not None and live.question_rank <= found[0]):
+        return own
+    return found[1]
 
 
 def _answer(live: LiveTrace) -> object:
@@ -389,7 +394,8 @@ def _retrieval(step: RetrievalStep, documents: str | None, clean: Sanitiser) -> 
     out += _knowledge_base(step.knowledge_base, clean)
     if step.reranked is True:
         out += ',"reranked":true'
-    if step.error is not None and (error := clean.error(step.error, 512)) is not None:
+    error = clean.error(step.reason, 512)
+    if error is not None:
         out += f',"error":{_quote(error)}'
     if documents is None:
         return "{", out, "}"
@@ -411,7 +417,7 @@ def _hit(step: Step, clean: Sanitiser) -> Json:
     hit: dict[str, Json] = {
         "kind": kind,
         "name": name,
-        "ok": bool(step.ok is True),
+        "ok": not step.failed,
     }
     if step.timed:
         hit["latency_ms"] = _ms(step.ended - step.started)

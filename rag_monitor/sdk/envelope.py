@@ -11,8 +11,9 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from rag_monitor import semconv
+from rag_monitor.protobuf import varint
 from rag_monitor.sdk.options import Options
-from rag_monitor.sdk.wire import field, utf8, varint
+from rag_monitor.sdk.wire import field, utf8
 
 CONTENT_TYPE: Final = "application/x-protobuf"
 _NAME = _KEY = _TEXT = b"\x0a"  # InstrumentationScope.name, KeyValue.key, AnyValue.string_value = 1

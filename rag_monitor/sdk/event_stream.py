@@ -10,7 +10,8 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from rag_monitor.sdk.text import EVENT_LINES, chunk_text, event_frame, is_beside
+from rag_monitor.sdk.pieces import Piece, chunk_text, event_frame, read_piece, remainder
+from rag_monitor.sdk.text import EVENT_LINES, is_beside
 
 BLANK: Final = "\ufeff \r\n\t"
 """What may stand before a body's first character."""
@@ -34,17 +35,15 @@ def is_events(text: str) -> bool:
 
 def events_text(text: str, keys: Sequence[str] = ()) -> str | None:
     """The text of a stream of server-sent events; None when no event has a shape we know."""
-    said, known, unknown = "", False, False
-    parts: list[str] = []
+    known, unknown = False, False
+    said = _Said()
     for event, _, cut in _events(text):
         if not event:
             continue
-        piece = _event_text(event, begun=bool(said), cut=cut, keys=keys)
+        piece, whole = _event_piece(event, begun=said.begun, cut=cut, keys=keys)
         known, unknown = known or piece is not None, unknown or piece is None
-        if piece:
-            said = said or piece
-            parts.append(piece)
-    return None if unknown and not known else "".join(parts)
+        said.add(piece, whole=whole)
+    return None if unknown and not known else said.text
 
 
 def lines_text(text: str, keys: Sequence[str] = ()) -> str | None:
@@ -55,10 +54,33 @@ def lines_text(text: str, keys: Sequence[str] = ()) -> str | None:
         del parsed[-1]  # the text was cut in it
     if len(lines) < 2 or any(item is None for item in parsed):
         return None
-    parts: list[str] = []
+    said = _Said()
     for item in parsed:
-        parts.append(chunk_text(item, begun=any(parts), keys=keys) or "")
-    return "".join(parts)
+        piece, whole = read_piece(item, begun=said.begun, keys=keys)
+        said.add(piece, whole=whole)
+    return said.text
+
+
+class _Said:
+    """The text of the pieces so far."""
+
+    def __init__(self) -> None:
+        self._parts: list[str] = []
+
+    @property
+    def begun(self) -> bool:
+        return bool(self._parts)
+
+    @property
+    def text(self) -> str:
+        return "".join(self._parts)
+
+    def add(self, piece: str | None, *, whole: bool) -> None:
+        if piece and whole and self._parts:
+            self._parts = [self.text]
+            piece = remainder(piece, self._parts[0])
+        if piece:
+            self._parts.append(piece)
 
 
 def where_text_begins(text: str, keys: Sequence[str] = ()) -> int | None:
@@ -77,7 +99,7 @@ def where_text_begins(text: str, keys: Sequence[str] = ()) -> int | None:
     for event, end, cut in _events(text):
         if not event:
             continue
-        piece = _event_text(event, begun=False, cut=cut, keys=keys)
+        piece, _ = _event_piece(event, begun=False, cut=cut, keys=keys)
         if piece:
             return end
         known = known or piece is not None
@@ -106,7 +128,7 @@ def _events(text: str) -> Iterator[tuple[str, int, bool]]:
         begin = after
 
 
-def _event_text(event: str, *, begun: bool, cut: bool, keys: Sequence[str]) -> str | None:
+def _event_piece(event: str, *, begun: bool, cut: bool, keys: Sequence[str]) -> Piece:
     """What one event adds to the answer; empty: nothing, None: that cannot be told.
 
     Of one that was cut, the beginning of JSON is nothing; of others it is text.
@@ -120,13 +142,13 @@ def _event_text(event: str, *, begun: bool, cut: bool, keys: Sequence[str]) -> s
             name = line[6:].strip()
     text = "\n".join(data)
     if text.strip() == "[DONE]" or (not keys and is_beside(name, begun=begun)):
-        return ""
+        return "", False
     parsed = parse(text) if text.startswith(("{", "[", '"')) else None
     if parsed is None:
-        return "" if cut and begins_json(text) else text
-    found = chunk_text(parsed, begun=begun, keys=keys)
-    inner = event_frame(parsed) if found is None else None
-    return found if inner is None else _event_text(inner, begun=begun, cut=False, keys=keys)
+        return ("" if cut and begins_json(text) else text), False
+    found = read_piece(parsed, begun=begun, keys=keys)
+    inner = event_frame(parsed) if found[0] is None else None
+    return found if inner is None else _event_piece(inner, begun=begun, cut=False, keys=keys)
 
 
 def begins_json(text: str) -> bool:

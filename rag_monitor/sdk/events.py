@@ -18,10 +18,12 @@ from opentelemetry.context import attach
 from rag_monitor.sdk.client import active, prepare
 from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.question import question_in
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace, NullTrace
-from rag_monitor.sdk.steps import HitStep, Step
+from rag_monitor.sdk.step import Step
+from rag_monitor.sdk.steps import HitStep
 from rag_monitor.sdk.streaming import when_closed as when_closed  # integrations import it here
-from rag_monitor.sdk.text import answer_of, question_in
+from rag_monitor.sdk.text import answer_of
 
 P = ParamSpec("P")
 R = TypeVar("R")

@@ -22,7 +22,9 @@ from rag_monitor.sdk.event_stream import (
     parse,
     where_text_begins,
 )
-from rag_monitor.sdk.text import QUESTION_KEYS, answer_of, question_in
+from rag_monitor.sdk.peek import decoded
+from rag_monitor.sdk.question import Ranked, question_in, ranked_in
+from rag_monitor.sdk.text import answer_of
 
 _MAX_PLAIN_BYTES: Final = 1_048_576
 _ANY_HEADER: Final = zlib.MAX_WBITS | 32
@@ -41,34 +43,37 @@ class RequestBody:
 
     data: bytes
     query_string: bytes = b""
-    keys: Sequence[str] = QUESTION_KEYS
+    keys: Sequence[str] | None = None
+    """Fields that hold it, where the host named them."""
     extract: Callable[[bytes], str | None] | None = None
     """The host's own way to find it; a failure means unknown."""
 
 
-def question_in_body(body: object) -> str | None:
-    """The question of a request: of its JSON body, else of its form or of its query string."""
+def question_in_body(body: object) -> Ranked | None:
+    """The question of a request, and how sure it is: of its JSON, its form or its query string."""
     if not isinstance(body, RequestBody):
         return None
     if body.extract is not None and body.data:
-        return question_in(body.extract(body.data))
+        text = question_in(body.extract(body.data))
+        return None if text is None else (0.0, text)
     parsed = parse(body.data)
-    if isinstance(parsed, dict | list):
-        found = question_in(parsed, body.keys)
+    places = (parsed if isinstance(parsed, dict | list) else None, body.data, body.query_string)
+    for place in places:
+        found = ranked_in(_form(place) if isinstance(place, bytes) else place, body.keys)
         if found is not None:
-            return found
-    return _form_field(body.data, body.keys) or _form_field(body.query_string, body.keys)
+            return (0.0, found[1]) if body.keys is not None else found
+    return None
 
 
-def _form_field(data: bytes, keys: Sequence[str]) -> str | None:
-    """The first field of that name, as a form or an address holds it; None where it is no form."""
+def _form(data: bytes) -> dict[str, str]:
+    """The fields of a form or of an address; none where it is no such thing."""
     if b"=" not in data:
-        return None
+        return {}
     try:
         fields = parse_qs(data.decode("ascii"), errors="replace", max_num_fields=_MAX_FIELDS)
     except ValueError:  # other characters, more fields
-        return None
-    return next((fields[key][0] for key in keys if key in fields), None)
+        return {}
+    return {name: values[0] for name, values in fields.items()}
 
 
 def plain_body(data: bytes, encoding: str) -> bytes | None:
@@ -98,7 +103,7 @@ def first_piece_with_text(
     plain = plain_body(data, encoding)
     if plain is None:
         return times[1]
-    text = plain.decode("utf-8", "replace")
+    text = decoded(plain)
     place = where_text_begins(text, keys)
     if place is None:
         return None
@@ -146,7 +151,7 @@ def answer_in_body(data: bytes, status: int = 200, keys: Sequence[str] = ()) -> 
         status: The response's HTTP status; the page of an error is nobody's answer.
         keys: The fields that hold the answer, where the host named them; no other one then does.
     """
-    text = data.decode("utf-8", "replace")
+    text = decoded(data)
     if is_events(text):
         return events_text(text, keys)
     if text.lstrip(BLANK).startswith(("{", "[", '"')):

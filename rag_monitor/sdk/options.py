@@ -10,7 +10,7 @@ from rag_monitor.errors import ConfigurationError
 from rag_monitor.sdk import settings
 
 DEFAULT_ENDPOINT = "http://127.0.0.1:8700"
-SWITCHES: Final = ("enabled", "capture_content", "steps")
+SWITCHES: Final = ("enabled", "capture_content", "steps", "follow_threads")
 """Settings that are true or false. False is the safe side of each: less leaves the process."""
 _SIZES: Final = (
     "max_queue",
@@ -54,6 +54,8 @@ class Options:
     """`own` sends by ourselves; `share` emits through the host's OpenTelemetry provider."""
     steps: bool = False
     """Also send one child span per step, for other OpenTelemetry backends."""
+    follow_threads: bool = False
+    """Take the trace along into every `ThreadPoolExecutor` and `Thread` of the process."""
     max_queue: int = 2048
     """Finished traces waiting for the sender; beyond it the oldest is dropped and counted."""
     max_queue_chars: int = 32_000_000

@@ -5,6 +5,7 @@ Nothing here is encoded, copied deeply or sent. Methods that hosts call never ra
 
 from __future__ import annotations
 
+import codecs
 from array import array
 from collections.abc import Mapping
 from contextvars import ContextVar
@@ -15,8 +16,8 @@ from typing import Any, Final, Protocol
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.documents import Document, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.peek import text_of, type_name
-from rag_monitor.sdk.text import EVENT_LINES
+from rag_monitor.sdk.peek import MOST_BYTES, text_of, type_name
+from rag_monitor.sdk.text import EVENT_LINES, EVENT_NAME_CHARS, may_begin_events
 
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
@@ -35,6 +36,9 @@ _FIELDS: Final = frozenset(
         "knowledge_base", "label", "predicted", "input_tokens", "output_tokens",
     }
 )  # fmt: skip
+
+
+_new_decoder: Final = codecs.getincrementaldecoder("utf-8")
 
 
 class Owner(Protocol):
@@ -80,12 +84,15 @@ class LiveTrace:
     status = "ok"
     ended: int = 0
     answer_parts: list[str] | None = None
+    _decoder: codecs.IncrementalDecoder | None = None
     first_byte: int | None = None
     first_token_ns: int | None = None
     retrieval_end: int | None = None
     generation_start: int | None = None
     contexts: tuple[Document, ...] = ()
     question: Any = None
+    question_rank: float = 0.0
+    """How sure the name is under which the question stood: 0 is surest."""
     answer: Any = None
     answer_type: str | None = None
     body: bytes | None = None
@@ -98,6 +105,8 @@ class LiveTrace:
     body_encoding = ""
     """The content encoding of `body`, such as gzip; empty: none."""
     request: Any = None
+    web: Any = None
+    """The scope of the HTTP request that is being answered, while it is."""
     error: str | None = None
     error_type: str | None = None
     expected: dict[Any, Any] | None = None
@@ -157,7 +166,7 @@ class LiveTrace:
                 self.truncated = True
             setattr(self, name, value)
             if name == "question":
-                self.explicit_question = True
+                self.explicit_question, self.question_rank = True, 0.0
             elif name == "answer":
                 self.explicit_answer = True
         elif name == "tags":
@@ -211,25 +220,45 @@ class LiveTrace:
         if len(parts) > _JOIN_EVERY:
             self.answer_parts = ["".join(parts)]
 
+    def decoded(self, piece: bytes | bytearray | memoryview) -> str:
+        """The text of a piece in bytes, which may begin and end inside a character."""
+        if self._decoder is None:
+            self._decoder = _new_decoder("replace")
+        return self._decoder.decode(piece[:MOST_BYTES])
+
     def _time_piece(self, text: str) -> None:
         """The first piece stops the clock, but of events only one that holds text of the answer.
 
         Which that is the sender finds out, by when each piece came.
         """
-        if self.answer_parts is None and text.lstrip().startswith(EVENT_LINES):
+        begun = self.answer_parts
+        if begun is None and may_begin_events(text):
             self.piece_times = array("q")
         if self.piece_times is None:
             self.first_byte = perf_counter_ns()
-        elif self.answer_chars < self.client.max_answer_chars:
+            return
+        if self.answer_chars < self.client.max_answer_chars:
             self.piece_times.extend((self.answer_chars, perf_counter_ns()))
+        if begun is not None and self.answer_chars < EVENT_NAME_CHARS:
+            self._settle_events("".join((*begun, text)))
+
+    def _settle_events(self, text: str) -> None:
+        """Take the first piece for text of the answer if this is no beginning of events."""
+        if self.piece_times and not may_begin_events(text):
+            self.first_byte, self.piece_times = self.piece_times[1], None
 
     def _leave_events(self) -> None:
         """Leave what may be server-sent events to the sender, as the body of a response."""
         parts = self.answer_parts or ()
-        if parts and parts[0].lstrip().startswith(EVENT_LINES):
-            self.body = "".join(parts).encode("utf-8", "replace")
+        if not parts or not may_begin_events(parts[0]):
+            return
+        text = "".join(parts)
+        if text.lstrip().startswith(EVENT_LINES):
+            self.body = text.encode("utf-8", "replace")
             self.body_encoding = ""
             self.answer_parts = None
+        elif self.piece_times:
+            self.first_byte, self.piece_times = self.piece_times[1], None
 
     def fail(self, error: BaseException) -> None:
         """Note how the handler ended without keeping the exception or asking it anything."""
@@ -261,16 +290,12 @@ class LiveTrace:
             self._leave_events()
         self.client.submit(self)
 
-    def add_step(self, step: Any) -> bool:
-        """Keep a finished step; False when it came too late to mean anything for the trace."""
-        if self.closed:
-            self.client.counters.late += 1
-            return False
+    def add_step(self, step: Any) -> None:
+        """Keep a finished step."""
         if len(self.steps) >= MAX_STEPS:
             self.truncated = True
         else:
             self.steps.append(step)
-        return True
 
     def reach_model(self, contexts: object) -> None:
         """Say which passages reached the model."""

@@ -16,7 +16,7 @@ from rag_monitor.sdk.otel import HostTracing, context_with
 from rag_monitor.sdk.queue import BoundedQueue
 from rag_monitor.sdk.record import LiveTrace, NullTrace
 from rag_monitor.sdk.sender import Item, Sender
-from rag_monitor.sdk.steps import Step
+from rag_monitor.sdk.step import Step
 
 if TYPE_CHECKING:
     from rag_monitor.sdk.outcome import Poster
@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from rag_monitor.sdk.tools import Tools
 
 _WAKE_EVERY = 256
+_STOP_S = 0.5
+"""Of the time at the end, what is left for ending the sender's thread."""
+_UNREACHABLE_S = 0.5
+"""How long the end waits for a monitor that cannot be reached; a restart takes longer anyway."""
 
 
 class Recorder:
@@ -128,24 +132,34 @@ class Recorder:
         """Whether traces seem to be open. Threads count at once: it may say so though none is."""
         return self._begun != self._finished
 
-    @property
-    def held_up(self) -> bool:
-        """Whether the last attempt to reach the monitor failed."""
-        return self._sender.held_up
-
     def flush(self, timeout_s: float) -> bool:
         """Wait up to `timeout_s`; True when everything produced so far has arrived."""
         if self.closed:  # nobody sends any more
             return not self.waiting
         return self._sender.flush(timeout_s)
 
+    @property
+    def exit_s(self) -> float:
+        """How long the end of the process may wait for the last traces."""
+        return self.options.exit_timeout_s - _STOP_S
+
+    def flush_last(self, timeout_s: float) -> bool:
+        """Flush as the process ends: a monitor that cannot be reached holds it up only briefly.
+
+        One that answers, however late or with "try again", has the whole time.
+        """
+        briefly = min(_UNREACHABLE_S, timeout_s)
+        if self.flush(briefly) or self._sender.unreachable:
+            return not self.waiting
+        return self.flush(timeout_s - briefly)
+
     def close(self, timeout_s: float) -> bool:
         """Flush within `timeout_s`, then stop; what is left is dropped and counted."""
         if self.closed:
             return True
-        arrived = self.flush(timeout_s)
+        arrived = self.flush_last(timeout_s)
         self.closed = True
-        self._sender.stop(0.5)
+        self._sender.stop(_STOP_S)
         return arrived
 
     def stats(self) -> dict[str, object]:

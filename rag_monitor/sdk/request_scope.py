@@ -11,7 +11,6 @@ from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.http_body import MAX_BODY_BYTES, RequestBody
 from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.scope import Scope, Spec, open_scope
-from rag_monitor.sdk.text import QUESTION_KEYS
 
 _MAX_SEEN = 1_048_576
 _IN_EVENTS = ("text/event-stream", "application/x-ndjson", "application/jsonl")
@@ -25,8 +24,9 @@ class RequestOptions:
 
     paths: Sequence[str] | None = None
     """Path prefixes that are traced; None: every POST."""
-    question_keys: Sequence[str] = QUESTION_KEYS
-    """Keys of the JSON or form body, or of the address, that may hold it; first found wins."""
+    question_keys: Sequence[str] | None = None
+    """Keys of the JSON or form body, or of the address, that may hold it; first found wins. None:
+    the known ones."""
     question: Callable[[bytes], str | None] | None = None
     """Or a function from the request body to the question; runs in the background."""
     answer_keys: Sequence[str] = ()
@@ -97,14 +97,17 @@ class RequestScope:
     def ends(self, error: BaseException | None = None, *, cancelled: bool = False) -> None:
         """The request is over. Never raises."""
         live = self.scope.live
+        live.web = None
         if live.closed:  # servers close a body that has failed; it stays a failure
             return
         try:
-            if live.question is None and (self._request or self._query_string):
+            known = live.explicit_question or (live.question is not None and not live.question_rank)
+            if not known and (self._request or self._query_string):
+                keys = self._options.question_keys
                 live.request = RequestBody(
                     b"".join(self._request),
                     self._query_string,
-                    tuple(self._options.question_keys),
+                    None if keys is None else tuple(keys),
                     self._options.question,
                 )
                 live.truncated |= self._request_bytes > MAX_BODY_BYTES
@@ -133,11 +136,19 @@ class RequestScope:
 
 
 def open_request(
-    name: str, options: RequestOptions, query_string: bytes = b""
+    name: str, options: RequestOptions, query_string: bytes = b"", web: object = None
 ) -> RequestScope | None:
-    """Begin a trace for a request; None when nothing is recorded."""
+    """Begin a trace for a request; None when nothing is recorded.
+
+    Args:
+        name: The path.
+        options: Where its question and answer are.
+        query_string: That of the address.
+        web: The scope in which an ASGI application notes what the path gave.
+    """
     scope = open_scope(Spec(name=name))
     if scope is None or not scope.owner:
         return None
     scope.live.origin = "http"
+    scope.live.web = web
     return RequestScope(scope, options, query_string)

@@ -12,21 +12,18 @@ from typing import Any, Final
 
 from opentelemetry.context import attach, detach
 
+from rag_monitor.sdk.arguments import Arguments
 from rag_monitor.sdk.client import active
 from rag_monitor.sdk.frames import here
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import text_of, type_name
+from rag_monitor.sdk.pieces import event_frame, read_piece, remainder
+from rag_monitor.sdk.question import question_in
 from rag_monitor.sdk.record import CURRENT, LiveTrace
-from rag_monitor.sdk.text import (
-    answer_of,
-    chunk_text,
-    event_frame,
-    question_in,
-    question_of,
-    response_body,
-)
+from rag_monitor.sdk.text import answer_of, response_body
 
 Extractor = Callable[..., Any]
+_BYTES: Final = frozenset({bytes, bytearray, memoryview})
 _STEPS: Final = ("__next__", "__anext__", "__aiter__")
 
 
@@ -36,11 +33,11 @@ class Spec:
 
     name: str
     question: Extractor | None = None
-    """Called with the call's arguments; None: the first text argument or a known shape."""
+    """Called with the call's arguments; None: `arguments` tells."""
     question_argument: tuple[str, int | None] | None = None
     """Name and position of the argument that is the question."""
-    method: bool = False
-    """The first argument is what the function is called on, which holds no question."""
+    arguments: Arguments | None = None
+    """Chooses the question among the arguments; None: there are none."""
     answer: Extractor | None = None
     """Called with the return value, or with each streamed chunk."""
     answer_keys: tuple[str, ...] = ()
@@ -129,8 +126,13 @@ class Scope:
 
     def _text_of(self, chunk: object) -> str | None:
         live = self.live
+        if type(chunk) in _BYTES:
+            return live.decoded(chunk)  # type: ignore[arg-type]
         keys = self.spec.answer_keys
-        text = chunk_text(chunk, begun=live.answer_chars > 0, keys=keys)
+        text, whole = read_piece(chunk, begun=live.answer_chars > 0, keys=keys)
+        if text and whole and live.answer_parts:
+            live.answer_parts = ["".join(live.answer_parts)]
+            text = remainder(text, live.answer_parts[0])
         if not text and (keys or text is None):
             return event_frame(chunk)
         if live.piece_times is not None and text and text_of(chunk) is None:
@@ -224,18 +226,31 @@ def _take_question(
 ) -> None:
     if live.explicit_question:
         return
-    if spec.question is not None:
-        found = question_in(spec.question(*args, **kwargs))
-    elif spec.question_argument is not None:
-        name, position = spec.question_argument
-        value = kwargs.get(name)
-        if value is None and position is not None and position < len(args):
-            value = args[position]
-        found = question_in(value)
+    arguments = spec.arguments
+    rank = 0.0
+    if arguments is None:
+        found = _extracted(spec, args, kwargs)
+    elif args and arguments.is_first and type(args[0]) is str:  # as most handlers have it
+        found, rank = args[0], arguments.rank
     else:
-        found = question_of(args[1:] if spec.method else args, kwargs)
+        rank, found = arguments.question(args, kwargs, live) or (0.0, None)
     if found is not None:
         if len(found) > live.client.max_chars:
             found = found[: live.client.max_chars]
             live.truncated = True
         live.question = found
+        if rank:
+            live.question_rank = rank
+
+
+def _extracted(spec: Spec, args: Sequence[Any], kwargs: Mapping[str, Any]) -> str | None:
+    """The question where the host says where it is."""
+    if spec.question is not None:
+        return question_in(spec.question(*args, **kwargs))
+    if spec.question_argument is None:
+        return None
+    name, position = spec.question_argument
+    value = kwargs.get(name)
+    if value is None and position is not None and position < len(args):
+        value = args[position]
+    return question_in(value, depth=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import random
 import threading
 import time
 from collections import deque
@@ -13,13 +12,13 @@ from typing import TYPE_CHECKING, Final
 
 from opentelemetry import context as otel_context
 
-from rag_monitor.sdk.bell import Bell
+from rag_monitor.outbound.retry import backoff_s
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.feedback import FeedbackNote, refusal_of
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.outcome import Outcome
-from rag_monitor.sdk.queue import BoundedQueue
+from rag_monitor.sdk.queue import Bell, BoundedQueue
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace
 
 if TYPE_CHECKING:
@@ -96,6 +95,7 @@ class Sender:
         self._parked: deque[tuple[str, int]] = deque()
         self._stopping = False
         self._failures = 0
+        self._unreachable = False
         self._retry_at = 0.0
         self._spool_again_at = 0.0
         self._announced = False
@@ -123,9 +123,9 @@ class Sender:
         return self.tools.spool if self._spooling else None
 
     @property
-    def held_up(self) -> bool:
-        """Whether the last attempt to reach the monitor failed."""
-        return self._failures > 0
+    def unreachable(self) -> bool:
+        """Whether the last attempt ended without any answer: refused, unknown host, timeout."""
+        return self._unreachable
 
     @property
     def alive(self) -> bool:
@@ -262,6 +262,7 @@ class Sender:
                 self._park()
                 return
             batch = self._held[0]
+            self._unreachable = False
             self._settle(batch, self._send(batch))
 
     def _collect(self) -> Batch | None:
@@ -291,7 +292,7 @@ class Sender:
     def _encode(self, live: LiveTrace) -> list[bytes]:
         try:
             return self.tools.encoder.spans(live)
-        except Exception as error:  # noqa: BLE001 - the boundary
+        except BaseException as error:  # noqa: BLE001 - a redactor of the user's may raise anything
             self._counters.drop("encode_failed")
             GUARD.caught("encode", error)
             return []
@@ -313,6 +314,7 @@ class Sender:
         return outcome
 
     def _settle(self, batch: Batch, outcome: Outcome) -> None:
+        self._unreachable = outcome.status == 0
         if outcome.retryable:
             self._back_off(outcome)
             return
@@ -350,8 +352,7 @@ class Sender:
         wait = outcome.retry_after_s or 0.0
         self._announced = wait >= _LEAST_ASKED_S
         if not self._announced:  # "at once", said again and again, would take the host's core
-            ceiling = min(MAX_BACKOFF_S, FIRST_BACKOFF_S * 2 ** min(self._failures - 1, 10))
-            wait = ceiling * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, not a secret
+            wait = backoff_s(self._failures, FIRST_BACKOFF_S, MAX_BACKOFF_S)
         self._retry_at = time.monotonic() + wait
 
     def _keep(self, batch: Batch) -> None:

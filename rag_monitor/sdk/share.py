@@ -15,8 +15,9 @@ from opentelemetry.trace import INVALID_SPAN, SpanKind, Status, StatusCode
 from rag_monitor.sdk.encoding import Encoder
 from rag_monitor.sdk.otel import detach_here
 from rag_monitor.sdk.record import CURRENT, LiveTrace, NullTrace, Owner
+from rag_monitor.sdk.step import Step
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
-from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
+from rag_monitor.sdk.steps import GenerationStep, RetrievalStep
 
 
 class HostSpans:
@@ -70,7 +71,7 @@ class HostSpans:
             span = step.shared[0]
             span.update_name(step_name(step, encoded))
             span.set_attributes(step_attributes(step, encoded))
-            if not step.ok:
+            if step.failed:
                 span.set_status(Status(StatusCode.ERROR))
             span.end(end_time=offset + step.ended)
         root = live.otel_span

@@ -5,13 +5,16 @@ from __future__ import annotations
 from rag_monitor import semconv
 from rag_monitor.sdk.encoding import EncodedTrace, shared_attributes
 from rag_monitor.sdk.sanitise import whole
-from rag_monitor.sdk.steps import GenerationStep, RetrievalStep, Step
+from rag_monitor.sdk.step import Step
+from rag_monitor.sdk.steps import GenerationStep, RetrievalStep
 from rag_monitor.sdk.wire import AttributeValue
 
 
 def step_name(step: Step, encoded: EncodedTrace) -> str:
     """The span name: the operation, then what it works on."""
-    name = encoded.sanitiser.label(step.name) or ""
+    name = (
+        encoded.sanitiser.label(step.model if isinstance(step, GenerationStep) else step.name) or ""
+    )
     verb = {"retrieval": "retrieval", "generation": "chat", "plugin": "execute_tool"}
     return f"{verb.get(step.kind, 'invoke_workflow')} {name}".strip()
 
@@ -25,8 +28,8 @@ def step_attributes(step: Step, encoded: EncodedTrace) -> dict[str, AttributeVal
         attributes.update(_generation(step, encoded))
     else:
         attributes.update(_hit(step, encoded))
-    if step.error is not None:
-        attributes[semconv.ERROR_TYPE] = encoded.sanitiser.error(step.error, 200) or "error"
+    if step.reason is not None:
+        attributes[semconv.ERROR_TYPE] = encoded.sanitiser.error(step.reason, 200) or "error"
     return attributes
 
 

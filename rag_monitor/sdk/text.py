@@ -1,91 +1,72 @@
-"""Questions and answers in the shapes applications pass around; runs no foreign code."""
+"""Text and answers in the shapes that applications return; runs no foreign code."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
-from rag_monitor.sdk.peek import fields_of, first, items_of, peek, text_of, type_name
+from rag_monitor.sdk.peek import every, fields_of, first, items_of, peek, text_of, type_name
 
-QUESTION_KEYS: Final = ("question", "query", "input", "prompt", "message", "messages")
 ANSWER_KEYS: Final = (
-    "answer", "output", "response", "text", "content", "result", "data", "message",
+    "answer", "final_answer", "output_text", "final_output", "final_response", "output",
+    "response", "reply", "completion", "generation", "generated_text", "outputText", "text",
+    "content", "parts", "blocks", "_content", "refusal", "result", "raw", "data", "message",
+    "messages", "replies", "answers", "outputs", "results", "value", "_store",
+    "答案", "回答", "回复",
 )  # fmt: skip
 """`data` before `message`: of `{"code": 0, "message": "success", "data": …}` it is the answer."""
+_COMPONENT_KEYS: Final = ("answers", "replies", "answer", "messages", "output", "response")
+"""What a part of a pipeline or a node of a graph leaves that has written the answer."""
+CONTENT_KEYS: Final = ("content", "parts", "blocks", "_content", "items", "text", "refusal")
+"""What holds the text of a message."""
+TYPE_KEYS: Final = ("type", "event", "event_type", "event_kind", "part_kind", "part_delta_kind")
+"""What names the kind of a piece or a part."""
 EVENT_LINES: Final = ("data:", "event:", "id:", "retry:", ":")
 """How the lines of server-sent events begin; the last is a comment."""
+EVENT_NAME_CHARS: Final = max(map(len, EVENT_LINES))
 _BESIDE: Final = frozenset(
     {
-        "reasoning", "thinking", "thought", "tool", "function", "verbose", "follow", "status",
-        "progress", "step", "log", "ping", "heartbeat", "source", "sources", "reference",
-        "references", "citation", "citations", "document", "documents", "context", "contexts",
-        "metadata", "usage", "error", "suggestions",
+        "reasoning", "thinking", "thought", "tool", "function", "call", "mcp", "interpreter",
+        "arguments", "verbose", "follow", "status", "progress", "step", "log", "ping", "heartbeat",
+        "source", "sources", "reference", "references", "citation", "citations", "document",
+        "documents", "context", "contexts", "metadata", "usage", "error", "suggestions",
     }
 )  # fmt: skip
 """Words in the name of a piece (`type` or `event`) that is sent beside the answer."""
 _CLOSING: Final = frozenset({"done", "completed", "complete", "end", "finish", "finished", "final"})
 """Last words in the name of a piece that says once more what came before."""
+ASKING: Final = frozenset({"user", "human", "system", "developer", "tool", "function"})
+"""Roles whose messages are no answer."""
+ROLE_KEYS: Final = ("role", "_role", "type", "source")
 _WORDS: Final = re.compile("[a-z]+")
-_LINE_END: Final = re.compile(r"\r\n|\r|\n")
 _MOST_NAME: Final = 100
-_MAX_DEPTH: Final = 4
+_MOST_MESSAGES: Final = 200
+_MOST_PARTS: Final = 20
+MAX_DEPTH: Final = 4
 _MOST_CHARS: Final = 2**20
 """Joined of the parts of one message; more would be cut afterwards."""
 
 
-def question_of(args: Sequence[object], kwargs: Mapping[str, object]) -> str | None:
-    """The question among a call's arguments.
-
-    The first text argument; else the last user message of a chat list; else a field named like a
-    question in a dict or a request body object.
-    """
-    for value in args:
-        if type(value) is str:
-            return value
-    for value in kwargs.values():
-        if type(value) is str:
-            return value
-    for value in (*args, *kwargs.values()):
-        found = question_in(value)
-        if found is not None:
-            return found
-    return None
-
-
-def question_in(value: Any, keys: Sequence[str] = QUESTION_KEYS, depth: int = 0) -> str | None:
-    """The question inside one value: text, a chat list, or something with a question field."""
-    text = text_of(value)
-    if text is not None or value is None or depth > _MAX_DEPTH:
-        return text
-    if issubclass(type(value), list):
-        return last_user_message(value)
-    for key in keys:
-        found = first(value, (key,))
-        if found is not None:
-            text = question_in(found, keys, depth + 1)
-            if text is not None:
-                return text
-    return None
-
-
-def last_user_message(messages: Any) -> str | None:
-    """The newest message of role `user` or `human` in a chat list."""
-    for message in reversed(list.__getitem__(messages, slice(-200, None))):
-        role = text_of(first(message, ("role", "type")))
-        if role in ("user", "human"):
-            return content_text(first(message, ("content", "text")))
-    return None
+def may_begin_events(text: str) -> bool:
+    """Whether server-sent events begin so, or may once more of them has come."""
+    start = text.lstrip()[:EVENT_NAME_CHARS]
+    return start.startswith(EVENT_LINES) or any(line.startswith(start) for line in EVENT_LINES)
 
 
 def content_text(content: Any, depth: int = 0) -> str | None:
     """Message content: text, or the text parts of a list of parts joined; None: no part has text.
 
-    A part may hold parts of its own, as the messages in the output of OpenAI's Responses API do.
+    A part may hold parts of its own, as the messages in the output of OpenAI's Responses API do,
+    and an object may hold the list, as Gemini's content does.
     """
     text = text_of(content)
-    if text is not None or not issubclass(type(content), list):
+    if text is not None or content is None:
         return text
+    if not issubclass(type(content), list):
+        content = first(content, ("parts", "blocks"))
+        if not issubclass(type(content), list):
+            return None
     parts: list[str] = []
     left = _MOST_CHARS
     known = not list.__len__(content)
@@ -101,13 +82,19 @@ def content_text(content: Any, depth: int = 0) -> str | None:
 
 
 def _part_text(part: Any, depth: int) -> str | None:
+    if type(part) is dict and "thought" not in part:
+        kind, piece = part.get("type"), part.get("text")
+        if type(kind) is str and kind == "text" and type(piece) is str:  # as nearly all have it
+            return piece
     piece = text_of(part)
-    if piece is None and is_beside(first(part, ("type",)), begun=False):
+    if piece is None and (
+        is_beside(first(part, TYPE_KEYS), begun=False) or first(part, ("thought",)) is True
+    ):
         return None
     if piece is None:
-        piece = text_of(first(part, ("text",)))
-    if piece is None and depth < _MAX_DEPTH:
-        piece = content_text(first(part, ("content",)), depth + 1)
+        piece = text_of(first(part, ("text", "refusal")))
+    if piece is None and depth < MAX_DEPTH:
+        piece = content_text(first(part, ("content", "parts")), depth + 1)
     return piece
 
 
@@ -125,17 +112,29 @@ def is_beside(name: object, *, begun: bool) -> bool:
     return not _BESIDE.isdisjoint(words) or (begun and bool(words) and words[-1] in _CLOSING)
 
 
-def event_frame(chunk: object) -> str | None:
-    """A piece made to become a server-sent event (`{"event": …, "data": …}`) as that event.
+def is_asking(message: object) -> bool:
+    """Whether a message says by its role that it is the user's, a tool's or the system's."""
+    return any(
+        (role := text_of(value)) is not None and role.lower() in ASKING
+        for value in every(message, ROLE_KEYS)
+    )
 
-    Web frameworks take such dicts and objects and write the event themselves.
-    """
-    data = text_of(first(chunk, ("data", "raw_data")))
-    if data is None:
+
+def message_text(message: object) -> str | None:
+    """The text of a message, unless its role says that it is no answer."""
+    if is_asking(message):
         return None
-    name = text_of(first(chunk, ("event",)))
-    head = f"event: {name}\n" if name else ""
-    return head + "".join(f"data: {line}\n" for line in _LINE_END.split(data)) + "\n"
+    for content in every(message, CONTENT_KEYS):
+        text = content_text(content)
+        if text is not None:
+            return text
+    return text_of(message)
+
+
+def last_message(messages: Any) -> str | None:
+    """The text of the last of a list of messages; None while that is a question or a tool's."""
+    some = list.__getitem__(messages, slice(-_MOST_MESSAGES, None))
+    return message_text(some[-1]) if some else None
 
 
 def field_text(value: object, keys: Sequence[str]) -> str | None:
@@ -156,58 +155,18 @@ def field_text(value: object, keys: Sequence[str]) -> str | None:
     return None
 
 
-def chunk_text(
-    chunk: object, *, begun: bool = False, keys: Sequence[str] = (), depth: int = 0
-) -> str | None:
-    """The text of one piece of a streamed answer; empty or None when it carries none.
-
-    Knows str, bytes, OpenAI chunks (`choices[0].delta.content`, `choices[0].text`), Anthropic
-    (`delta.text`), LangChain messages (`.content`), Ollama (`message.content`, `response`) and
-    dicts or objects with an answer-like field, also below `data`.
-
-    Args:
-        chunk: The piece.
-        begun: Text of the answer came before: a piece that closes it with the whole is left out.
-        keys: The fields that hold the text, where the host named them; no other one then does.
-        depth: How far below the piece this is.
-    """
-    text = text_of(chunk)
-    if text is not None or chunk is None or depth > _MAX_DEPTH:
-        return text
-    if keys:
-        return field_text(chunk, keys) or ""
-    choices = first(chunk, ("choices",))
-    if choices is not None:
-        return _choice_text(_first_item(choices))
-    if is_beside(first(chunk, ("type", "event")), begun=begun):
-        return ""
-    return _piece_field(chunk, begun=begun, depth=depth)
-
-
-def _piece_field(chunk: object, *, begun: bool, depth: int) -> str | None:
-    text: str | None = None
-    for key in ("content", "delta", "text", "answer", "response", "data", "message", "token"):
-        value = first(chunk, (key,))
-        if value is None:
-            continue
-        if key != "data":
-            text = content_text(value)
-            if text is None:
-                text = text_of(first(value, ("content", "text")))
-        elif text_of(value) is not None:
-            return None  # an event, whose text may be JSON: see `event_frame`
-        elif type(value) is not list:
-            text = chunk_text(value, begun=begun, depth=depth + 1)
-        if text is not None:
-            return text
-    return None
-
-
-def _choice_text(choice: object) -> str:
+def choice_text(choice: object) -> str:
     """Empty where it says only the role, why it ends, or what it thinks."""
     message = first(choice, ("delta", "message"))
-    text = content_text(first(message, ("content",)) if message is not None else None)
+    text = None
+    if message is not None:
+        text = content_text(first(message, ("content",))) or text_of(first(message, ("refusal",)))
     return text or text_of(first(choice, ("text",))) or ""
+
+
+def candidate_text(candidates: Any) -> str:
+    """The text of the first candidate of Gemini's, without its thoughts."""
+    return content_text(first(first_item(candidates), ("content",))) or ""
 
 
 def answer_of(result: object, depth: int = 0, keys: Sequence[str] = ()) -> str | None:
@@ -221,21 +180,59 @@ def answer_of(result: object, depth: int = 0, keys: Sequence[str] = ()) -> str |
     if keys:
         return field_text(result, keys)
     text = text_of(result)
-    if text is not None or result is None or depth > _MAX_DEPTH:
+    if text is not None or result is None or depth > MAX_DEPTH:
         return text
-    choice = _first_item(first(result, ("choices",)))
+    if issubclass(type(result), list):
+        return _answer_in_list(result, depth)
+    choice = first_item(first(result, ("choices",)))
     if choice is not None:
-        return chunk_text(result)
+        return choice_text(choice)
+    candidates = first(result, ("candidates",))
+    if issubclass(type(candidates), list):
+        return candidate_text(candidates)
+    if is_asking(result):
+        return None
     for key in ANSWER_KEYS:
         value = first(result, (key,))
-        if value is None:
-            continue
-        text = None if key == "data" and type(value) is list else content_text(value)
-        if text is None:
-            text = answer_of(value, depth + 1)
+        text = None if value is None else _answer_under(key, value, depth)
         if text is not None:
             return text
-    return _answer_in_tuple(result, depth) if issubclass(type(result), tuple) else None
+    if issubclass(type(result), tuple):
+        return _answer_in_tuple(result, depth)
+    return _answer_of_component(result, depth)
+
+
+def _answer_under(key: str, value: Any, depth: int) -> str | None:
+    if issubclass(type(value), list):
+        if key == "messages":
+            return last_message(value)
+        if key in ("replies", "answers", "results"):
+            return answer_of(first_item(value), depth + 1)
+        return None if key in ("data", "value") else content_text(value)
+    text = content_text(value)
+    return answer_of(value, depth + 1) if text is None else text
+
+
+def _answer_in_list(result: Any, depth: int) -> str | None:
+    """The last message of a list of them, or the answer of the only item."""
+    if any(is_asking(item) for item in list.__getitem__(result, slice(0, 2))):
+        return last_message(result)
+    item = list.__getitem__(result, 0) if list.__len__(result) == 1 else None
+    return None if text_of(item) is not None else answer_of(item, depth + 1)
+
+
+def _answer_of_component(result: object, depth: int) -> str | None:
+    """As the components of a pipeline and the nodes of a graph leave it, by their names."""
+    if type(result) is not dict or depth:
+        return None
+    parts = [part for part in list(result.values())[:_MOST_PARTS] if type(part) is dict]
+    for key in _COMPONENT_KEYS:
+        for part in reversed(parts):
+            value = part.get(key)
+            text = None if value is None else _answer_under(key, value, 1)
+            if text is not None:
+                return text
+    return None
 
 
 def _answer_in_tuple(result: Any, depth: int) -> str | None:
@@ -279,7 +276,8 @@ def _body_of(result: object) -> bytes | None:
     return None
 
 
-def _first_item(value: Any) -> Any:
+def first_item(value: Any) -> Any:
+    """The first item of a list; None of anything else."""
     if issubclass(type(value), list) and list.__len__(value):
         return list.__getitem__(value, 0)
     return None

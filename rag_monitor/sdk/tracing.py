@@ -9,13 +9,14 @@ from collections.abc import AsyncGenerator, Callable
 from types import TracebackType
 from typing import Any, TypeVar, overload
 
+from rag_monitor.sdk.arguments import Arguments
 from rag_monitor.sdk.blocks import Blocks
 from rag_monitor.sdk.client import prepare
 from rag_monitor.sdk.frames import enter, here, leave
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.record import NULL, LiveTrace, NullTrace
 from rag_monitor.sdk.scope import Extractor, Scope, Spec, open_scope
-from rag_monitor.sdk.signature import is_method, parameters
+from rag_monitor.sdk.signature import parameters
 from rag_monitor.sdk.streaming import Bystander, Observer, finish_call, finish_with, watch, watching
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -115,7 +116,7 @@ class Tracer:
             name=self._name or _name_of(function),
             question=question,
             question_argument=argument,
-            method=is_method(function),
+            arguments=None if self._question is not None else Arguments(function),
             answer=self._answer if callable(self._answer) else None,
             answer_keys=(self._answer,) if isinstance(self._answer, str) else (),
             fields=self._fields or None,
@@ -154,8 +155,8 @@ def trace(
     Args:
         target: The function, or the trace's name.
         question: As a decorator: an argument's name, or a callable that gets the call's arguments.
-            In a `with`: the question. Default: the first text argument, the last user message of
-            a chat list, or a field named like a question in a request body.
+            In a `with`: the question. Default: the argument or the field of a request body that is
+            named like a question, the last user message of a chat list, or the only text.
         answer: A field's name (`reply`, `data.reply`; also of a JSON body or of events), or a
             callable that gets the return value (or each chunk).
         **fields: As `current().set(...)`, the same for every call.

@@ -16,13 +16,14 @@ from rag_monitor import __version__
 from rag_monitor.errors import RagMonitorError
 from rag_monitor.server.auth import Gate
 from rag_monitor.server.context import Services
-from rag_monitor.server.limits import BodyLimit, HostGuard, LastResort
+from rag_monitor.server.csrf import HostGuard
+from rag_monitor.server.limits import BodyLimit, LastResort
 from rag_monitor.server.openapi import document_of
 from rag_monitor.server.problems import answer, problem_of, wants_page
+from rag_monitor.server.readiness import Readiness
 from rag_monitor.server.routes import (
     admin,
     alerts,
-    document,
     feedback,
     operations,
     otlp,
@@ -31,6 +32,7 @@ from rag_monitor.server.routes import (
 )
 from rag_monitor.server.schemas.problem import ProblemDetails
 from rag_monitor.server.traffic import Traffic
+from rag_monitor.server.turns import Turns
 from rag_monitor.server.ui import (
     actions,
     alert_pages,
@@ -60,7 +62,7 @@ _PROBLEMS: Final = {
 
 
 _PARTS: Final = (
-    *(otlp, traces, feedback, quality, alerts, admin, operations, document),
+    *(otlp, traces, feedback, quality, alerts, admin, operations),
     *(
         assets,
         overview,
@@ -91,19 +93,27 @@ def create_app(services: Services) -> FastAPI:
     )
     app.state.services = services
     app.state.gate = Gate(services)
+    app.state.readiness = Readiness(services.health)
     for module in _PARTS:
         app.include_router(module.router)
     app.state.api_routes = tuple(
         route for part in _PARTS for route in part.router.routes if isinstance(route, APIRoute)
     )
     for kind in (RagMonitorError, HTTPException, RequestValidationError):
-        app.add_exception_handler(kind, _answer)
-    app.add_middleware(BodyLimit, options=services.options)
-    app.add_middleware(HostGuard, options=services.options)
+        app.add_exception_handler(kind, _answer_at_once)
+    http = services.settings.http
+    app.add_middleware(Turns, at_once=http.threads, waiting=http.waiting_requests)
+    app.add_middleware(BodyLimit, options=http)
+    app.add_middleware(HostGuard, settings=services.settings)
     app.add_middleware(LastResort, answer=_answer)
     app.add_middleware(Traffic, routes=app.state.api_routes)
     app.openapi = lambda: document_of(app)  # type: ignore[method-assign]
     return app
+
+
+async def _answer_at_once(request: Request, error: Exception) -> Response:
+    """Asynchronous, so that a refusal takes no thread."""
+    return _answer(request, error)
 
 
 def _answer(request: Request, error: Exception) -> Response:

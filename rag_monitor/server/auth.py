@@ -5,6 +5,7 @@ Keys are never looked for in a URL. Comparison is on hashes and takes equal time
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import binascii
 import hashlib
@@ -12,18 +13,23 @@ import hmac
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Annotated, Any, Final
 
 from fastapi import Depends, Request
 
 from rag_monitor.domain.stored import ApiKey, KeyScope
 from rag_monitor.domain.trace import DEFAULT_PROJECT
+from rag_monitor.errors import StoreUnavailable
+from rag_monitor.i18n import Message
 from rag_monitor.server.context import Services
-from rag_monitor.server.known import check_parameters
 from rag_monitor.server.oidc import scopes_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.rates import FailureLimit, KeyLimit
+from rag_monitor.server.scrapers import Scrapers
+from rag_monitor.server.validation import check_parameters
 
 COOKIE: Final = "rag_monitor_session"
 OIDC: Final = "oidc:"
@@ -33,6 +39,10 @@ CONFIGURED_KEY: Final = "configured"
 SCOPES: Final = "needed_scopes"
 """Attribute of a dependency: the scopes of which a caller needs one."""
 _MAX_KEY_LENGTH: Final = 512
+_THREADS: Final = {"ingest": 4, "scrape": 1}
+"""How many keys are looked up at once, by what for."""
+_LOOKUP_S: Final = 5.0
+"""How long a look-up may take."""
 _ALL_SCOPES: Final = frozenset(KeyScope)
 _REFUSED: Final = {
     "unknown": "The key is not valid: nobody has it here.",
@@ -95,11 +105,16 @@ class Gate:
 
     def __init__(self, services: Services) -> None:
         self._services = services
-        self._configured = services.options.api_key
+        self._configured = services.settings.api_key
         seed = self._configured.encode() if self._configured else secrets.token_bytes(32)
         self._secret = hmac.digest(seed, b"rag-monitor/session/1", "sha256")
         self.failures = FailureLimit()
-        self._limit = KeyLimit(services.options.requests_per_minute)
+        self._limit = KeyLimit(services.settings.http.requests_per_minute)
+        self._lookups = {
+            purpose: ThreadPoolExecutor(threads, f"keys-of-{purpose}")
+            for purpose, threads in _THREADS.items()
+        }
+        self._scrapers = Scrapers(partial(self._looked_up, "scrape"))
 
     @property
     def closed(self) -> bool:
@@ -113,11 +128,55 @@ class Gate:
             ProblemError: 401 without a valid key; 429 after too many wrong ones, or too many
                 requests of this key.
         """
-        principal = self._who(request)
+        return self._counted(self._who(request))
+
+    def _counted(self, principal: Principal) -> Principal:
         if principal.key_id is not None:
             now = self._services.clock.monotonic()
             self._limit.admit(principal.key_id, principal.requests_per_minute, now)
         return principal
+
+    async def identify_sender(self, request: Request) -> Principal:
+        """As `identify`, for what brings traces: on threads and connections kept for it.
+
+        Raises:
+            ProblemError: As `identify`.
+            StoreUnavailable: The database does not say in time who holds the key.
+        """
+        if not self._needs_database(request):
+            return self.identify(request)
+        return self._counted(await self._looked_up("ingest", request))
+
+    async def identify_scraper(self, request: Request) -> Principal:
+        """As `identify`, for scrapes: a key that was valid before is looked up afterwards.
+
+        A scrape must not wait for the database, and must be answered while that does not answer.
+        """
+        if not self._needs_database(request):
+            return self.identify(request)
+        key = presented_key(request)
+        shown = f"cookie {request.cookies[COOKIE]}" if key is None else f"key {key}"
+        return self._counted(await self._scrapers.identify(request, shown))
+
+    def _needs_database(self, request: Request) -> bool:
+        """Whether only the database knows who sent the request."""
+        key = presented_key(request)
+        if key is None:
+            return self.closed and COOKIE in request.cookies
+        ours = self._configured is not None and self.same(key, self._configured)
+        return _possible(key) and not ours
+
+    async def _looked_up(self, purpose: str, request: Request) -> Principal:
+        def look() -> Principal:
+            with self._services.reserved():
+                return self._who(request)
+
+        loop = asyncio.get_running_loop()
+        looking = loop.run_in_executor(self._lookups[purpose], look)
+        try:
+            return await asyncio.wait_for(looking, _LOOKUP_S)
+        except TimeoutError:
+            raise StoreUnavailable("the database has not said who holds the key") from None
 
     def _who(self, request: Request) -> Principal:
         key = presented_key(request)
@@ -194,8 +253,8 @@ class Gate:
 
     def _by_roles(self, session: Session) -> Principal | None:
         """What the roles of the session give today, whatever they gave when it was opened."""
-        options = self._services.options.oidc
-        if options is None or session.project != options.project:
+        options = self._services.settings.oidc
+        if not options.enabled or session.project != options.project:
             return None
         scopes = scopes_of(options, session.roles)
         if not scopes:
@@ -213,7 +272,7 @@ class Gate:
             "name": principal.name if (principal.key_id or "").startswith(OIDC) else "",
             "roles": list(roles),
         }
-        return self.seal("session", fields, self._services.options.session_hours * 3600)
+        return self.seal("session", fields, self._services.settings.http.session_hours * 3600)
 
     def session(self, request: Request) -> Session | None:
         """The session the request's cookie carries; None when it is missing, forged or over."""
@@ -257,7 +316,7 @@ class Gate:
         if session is None or not self.same(token, self.form_token(session)):
             raise ProblemError(
                 403,
-                "The form is no longer valid. Reload the page and send it again.",
+                Message("The form is no longer valid. Reload the page and send it again."),
                 kind="form-token",
             )
 
@@ -309,6 +368,11 @@ def services_of(request: Request) -> Services:
     return services
 
 
+async def _services(request: Request) -> Services:
+    """The same as a dependency: asynchronous, so that it takes no thread."""
+    return services_of(request)
+
+
 def gate_of(request: Request) -> Gate:
     """The application's gate."""
     gate: Gate = request.app.state.gate
@@ -320,15 +384,7 @@ def needs(*scopes: KeyScope) -> Callable[[Request], Principal]:
 
     def dependency(request: Request) -> Principal:
         """The caller."""
-        principal = gate_of(request).identify(request)
-        if not any(principal.allows(scope) for scope in scopes):
-            wanted = " or ".join(f"`{scope.value}`" for scope in scopes)
-            raise ProblemError(
-                403,
-                f"This key may not do that: it lacks the scope {wanted}. "
-                "Make one that has it with `rag-monitor keys create`.",
-                kind="scope-missing",
-            )
+        principal = _permitted(gate_of(request).identify(request), scopes)
         check_parameters(request)
         return principal
 
@@ -336,8 +392,43 @@ def needs(*scopes: KeyScope) -> Callable[[Request], Principal]:
     return dependency
 
 
-ServicesOf = Annotated[Services, Depends(services_of)]
-Ingester = Annotated[Principal, Depends(needs(KeyScope.INGEST))]
+async def _sender(request: Request) -> Principal:
+    """Who brings traces."""
+    principal = _permitted(await gate_of(request).identify_sender(request), _SENDING)
+    if request.query_params:
+        check_parameters(request)
+    return principal
+
+
+async def _scraper(request: Request) -> Principal:
+    """Who reads figures without waiting for the database."""
+    return _permitted(await gate_of(request).identify_scraper(request), _READING)
+
+
+_SENDING: Final = (KeyScope.INGEST,)
+_READING: Final = (KeyScope.READ,)
+vars(_sender)[SCOPES] = _SENDING
+vars(_scraper)[SCOPES] = _READING
+
+
+def _permitted(principal: Principal, scopes: Sequence[KeyScope]) -> Principal:
+    if any(principal.allows(scope) for scope in scopes):
+        return principal
+    wanted = " or ".join(f"`{scope.value}`" for scope in scopes)
+    raise ProblemError(
+        403,
+        Message(
+            "This key may not do that: it lacks the scope {wanted}. Make one that has it with "
+            "`rag-monitor keys create`.",
+            wanted=wanted,
+        ),
+        kind="scope-missing",
+    )
+
+
+ServicesOf = Annotated[Services, Depends(_services)]
+Ingester = Annotated[Principal, Depends(_sender)]
+Scraper = Annotated[Principal, Depends(_scraper)]
 Reader = Annotated[Principal, Depends(needs(KeyScope.READ))]
 Marker = Annotated[Principal, Depends(needs(KeyScope.INGEST, KeyScope.WRITE))]
 Writer = Annotated[Principal, Depends(needs(KeyScope.WRITE))]

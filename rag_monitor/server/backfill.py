@@ -3,56 +3,53 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from typing import Protocol
+from dataclasses import dataclass, replace
 
-from rag_monitor.domain.judgement import JudgeUsage, is_embedded
-from rag_monitor.domain.ports import BudgetState
-from rag_monitor.domain.stored import MeasuredUsage, TracePage, TraceQuery
+from rag_monitor.domain.judgement import is_embedded
+from rag_monitor.domain.stored import TraceQuery
+from rag_monitor.domain.window import Window
 from rag_monitor.errors import BudgetExhausted, UnknownJudge
-from rag_monitor.server.ports import BackfillPreview, BackfillRequest
+from rag_monitor.store.budgets import Budgets
+from rag_monitor.store.spending import Spending
+from rag_monitor.store.tasks import Tasks
+from rag_monitor.store.traces import Traces
 
 _PAGE = 200
 
 
-class Traces(Protocol):
-    """Lists stored traces."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillRequest:
+    """Which traces to judge again, and by whom."""
 
-    def search(self, query: TraceQuery) -> TracePage:
-        """One page, newest first."""
-        ...
-
-
-class Queue(Protocol):
-    """The evaluation queue."""
-
-    def enqueue(self, project: str, trace_ids: Sequence[str], judge: str | None = None) -> int:
-        """Make the traces wait to be judged again by `judge`; returns how many will be."""
-        ...
+    project: str
+    window: Window
+    app: str | None = None
+    release: str | None = None
+    judge: str | None = None
+    """None: the configured one."""
+    limit: int = 1000
+    """At most this many traces, newest first."""
 
 
-class Spending(Protocol):
-    """What judging has cost so far."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BackfillPreview:
+    """What a backfill would do and cost."""
 
-    def measured(self, project: str, judge: str) -> MeasuredUsage | None:
-        """The newest day on which the judge cost something; None: it never did."""
-        ...
-
-
-class Budget(Protocol):
-    """What judging may still cost today. Asking changes nothing."""
-
-    def allows(self, project: str, judge: str, estimate: JudgeUsage) -> bool:
-        """Whether that much could be set aside right now."""
-        ...
-
-    def state(self, project: str, judge: str) -> BudgetState:
-        """What is left of the current day."""
-        ...
+    traces: int
+    judge: str
+    tokens: int | None = None
+    """Expected tokens; 0 when the judge uses none, None when it is not known."""
+    gpu_seconds: float | None = None
+    cost: float | None = None
+    """In the currency of the judge's `price`; None without a price."""
+    measured_on: int = 0
+    """Traces judged on the day the expectation comes from; 0: nothing was measured."""
+    fits_budget: bool | None = None
+    """Whether what is left of today's budget allows it; None when the cost is not known."""
 
 
-class StoredBackfill:
-    """Backfill over the store.
+class Backfill:
+    """Puts stored traces back into the queue.
 
     Args:
         traces: Where traces are found.
@@ -66,11 +63,11 @@ class StoredBackfill:
     def __init__(
         self,
         traces: Traces,
-        queue: Queue,
+        queue: Tasks,
         judges: Sequence[str],
         *,
         spending: Spending,
-        budget: Budget,
+        budget: Budgets,
     ) -> None:
         self._traces = traces
         self._queue = queue

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.server.context import Services
 from rag_monitor.spelling import nearest
@@ -95,7 +96,8 @@ def unknown_in_series(services: Services, series: Series, window: Window) -> lis
         if series.judge not in judges:
             found.append(_unknown_judge(series.judge, judges))
     if series.knowledge_base is not None:
-        bases = services.estimates.knowledge_bases(series.project, series.app, window)
+        every = Selection(project=series.project, app=series.app, window=window)
+        bases = services.estimates.knowledge_bases(every)
         if series.knowledge_base not in bases:
             found.append(Unknown.of("knowledge_base", series.knowledge_base, bases))
     return found

@@ -1,4 +1,4 @@
-"""ASGI middleware that stands before every route: last resort, hosts, origins, bodies, headers.
+"""ASGI middleware that stands before every route: last resort, bodies, security headers.
 
 Refusals happen before a body is kept, so that a refused sender costs next to nothing.
 """
@@ -9,7 +9,6 @@ import logging
 from collections.abc import Callable
 from http import HTTPStatus
 from typing import Final
-from urllib.parse import urlsplit
 
 import anyio
 from starlette.datastructures import Headers, MutableHeaders
@@ -17,11 +16,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from rag_monitor.server.context import ServerOptions
-from rag_monitor.server.problems import Problem, ProblemError, is_otlp, respond
+from rag_monitor.config import HttpOptions
+from rag_monitor.server.problems import Problem, ProblemError, is_otlp, refuse
 from rag_monitor.telemetry import dropped
 
-SAFE_METHODS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 CONTENT_SECURITY_POLICY: Final = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "font-src 'self'; connect-src 'self'; form-action 'self'; base-uri 'none'; "
@@ -92,65 +90,10 @@ def _secure(headers: MutableHeaders, path: str) -> None:
         headers.setdefault("Cache-Control", "no-store")
 
 
-class HostGuard:
-    """Answers only to its own names, and lets no foreign page change anything."""
-
-    def __init__(self, app: ASGIApp, options: ServerOptions) -> None:
-        self._app = app
-        self._hosts = options.hosts
-        self._public = _origin(options.public_url) if options.public_url else None
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Refuse foreign hosts (400) and cross-site changes (403)."""
-        if scope["type"] == "http" and (problem := self._judge(scope)) is not None:
-            await _refuse(problem, scope, receive, send)
-            return
-        await self._app(scope, receive, send)
-
-    def _judge(self, scope: Scope) -> Problem | None:
-        headers = Headers(scope=scope)
-        host = headers.get("host", "")
-        if self._hosts is not None and _hostname(host) not in self._hosts:
-            return Problem(
-                status=400,
-                kind="host-unknown",
-                detail="This server does not answer to that Host name. Set RAG_MONITOR_PUBLIC_URL "
-                "or `http.allowed_hosts` to the name it is reached by.",
-            )
-        if scope["method"] not in SAFE_METHODS and self._foreign(headers, host):
-            return Problem(
-                status=403,
-                kind="cross-site",
-                detail="Changes are taken only from this server's own pages or from programs, "
-                "not from pages of other sites.",
-            )
-        return None
-
-    def _foreign(self, headers: Headers, host: str) -> bool:
-        if headers.get("sec-fetch-site", "none") not in {"same-origin", "none"}:
-            return True
-        origin = headers.get("origin")
-        if origin is None:
-            return False
-        return urlsplit(origin).netloc.lower() != host.lower() and origin.lower() != self._public
-
-
-def _hostname(host: str) -> str:
-    try:
-        return urlsplit(f"//{host}").hostname or ""
-    except ValueError:
-        return ""
-
-
-def _origin(url: str) -> str:
-    parts = urlsplit(url)
-    return f"{parts.scheme}://{parts.netloc}".lower()
-
-
 class BodyLimit:
     """Caps one body, all bodies in flight, and the pause between two pieces of a body."""
 
-    def __init__(self, app: ASGIApp, options: ServerOptions) -> None:
+    def __init__(self, app: ASGIApp, options: HttpOptions) -> None:
         self._app = app
         self._largest = options.max_body_bytes
         self._max_inflight = options.max_inflight_bytes
@@ -162,12 +105,14 @@ class BodyLimit:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        declared = Headers(scope=scope).get("content-length", "0")
+        headers = Headers(scope=scope)
+        declared = headers.get("content-length", "0")
         most = self._most(scope["path"])
         length = int(declared) if declared.isdecimal() and len(declared) < 19 else most + 1
         if length > most:
-            await self._drain(receive)
-            await _refuse(self._too_large(most), scope, receive, send)
+            if headers.get("expect", "").lower() != "100-continue":  # else nothing is on its way
+                await self._drain(receive)
+            await refuse(self._too_large(most), scope, receive, send)
             return
         body = _Body(self, receive, most)
         try:
@@ -175,7 +120,7 @@ class BodyLimit:
         except ProblemError as error:
             if error.problem.status == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:
                 await self._drain(receive)
-            await _refuse(error.problem, scope, receive, send)
+            await refuse(error.problem, scope, receive, send)
         finally:
             self._inflight -= body.held
 
@@ -266,8 +211,3 @@ class _Body:
             self.held += more
             self._complete = not message.get("more_body", False)
         return message
-
-
-async def _refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
-    content_type = Headers(scope=scope).get("content-type", "")
-    await respond(problem, scope["path"], content_type)(scope, receive, send)

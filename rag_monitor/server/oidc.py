@@ -18,8 +18,10 @@ from urllib.parse import quote, urlencode
 from rag_monitor.config import OidcOptions
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import ConfigurationError, OutboundRefused, RagMonitorError
+from rag_monitor.installation import install_command
+from rag_monitor.outbound.connection import Reply
 from rag_monitor.outbound.guard import OutboundPolicy
-from rag_monitor.outbound.http import OutboundFailed, Reply, request
+from rag_monitor.outbound.http import OutboundFailed, request
 
 if TYPE_CHECKING:
     from joserfc.jwk import KeySet
@@ -97,7 +99,7 @@ class Provider:
             import joserfc  # noqa: F401
         except ImportError:
             raise ConfigurationError(
-                'signing in with [oidc] needs its libraries: pip install "rag-monitor[oidc]"'
+                f"signing in with [oidc] needs its libraries: {install_command('oidc')}"
             ) from None
         self._options = options
         self._redirect_uri = redirect_uri

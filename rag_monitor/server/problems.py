@@ -14,10 +14,14 @@ from typing import Any, Final
 
 from fastapi import HTTPException, Request
 from fastapi.exceptions import RequestValidationError
+from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException as StarletteHTTPException
 from starlette.responses import Response
+from starlette.types import Receive, Scope, Send
 
 from rag_monitor import errors
+from rag_monitor.i18n import ENGLISH, Message, languages, translate
+from rag_monitor.protobuf import rpc_status
 
 PROBLEM_TYPE: Final = "application/problem+json"
 RETRY_AFTER_S: Final = 5
@@ -48,7 +52,7 @@ class Problem:
         except ValueError:
             return "Error"
 
-    def body(self, instance: str) -> dict[str, Any]:
+    def body(self, instance: str, language: str = ENGLISH) -> dict[str, Any]:
         """The members of RFC 9457, with `errors` where fields are at fault."""
         invalid = "invalid-input" if self.status == HTTPStatus.UNPROCESSABLE_ENTITY else ""
         kind = self.kind or invalid or self.title.lower().replace(" ", "-")
@@ -56,7 +60,7 @@ class Problem:
             "type": f"urn:rag-monitor:problem:{kind}",
             "title": self.title,
             "status": self.status,
-            "detail": self.detail,
+            "detail": translate(self.detail, language),
             "instance": instance,
         }
         if self.errors:
@@ -112,14 +116,22 @@ def problem_of(error: Exception) -> Problem:
             return Problem(
                 status=status, detail=str(error), kind=word, headers=_retry_headers(status)
             )
+    if isinstance(error, errors.StoreDamaged):
+        return Problem(
+            status=503,
+            detail="Pages of the database are damaged; the log of the monitor says what to do.",
+            kind="store-damaged",
+        )
     if isinstance(error, errors.StoreUnavailable):
         full = isinstance(error, errors.StoreFull)
         return Problem(
             status=503,
             detail=(
-                "The disk of the database is full. Nothing was changed; try again later."
+                Message("The disk of the database is full. Nothing was changed; try again later.")
                 if full
-                else "The database does not answer right now. Nothing was changed; try again."
+                else Message(
+                    "The database does not answer right now. Nothing was changed; try again."
+                )
             ),
             kind="store-full" if full else "store-unavailable",
             headers=_retry_headers(503),
@@ -127,7 +139,7 @@ def problem_of(error: Exception) -> Problem:
     logger.error("unexpected %s while answering a request", type(error).__name__, exc_info=error)
     return Problem(
         status=503,
-        detail="The server could not answer this request. The cause is in its log.",
+        detail=Message("The server could not answer this request. The cause is in its log."),
         kind="unexpected",
         headers=_retry_headers(503),
     )
@@ -168,9 +180,11 @@ def _message(item: Mapping[str, Any]) -> str:
 
 
 _HTTP_DETAILS: Final = {
-    400: "The body could not be read as what its content type says.",
-    404: "There is nothing at this address. /docs lists what there is.",
-    405: "This address does not take that method. The `Allow` header lists those it takes.",
+    400: Message("The body could not be read as what its content type says."),
+    404: Message("There is nothing at this address. /docs lists what there is."),
+    405: Message(
+        "This address does not take that method. The `Allow` header lists those it takes."
+    ),
 }
 
 
@@ -190,14 +204,43 @@ def wants_page(path: str, accept: str) -> bool:
     return "text/html" in accept and not path.startswith(MACHINE_PREFIXES)
 
 
-def respond(problem: Problem, path: str, content_type: str = "") -> Response:
-    """The problem as the kind of response this path's callers can read."""
+def preferred_language(header: str) -> str | None:
+    """The language with the largest weight in `Accept-Language` known here (RFC 9110)."""
+    weighted = []
+    for place, part in enumerate(header[:500].split(",")):
+        tag, _, weight = part.strip().partition(";q=")
+        language = tag.partition("-")[0].lower()
+        try:
+            q = float(weight) if weight else 1.0
+        except ValueError:
+            continue
+        if language in languages() and q > 0:
+            weighted.append((-q, place, language))
+    return min(weighted)[2] if weighted else None
+
+
+def respond(
+    problem: Problem, path: str, content_type: str = "", accept_language: str = ""
+) -> Response:
+    """The problem as the kind of response this path's callers can read.
+
+    The sentence is in the language that they accept, and in English otherwise.
+    """
     headers = dict(problem.headers)
     if is_otlp(path):
         return _status_reply(problem, content_type, headers)
     instance = path[:500].encode("utf-8", "replace").decode()
-    body = json.dumps(problem.body(instance), ensure_ascii=False).encode("utf-8", "replace")
+    language = preferred_language(accept_language) or ENGLISH
+    body = json.dumps(problem.body(instance, language), ensure_ascii=False).encode(
+        "utf-8", "replace"
+    )
     return Response(body, problem.status, headers, media_type=PROBLEM_TYPE)
+
+
+async def refuse(problem: Problem, scope: Scope, receive: Receive, send: Send) -> None:
+    """Answer a request with the problem, before any route has seen it."""
+    content_type = Headers(scope=scope).get("content-type", "")
+    await respond(problem, scope["path"], content_type)(scope, receive, send)
 
 
 def _status_reply(problem: Problem, content_type: str, headers: dict[str, str]) -> Response:
@@ -205,29 +248,20 @@ def _status_reply(problem: Problem, content_type: str, headers: dict[str, str]) 
     if content_type.split(";")[0].strip().lower() == "application/json":
         body = json.dumps({"code": code, "message": problem.detail}, ensure_ascii=False).encode()
         return Response(body, problem.status, headers, media_type="application/json")
-    body = encode_status(code, problem.detail)
+    body = rpc_status(code, problem.detail)
     return Response(body, problem.status, headers, media_type="application/x-protobuf")
-
-
-def encode_status(code: int, message: str) -> bytes:
-    """`google.rpc.Status` with code and message: two protobuf fields, written by hand."""
-    text = message.encode("utf-8", "replace")
-    return b"\x08" + _varint(code) + b"\x12" + _varint(len(text)) + text
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)
 
 
 def answer(request: Request, error: Exception) -> Response:
     """The response to an error raised while answering `request`."""
     problem = _unreadable(request, error) or problem_of(error)
-    return respond(problem, request.url.path, request.headers.get("content-type", ""))
+    headers = request.headers
+    return respond(
+        problem,
+        request.url.path,
+        headers.get("content-type", ""),
+        headers.get("accept-language", ""),
+    )
 
 
 def _unreadable(request: Request, error: Exception) -> Problem | None:

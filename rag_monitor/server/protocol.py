@@ -1,4 +1,4 @@
-"""HTTP/1.1 with bounds on what comes before the body: uvicorn has neither deadline nor size there.
+"""HTTP/1.1 with bounds on connections and on what comes before a body; uvicorn has neither.
 
 Bodies have bounds of their own, in `limits`.
 """
@@ -6,14 +6,19 @@ Bodies have bounds of their own, in `limits`.
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from typing import Any, Final
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from rag_monitor.telemetry import dropped
 
 HEAD_TIMEOUT_S: Final = 10.0
 """Longest wait for a whole request line with its headers, from the first byte or the connection."""
 MAX_HEAD_BYTES: Final = 64 * 1024
 MAX_HEADERS: Final = 200
+MAX_CONNECTIONS: Final = 1_900
+"""Open connections of one process. Below uvicorn's own limit, at which everybody gets a 503."""
 _TOO_LARGE: Final = b"The request line and headers are too large."
 
 
@@ -22,9 +27,14 @@ class _HeadTooLargeError(Exception):
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """Closes connections whose request heads are late (slow loris), answers 431 to large ones."""
+    """Closes connections whose request heads are late (slow loris), answers 431 to large ones.
+
+    One address that holds idle connections keeps nobody out: a new connection beyond the limit
+    takes the place of the one that has been idle longest at the address that holds most of them.
+    """
 
     head_timeout_s: float = HEAD_TIMEOUT_S
+    max_connections: int = MAX_CONNECTIONS
 
     def __init__(self, *given: Any, **named: Any) -> None:
         super().__init__(*given, **named)
@@ -33,11 +43,30 @@ class BoundedProtocol(HttpToolsProtocol):
         self._in_head = True
         self._head_bytes = 0
         self._too_large = False
+        self._idle_since = self.loop.time()
+
+    @property
+    def address(self) -> str:
+        """Who is at the other end; empty on a socket file."""
+        return self.client[0] if self.client else ""
+
+    @property
+    def idle(self) -> bool:
+        """Whether no request is being answered; one whose head is not complete does not count."""
+        cycle: RequestResponseCycle | None = self.cycle  # None before the first request
+        return (cycle is None or cycle.response_complete) and not self.pipeline
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Start waiting for the first head."""
+        """Make room where there are too many; start waiting for the first head."""
         super().connection_made(transport)
+        if len(self.connections) > self.max_connections:
+            self._make_room()
         self._arm()
+
+    def on_response_complete(self) -> None:
+        """Nothing is asked any more, unless the next request is here already."""
+        self._idle_since = self.loop.time()
+        super().on_response_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Stop waiting."""
@@ -94,6 +123,29 @@ class BoundedProtocol(HttpToolsProtocol):
         )
         self.transport.write(b"\r\n".join(lines))
         self.transport.close()
+
+    @classmethod
+    def at_most(cls, connections: int) -> type[BoundedProtocol]:
+        """The same with another bound of open connections."""
+        return type(cls.__name__, (cls,), {"max_connections": connections})
+
+    def _make_room(self) -> None:
+        open_ones = [
+            one
+            for one in self.connections
+            if isinstance(one, BoundedProtocol) and not one.transport.is_closing()
+        ]
+        if len(open_ones) <= self.max_connections:
+            return
+        held = Counter(one.address for one in open_ones)
+        idle = [one for one in open_ones if one.idle and one is not self]
+        if idle:
+            leaves = min(idle, key=lambda one: (-held[one.address], one._idle_since))
+            dropped("server", "idle_connection")
+        else:
+            leaves = self
+            dropped("server", "too_many_connections")
+        leaves.transport.close()
 
     def _arm(self) -> None:
         if self._deadline is None:

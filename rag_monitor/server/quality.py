@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Final
 
+from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import REFUSAL_METRIC
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary
-from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.measures import LatencySummary, RoutingConfusion
-from rag_monitor.server.ports import EstimateSource
+from rag_monitor.domain.window import Estimate, Window
+from rag_monitor.metrics.routing import Confusion
 
 SCORE_METRICS: Final = (
     "faithfulness",
@@ -47,16 +49,29 @@ class HitRate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class JudgeShare:
+    """How many of an app's traces one judge has judged."""
+
+    judge: str
+    """Its identity."""
+    judged: int
+    share: float
+    """Of all traces, 0 to 1."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AppQuality:
     """One app over one window."""
 
     app: str
     traces: Mapping[str, int]
+    judges: Sequence[JudgeShare]
+    """The busiest first; where a judge stood in for another, both."""
     metrics: Sequence[Estimate]
     """Only those that were scored, failed or were suspect at least once."""
     latency: Mapping[str, LatencySummary]
     hit_rates: Sequence[HitRate]
-    routing: Sequence[RoutingConfusion]
+    routing: Sequence[Confusion]
 
     @property
     def total(self) -> int:
@@ -91,8 +106,8 @@ def on_grid(window: Window, step: timedelta) -> Window:
 
 
 def read_together(
-    estimates: EstimateSource, apps: Sequence[AppSummary], metrics: Sequence[str] = ()
-) -> Iterator[tuple[AppSummary, EstimateSource]]:
+    estimates: Estimates, apps: Sequence[AppSummary], metrics: Sequence[str] = ()
+) -> Iterator[tuple[AppSummary, Estimates]]:
     """Each app with a source that reads what is asked of it for its neighbours, too.
 
     Args:
@@ -106,62 +121,53 @@ def read_together(
         yield from ((app, source) for app in part)
 
 
-def app_quality(
-    estimates: EstimateSource, project: str, app: str, window: Window, release: str | None = None
-) -> AppQuality:
-    """Everything about one app in one window."""
+def app_quality(estimates: Estimates, selection: Selection) -> AppQuality:
+    """Everything about these traces, and about no others."""
     source = estimates.once()
+    traces = source.traces(selection)
     return AppQuality(
-        app=app,
-        traces=source.traces(project, app, window),
-        metrics=_metrics(source, project, app, window, release),
-        latency={m: source.latency(project, app, m, window, release) for m in LATENCIES},
-        hit_rates=_hit_rates(source, project, app, window),
-        routing=source.routing(project, app, window),
+        app=selection.app,
+        traces=traces,
+        judges=_judges(source.coverage(selection), sum(traces.values())),
+        metrics=_metrics(source, selection),
+        latency={metric: source.latency(selection, metric) for metric in LATENCIES},
+        hit_rates=_hit_rates(source, selection),
+        routing=source.routing(selection),
     )
 
 
+def _judges(coverage: Sequence[tuple[str, int]], traces: int) -> list[JudgeShare]:
+    return [
+        JudgeShare(judge=judge, judged=count, share=min(1.0, count / traces) if traces else 0.0)
+        for judge, count in coverage
+        if count
+    ]
+
+
 def by_knowledge_base(
-    estimates: EstimateSource, project: str, app: str, window: Window, release: str | None = None
+    estimates: Estimates, selection: Selection
 ) -> Mapping[str, Sequence[Estimate]]:
-    """The metrics over the traces that each knowledge base gave passages to."""
-    names = estimates.knowledge_bases(project, app, window)[:MAX_KNOWLEDGE_BASES]
-    return {name: _metrics(estimates, project, app, window, release, name) for name in names}
+    """The metrics over those of the traces that each knowledge base gave passages to."""
+    names = estimates.knowledge_bases(selection)[:MAX_KNOWLEDGE_BASES]
+    return {name: _metrics(estimates, selection.of(name)) for name in names}
 
 
-def _metrics(
-    source: EstimateSource,
-    project: str,
-    app: str,
-    window: Window,
-    release: str | None,
-    knowledge_base: str | None = None,
-) -> list[Estimate]:
+def _metrics(source: Estimates, selection: Selection) -> list[Estimate]:
     estimates = (
-        source.estimate(
-            Series(
-                project=project,
-                app=app,
-                metric=metric,
-                judge=COMBINED,
-                release=release,
-                knowledge_base=knowledge_base,
-            ),
-            window,
-        )
+        source.estimate(selection.series(metric, COMBINED), selection.window)
         for metric in SHOWN_METRICS
     )
     return [found for found in estimates if found.judged or found.failed or found.suspect]
 
 
-def _hit_rates(source: EstimateSource, project: str, app: str, window: Window) -> list[HitRate]:
-    names = source.hit_names(project, app, window)[:MAX_HIT_NAMES]
+def _hit_rates(source: Estimates, selection: Selection) -> list[HitRate]:
+    names = source.hit_names(selection)[:MAX_HIT_NAMES]
     rates = [
         HitRate(
             kind=HitKind(kind),
             name=name,
             basis=basis,
-            estimate=source.hit_rate(project, app, HitKind(kind), name, basis, window),
+            estimate=source.hit_rate(selection, HitKind(kind), name, basis),
         )
         for kind, name in names
         for basis in ("all", "expected")

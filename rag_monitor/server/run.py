@@ -8,28 +8,47 @@ import signal
 import socket
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
+from types import FrameType
+from typing import TYPE_CHECKING
 
 import uvicorn
 from fastapi import FastAPI
 
 from rag_monitor.config import Settings
-from rag_monitor.domain.clock import Clock, SharedClock
+from rag_monitor.domain.clock import SharedClock
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.exposition.own_spans import own_traces
-from rag_monitor.own_traces import OwnTraces
+from rag_monitor.i18n import Message, translate
+from rag_monitor.ingest.rewriting import Rewriting
 from rag_monitor.server import logs
 from rag_monitor.server.app import create_app
-from rag_monitor.server.collector import collect_seldom
-from rag_monitor.server.context import ServerOptions
+from rag_monitor.server.context import Services
+from rag_monitor.server.csrf import check_reach
+from rag_monitor.server.descriptors import connections_within, raise_limit
+from rag_monitor.server.grpc_door import open_door
+from rag_monitor.server.interpreter import tune
 from rag_monitor.server.protocol import BoundedProtocol
+from rag_monitor.server.stopping import Stopping
 from rag_monitor.server.wiring import wire_services
+from rag_monitor.store.names import Naming
 from rag_monitor.store.store import Store
 from rag_monitor.worker.wiring import Workshop, wire_workshop
 
+if TYPE_CHECKING:
+    from rag_monitor.server.grpc_otlp import GrpcOtlp
+
 _SHUTDOWN_S = 10
-_LISTENS = {"en": "rag-monitor listens on", "zh": "rag-monitor 正在监听"}
+"""Requests that are being answered get this long, or the drain time if that is shorter."""
+_CLOSING_S = 1.0
+"""Each of the last things gets this long once the drain time is over."""
+_JOB_THREADS = 32
+"""More than there are jobs: one that hangs keeps none of the others from running."""
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_FORCED_S = 0.1
+"""How often a server that is stopping looks whether it must stop at once."""
 _SWITCH_S = 0.001
 """How long a thread may keep the interpreter while the event loop wants it. Reading one request
 takes many turns of the loop; at Python's 5 ms each turn may wait that long for a busy worker."""
@@ -48,31 +67,6 @@ def serve(settings: Settings) -> None:
     asyncio.run(_Process(settings).run())
 
 
-def server_options(settings: Settings) -> ServerOptions:
-    """What the HTTP side takes from the settings.
-
-    Raises:
-        ConfigurationError: Listening beyond loopback without a key.
-    """
-    http = settings.http
-    return ServerOptions(
-        host=settings.host,
-        port=settings.port,
-        api_key=settings.api_key,
-        public_url=settings.public_url,
-        timezone=settings.timezone,
-        language=settings.language,
-        max_body_bytes=http.max_body_bytes,
-        max_inflight_bytes=http.max_inflight_bytes,
-        body_timeout_s=http.body_timeout_s,
-        requests_per_minute=http.requests_per_minute,
-        session_hours=http.session_hours,
-        allowed_hosts=http.allowed_hosts,
-        allow_insecure_bind=http.allow_insecure_bind,
-        oidc=settings.oidc if settings.oidc.issuer else None,
-    )
-
-
 @dataclass(slots=True)
 class _Process:
     """The life of one process."""
@@ -81,34 +75,29 @@ class _Process:
 
     async def run(self) -> None:
         settings = self.settings
-        options = server_options(settings)
+        check_reach(settings, settings.host)
         clock = SharedClock()
-        store = await asyncio.to_thread(Store.open, settings.store_options, clock)
+        asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(_JOB_THREADS, "jobs"))
+        stopping = Stopping(settings.worker.drain_s)
+        naming = Naming(limits=settings.names, rewrite_app=Rewriting(settings.apps).rewritten)
+        store = await asyncio.to_thread(Store.open, settings.store_options, clock, naming)
         own = own_traces(settings.own_traces)
         try:
             workshop = await asyncio.to_thread(wire_workshop, settings, store, clock, _owner(), own)
-            app = self._application(store, workshop, options, clock, own)
-            collect_seldom()
-            await _listen(app, settings)
+            services = wire_services(settings, store, workshop, clock, own)
+            app = create_app(services)
+            app.router.lifespan_context = self._lifespan(store, workshop, services, stopping)
+            tune()
+            await _listen(app, settings, stopping)
         finally:
+            stopping.begin()
+            last_s = stopping.left_s + _CLOSING_S
             if own is not None:
-                await asyncio.to_thread(own.close)
-            await asyncio.to_thread(store.close)
-
-    def _application(
-        self,
-        store: Store,
-        workshop: Workshop,
-        options: ServerOptions,
-        clock: Clock,
-        own: OwnTraces | None,
-    ) -> FastAPI:
-        app = create_app(wire_services(self.settings, store, workshop, options, clock, own))
-        app.router.lifespan_context = self._lifespan(store, workshop)
-        return app
+                await stopping.within(last_s, "sending our own traces", own.close)
+            await stopping.within(last_s, "closing the database", store.close)
 
     def _lifespan(
-        self, store: Store, workshop: Workshop
+        self, store: Store, workshop: Workshop, services: Services, stopping: Stopping
     ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
         role = self.settings.role
 
@@ -116,36 +105,78 @@ class _Process:
         async def lifespan(_: FastAPI) -> AsyncIterator[None]:
             if role in ("all", "ingest"):
                 store.writer.start()
+            for work in services.background:
+                work.start()
+            drained = asyncio.create_task(_drain(workshop, stopping))
             if workshop.worker is not None:
                 await workshop.worker.start()
             try:
                 yield
             finally:
-                if workshop.worker is not None:
-                    await workshop.worker.stop()
+                stopping.begin()
+                await drained
+                for work in services.background:
+                    work.stop()
                 await workshop.close()
 
         return lifespan
 
 
+async def _drain(workshop: Workshop, stopping: Stopping) -> None:
+    """Have the worker end what it has begun while the last requests are still answered."""
+    await stopping.begun()
+    if workshop.worker is not None:
+        await workshop.worker.stop()
+
+
 class _Server(uvicorn.Server):
-    """Stops on SIGTERM and SIGINT without raising them again, so that what comes after runs too."""
+    """Stops on SIGTERM and SIGINT without raising them again, so that what comes after runs too.
+
+    Takes OTLP over gRPC through `door`, where there is one, from start to stop.
+    """
+
+    def __init__(
+        self, config: uvicorn.Config, stopping: Stopping, door: GrpcOtlp | None = None
+    ) -> None:
+        super().__init__(config)
+        self._stopping = stopping
+        self._door = door
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start both; the application comes first."""
+        await super().startup(sockets)
+        if self._door is not None and not self.should_exit:
+            await self._door.start()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        """Stop both at the same time."""
+        if self._door is None:
+            await super().shutdown(sockets)
+            return
+        closing = asyncio.create_task(self._door.stop(_SHUTDOWN_S))
+        await super().shutdown(sockets)
+        while not closing.done() and not self.force_exit:
+            await asyncio.wait({closing}, timeout=_FORCED_S)
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
         """Ask the server to stop on the first signal, force it on the second."""
-        loop = asyncio.get_running_loop()
-        signals = (signal.SIGTERM, signal.SIGINT)
-        for number in signals:
-            loop.add_signal_handler(number, self.handle_exit, number, None)
+        self._stopping.arm()
+        wakes = signal.set_wakeup_fd(self._stopping.told, warn_on_full_buffer=False)
+        before = {number: signal.signal(number, self._stop) for number in _SIGNALS}
         try:
             yield
         finally:
-            for number in signals:
-                loop.remove_signal_handler(number)
+            for number, handler in before.items():
+                signal.signal(number, handler)
+            signal.set_wakeup_fd(wakes)
+
+    def _stop(self, number: int, frame: FrameType | None) -> None:
+        self._stopping.begin()
+        self.handle_exit(number, frame)
 
 
-async def _listen(app: FastAPI, settings: Settings) -> None:
+async def _listen(app: FastAPI, settings: Settings, stopping: Stopping) -> None:
     config = uvicorn.Config(
         app,
         host=settings.host,
@@ -154,15 +185,17 @@ async def _listen(app: FastAPI, settings: Settings) -> None:
         access_log=False,
         server_header=False,
         date_header=True,
-        timeout_graceful_shutdown=_SHUTDOWN_S,
-        http=BoundedProtocol,
+        timeout_graceful_shutdown=max(1, min(_SHUTDOWN_S, int(stopping.drain_s))),
+        http=BoundedProtocol.at_most(connections_within(raise_limit())),
         ws="none",
         limit_concurrency=2000,
     )
-    server = _Server(config)
     sockets = [_bind(settings.host, settings.port)]
+    config.load()
+    server = _Server(config, stopping, open_door(config.loaded_app, settings))
     port = sockets[0].getsockname()[1]
-    sys.stderr.write(f"{_LISTENS[settings.language]} http://{settings.host}:{port}\n")
+    listens = Message("rag-monitor listens on {url}", url=f"http://{settings.host}:{port}")
+    sys.stderr.write(translate(listens, settings.language) + "\n")
     sys.stderr.flush()
     await server.serve(sockets=sockets)
 

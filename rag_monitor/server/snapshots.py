@@ -1,80 +1,98 @@
-"""The numbers behind `/metrics`, built from the database at most every few seconds."""
+"""Makes the snapshots behind `/metrics`: which apps they name, from where, and what is kept."""
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable, Iterable, Sequence
-from datetime import timedelta
+from collections import defaultdict
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+from typing import Final
 
 from rag_monitor.aggregation.estimates import Estimates
-from rag_monitor.domain.alert import Alert
+from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.clock import Clock
-from rag_monitor.exposition.snapshot import Recent, Snapshot, build
+from rag_monitor.domain.stored import TimedTrace
+from rag_monitor.domain.window import Window
+from rag_monitor.exposition.snapshot import WINDOW, App, Memory, Snapshot, build
 from rag_monitor.exposition.trace_counter import TraceCounter
+from rag_monitor.store.alerts import Alerts
+from rag_monitor.store.traces import Traces
 
-MAX_AGE = timedelta(seconds=5)
+MAX_QUIET: Final = 500
+"""Apps without traffic in the window that keep their counter."""
+QUIET_FOR: Final = timedelta(days=30)
+"""Apps that have been quiet for longer are history."""
+EXAMPLES: Final = 1_000
+"""Newest traces of a project that may become exemplars."""
+_SHOWN: Final = (AlertState.FIRING, AlertState.PENDING, AlertState.RESOLVED)
 
 
 class Snapshots:
-    """Keeps the latest snapshot. A process that does not lead exposes no value of the database.
+    """One after the other; what one has learned the next one knows. Not for several threads.
 
     Args:
         estimates: Where numbers come from.
-        apps: All (project, app), the most important first.
-        alerts: All alerts.
-        leads: Whether this process is the leader.
-        ping: Asks the database for nothing; raises `StoreUnavailable` when it does not answer.
-        clock: Tells the age of a snapshot.
-        recent: The newest traces of a project and app, for exemplars; None: there are none.
+        traces: Which apps there are, and how busy they are.
+        alerts: Where alerts are kept.
+        clock: Tells the present minute.
     """
 
-    def __init__(
-        self,
-        estimates: Estimates,
-        apps: Callable[[], Sequence[tuple[str, str]]],
-        alerts: Callable[[], Iterable[Alert]],
-        leads: Callable[[], bool],
-        ping: Callable[[], object],
-        clock: Clock,
-        recent: Recent | None = None,
-    ) -> None:
+    def __init__(self, estimates: Estimates, traces: Traces, alerts: Alerts, clock: Clock) -> None:
         self._estimates = estimates
-        self._apps = apps
+        self._traces = traces
         self._alerts = alerts
-        self._leads = leads
-        self._ping = ping
         self._clock = clock
-        self._recent = recent
-        self._lock = threading.Lock()
-        self._latest: Snapshot | None = None
-        self._counter: TraceCounter | None = None
+        self._memory: Memory | None = None
 
-    def latest(self) -> Snapshot:
-        """The snapshot, rebuilt when it is too old. Scrapes at the same time share one build.
+    def build(self) -> Snapshot:
+        """The snapshot of the present minute.
 
         Raises:
             StoreUnavailable: The database does not answer.
         """
-        with self._lock:
-            if not self._leads():
-                self._latest = self._counter = None
-                # Who cannot reach the database stops leading, and must not call it healthy then.
-                self._ping()
-                return Snapshot()
-            now = self._clock.now()
-            fresh = self._latest
-            taken_at = fresh.taken_at if fresh is not None else None
-            if fresh is not None and taken_at and timedelta(0) <= now - taken_at < MAX_AGE:
-                return fresh
-            if self._counter is None:
-                self._counter = TraceCounter(now - timedelta(hours=1))
-            self._latest = build(
-                self._estimates,
-                self._apps(),
-                now,
-                self._alerts(),
-                counter=self._counter,
-                leads=True,
-                recent=self._recent,
-            )
-            return self._latest
+        now = self._clock.now()
+        if self._memory is None:
+            self._memory = Memory(counter=TraceCounter(now - WINDOW))
+        return build(
+            self._estimates,
+            self._apps(now),
+            now,
+            [alert for state in _SHOWN for alert in self._alerts.load(None, state)],
+            memory=self._memory,
+            leads=True,
+            recent=_Recent(self._traces, now - WINDOW),
+        )
+
+    def _apps(self, now: datetime) -> list[App]:
+        """The busiest of all projects first; then quiet ones, up to a number, the newest first."""
+        window = Window(now - WINDOW, now + timedelta(minutes=1))
+        found = [
+            (project, one)
+            for project in self._traces.projects()
+            for one in self._traces.traffic(project, window)
+        ]
+        found.sort(key=lambda item: (-item[1].traces, -item[1].last_seen.timestamp()))
+        busy = [(project, one.app) for project, one in found if one.traces]
+        quiet = [
+            (project, one.app)
+            for project, one in found
+            if not one.traces and one.last_seen >= now - QUIET_FOR
+        ]
+        return busy + quiet[:MAX_QUIET]
+
+
+class _Recent:
+    """The newest traces of each app, read once per project."""
+
+    def __init__(self, traces: Traces, since: datetime) -> None:
+        self._traces = traces
+        self._since = since
+        self._known: dict[str, dict[str, list[TimedTrace]]] = {}
+
+    def __call__(self, project: str, app: str) -> Sequence[TimedTrace]:
+        """Newest first."""
+        if project not in self._known:
+            by_app: dict[str, list[TimedTrace]] = defaultdict(list)
+            for trace in self._traces.newest(project, self._since, EXAMPLES):
+                by_app[trace.app].append(trace)
+            self._known[project] = by_app
+        return self._known[project].get(app, ())

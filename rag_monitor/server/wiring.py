@@ -10,25 +10,24 @@ from functools import partial
 from rag_monitor.alerting.rules import check_rule
 from rag_monitor.config import Settings
 from rag_monitor.domain.clock import Clock
-from rag_monitor.domain.stored import TraceQuery
 from rag_monitor.errors import StoreError, StoreFull
-from rag_monitor.exposition.collector import MonitorCollector, render
+from rag_monitor.exposition.page import MetricsPage
 from rag_monitor.ingest.receiver import Receiver
-from rag_monitor.judges.configured import kind_of
+from rag_monitor.judges.factory import kind_of
 from rag_monitor.own_traces import OwnTraces
-from rag_monitor.server.backfill import StoredBackfill
-from rag_monitor.server.context import ServerOptions, Services
-from rag_monitor.server.ports import HealthReport, JudgeInfo
-from rag_monitor.server.setup import Setup
+from rag_monitor.server.backfill import Backfill
+from rag_monitor.server.context import JudgeInfo, Services
+from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.snapshots import Snapshots
 from rag_monitor.store.outage import Outage
+from rag_monitor.store.pulse import Pulse
 from rag_monitor.store.store import Store
 from rag_monitor.worker.jobs import derive_everything
 from rag_monitor.worker.wiring import Workshop
 
-_EXAMPLES = 100
-"""Newest traces of an app that may become exemplars."""
 _BEHIND = timedelta(minutes=5)
+_ASSEMBLY_BEHIND = timedelta(seconds=10)
+"""What waits longer is missing from every page and every rule."""
 
 logger = logging.getLogger(__name__)
 
@@ -37,29 +36,20 @@ def wire_services(
     settings: Settings,
     store: Store,
     workshop: Workshop,
-    options: ServerOptions,
     clock: Clock,
     own: OwnTraces | None = None,
 ) -> Services:
     """Everything `create_app` needs; `own` takes note of requests."""
     estimates = workshop.estimates
-    snapshots = Snapshots(
-        estimates,
-        apps=lambda: _apps(store),
-        alerts=lambda: store.alerts.load(),
-        leads=lambda: workshop.leads,
-        ping=store.ping,
-        clock=clock,
-        recent=lambda project, app: (
-            store.traces.search(TraceQuery(project=project, app=app, limit=_EXAMPLES)).items
-        ),
-    )
+    pulse = Pulse(store.ping)
+    snapshots = Snapshots(estimates, store.traces, store.alerts, clock)
+    leading = workshop.leadership is not None
+    metrics = MetricsPage(snapshots.build if leading else None, lambda: workshop.leads, pulse)
+    unready = Outage(logger, "not ready")
 
-    unread, unready = Outage(logger, "no values from the database"), Outage(logger, "not ready")
-
-    def metrics_text(project: str | None, open_metrics: bool) -> tuple[bytes, str]:
-        collector = MonitorCollector(lambda: snapshots.latest().of(project), unread)
-        return render(collector, open_metrics)
+    def health() -> HealthReport:
+        with store.reserved():
+            return _health(store, clock, unready, takes_only=settings.role == "ingest")
 
     return Services(
         receiver=Receiver(
@@ -75,9 +65,10 @@ def wire_services(
         audit=store.audit,
         together=store.together,
         reading=store.reading,
+        reserved=store.reserved,
         estimates=estimates,
         tasks=store.tasks,
-        evaluations=StoredBackfill(
+        evaluations=Backfill(
             store.traces,
             store.tasks,
             _asked_judges(settings, workshop),
@@ -87,37 +78,16 @@ def wire_services(
         check_rule=partial(check_rule, channels=tuple(settings.notifiers)),
         try_rule=workshop.try_rule,
         replay_rule=workshop.replay_rule,
-        metrics_text=metrics_text,
-        health=lambda: _health(store, clock, unready, takes_only=settings.role == "ingest"),
+        metrics_text=metrics.page,
+        health=health,
+        background=(pulse, metrics),
         judges=_judges(workshop),
         before_erasure=lambda: derive_everything(store, clock.now()),
         spending=store.budgets.spent,
-        setup=_setup(settings),
-        options=options,
+        assembling=lambda project: store.spans.assembling(clock.now(), project),
+        settings=settings,
         clock=clock,
     )
-
-
-def _setup(settings: Settings) -> Setup:
-    return Setup(
-        judge=settings.judge,
-        sampling=settings.sampling,
-        retention=settings.retention,
-        channels={
-            name: str(options.get("kind", name)) for name, options in settings.notifiers.items()
-        },
-    )
-
-
-def _apps(store: Store) -> list[tuple[str, str]]:
-    """Every (project, app), those with most traces first."""
-    found = [
-        (summary.traces, project, summary.app)
-        for project in store.traces.projects()
-        for summary in store.traces.apps(project)
-        if summary.traces
-    ]
-    return [(project, app) for _, project, app in sorted(found, reverse=True)]
 
 
 def _judges(workshop: Workshop) -> Callable[[], Sequence[JudgeInfo]]:
@@ -153,25 +123,34 @@ def _health(
     try:
         store.ping()
         backlog = store.tasks.backlog(clock.now())
+        assembling = store.spans.assembling(clock.now())
     except StoreError as error:
         # Anybody may ask for readiness: the cause, which names the database, goes to the log only.
         outage.hit(error)
         return HealthReport(ready=False, checks={"store": "does not answer; the log has the cause"})
-    checks = {"store": "ok", "evaluation": "ok"}
-    if store.writer.refusing or store.writer.untried:
+    checks = {"store": "ok", "assembly": "ok", "evaluation": "ok"}
+    try:
         # Told unready, a process gets no traces that would show it that the outage is over.
-        try:
-            store.try_writing()
-        except StoreFull as error:
-            checks["ingest"] = "the disk of the database is full; what is stored can be read"
-            if takes_only:
-                outage.hit(error)
-                return HealthReport(ready=False, checks=checks)
-        except StoreError as error:
+        store.look_at_writing()
+    except StoreFull as error:
+        checks["ingest"] = "the disk of the database is full; what is stored can be read"
+        if takes_only:
             outage.hit(error)
-            checks["store"] = "takes nothing in; the log has the cause"
             return HealthReport(ready=False, checks=checks)
+    except StoreError as error:
+        outage.hit(error)
+        checks["store"] = "takes nothing in; the log has the cause"
+        return HealthReport(ready=False, checks=checks)
     outage.passed()
+    if store.damage is not None:
+        checks["file"] = "pages of the database are damaged; the log has the details"
+    if store.writer.behind:
+        checks["ingest"] = "takes nothing in until traces that wait are assembled"
+    if assembling.oldest_s > _ASSEMBLY_BEHIND.total_seconds():
+        checks["assembly"] = (
+            f"{assembling.traces} acknowledged traces wait to be assembled, the oldest "
+            f"{assembling.oldest_s:.0f} s: nothing shows them yet"
+        )
     if backlog.oldest_age_s > _BEHIND.total_seconds():
         checks["evaluation"] = (
             f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"

@@ -18,25 +18,6 @@ MIN_JUDGED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BurnTier:
-    """A multiple of the allowance and the two windows it is looked at over."""
-
-    name: str
-    multiple: float
-    long_s: float
-    short_s: float
-    pages: bool
-
-
-TIERS: Final = (
-    BurnTier(name="fast", multiple=2.0, long_s=3600.0, short_s=300.0, pages=True),
-    BurnTier(name="medium", multiple=1.5, long_s=21_600.0, short_s=1800.0, pages=True),
-    BurnTier(name="slow", multiple=1.2, long_s=259_200.0, short_s=21_600.0, pages=False),
-)
-"""The tiers that were simulated; see reference/statistics.md 7."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class BurnGate:
     """What one tier saw."""
 

@@ -9,7 +9,7 @@ are assumed. Choose what a tick is and keep to it.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -30,26 +30,6 @@ def grid(q: float) -> tuple[float, ...]:
     if not 0.0 < q < 1.0:
         raise ValueError(f"the acceptable bad rate lies between 0 and 1, not {q}")
     return tuple(share / q for share in GRID_SHARES)
-
-
-def e_sr(x: Iterable[float], mu0: float, lam: float) -> list[float]:
-    """Shiryaev-Roberts values M_t = e_t (M_{t-1} + 1), e_t = 1 + lam (mu0 - x_t), x = 1 good."""
-    value = 0.0
-    values = []
-    for item in x:
-        value = (1.0 + lam * (mu0 - item)) * (value + 1.0)
-        values.append(value)
-    return values
-
-
-def e_cusum(x: Iterable[float], mu0: float, lam: float) -> list[float]:
-    """CUSUM values M_t = e_t max(M_{t-1}, 1). Safe, but 1.2 to 3.4 times slower than `e_sr`."""
-    value = 0.0
-    values = []
-    for item in x:
-        value = (1.0 + lam * (mu0 - item)) * max(value, 1.0)
-        values.append(value)
-    return values
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

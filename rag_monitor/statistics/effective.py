@@ -66,34 +66,6 @@ def effective_wilson(
         clip: Bounds of n_eff per judged trace.
     """
     size = effective_size(mean, se, judged, clip)
-    return _at(mean, size, confidence)
-
-
-def gain_wilson(
-    mean: float,
-    se: float,
-    plain_variance: float,
-    n: float,
-    confidence: float = 0.95,
-    clip: tuple[float, float] = (1.0, 4.0),
-) -> EffectiveInterval:
-    """The interval under uniform labels: n_eff = n * clip(plain_variance / se^2, 1, 4).
-
-    Args:
-        mean: The prediction-powered estimate.
-        se: Its standard error.
-        plain_variance: Var(Y)/n, the variance of the plain mean of the labels.
-        n: Labels.
-        confidence: Two-sided level.
-        clip: Bounds of the gain over the plain mean.
-    """
-    if n <= 0:
-        raise ValueError("a gain needs at least one label")
-    gain = plain_variance / (se * se) if se > 0.0 else (clip[1] if plain_variance > 0.0 else 1.0)
-    return _at(mean, n * min(clip[1], max(clip[0], gain)), confidence)
-
-
-def _at(mean: float, size: float, confidence: float) -> EffectiveInterval:
     inside = min(1.0, max(0.0, mean))
     # size * inside may exceed size by one rounding step.
     interval = wilson_interval(min(size, size * inside), size, confidence)

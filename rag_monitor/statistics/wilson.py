@@ -58,11 +58,6 @@ def wilson_lower(successes: float, n: float, confidence: float = 0.999) -> float
     return _bounds(successes, n, z_one_sided(confidence)).lower
 
 
-def wilson_upper(successes: float, n: float, confidence: float = 0.999) -> float:
-    """The one-sided upper bound: the proportion is below it with `confidence`."""
-    return _bounds(successes, n, z_one_sided(confidence)).upper
-
-
 def _bounds(successes: float, n: float, z: float) -> Interval:
     if not (n > 0 and 0 <= successes <= n):
         raise ValueError(f"a Wilson interval needs 0 <= successes <= n, n > 0: {successes} of {n}")

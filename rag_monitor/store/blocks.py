@@ -19,8 +19,7 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, or_, sele
 
 from rag_monitor.domain.rollup import Rollup
 from rag_monitor.domain.stored import StaleBlock
-from rag_monitor.store import rollup_rows
-from rag_monitor.store.engine import Database
+from rag_monitor.store import bulk, rollup_rows
 from rag_monitor.store.rollup_rows import dump_rollup
 from rag_monitor.store.tables import rollup_blocks, rollups, stale_blocks
 
@@ -210,9 +209,7 @@ def _stale(
     return found
 
 
-def mark(
-    database: Database, connection: Connection, places: Iterable[Place], now: datetime
-) -> None:
+def mark(connection: Connection, places: Iterable[Place], now: datetime) -> None:
     """Mark the blocks of these minutes stale. A mark set anew never equals an old one."""
     wanted = {
         (project, app, minutes, floor_to(minute, minutes))
@@ -230,17 +227,7 @@ def mark(
         }
         for project, app, minutes, minute in sorted(wanted)  # one order: no deadlocks
     ]
-    if not rows:
-        return
-    statement = database.insert(stale_blocks)
-    statement = statement.on_conflict_do_update(
-        index_elements=["project", "app", "minutes", "minute"],
-        set_={
-            "version": statement.excluded.version,
-            "marked_at": statement.excluded.marked_at,
-        },
-    )
-    connection.execute(statement, rows)
+    bulk.upsert(connection, stale_blocks, rows)
 
 
 def due(connection: Connection, now: datetime, limit: int) -> list[StaleBlock]:
@@ -264,9 +251,7 @@ def due(connection: Connection, now: datetime, limit: int) -> list[StaleBlock]:
     return found
 
 
-def put(
-    database: Database, connection: Connection, block: StaleBlock, found: Sequence[Rollup]
-) -> bool:
+def put(connection: Connection, block: StaleBlock, found: Sequence[Rollup]) -> bool:
     """Write the rows of a block and take its mark away; False if it was marked anew meanwhile."""
     mine = stale_blocks.c
     cleared = connection.execute(
@@ -276,8 +261,7 @@ def put(
         return False
     connection.execute(delete(rollup_blocks).where(*_same_block(rollup_blocks, block)))
     rows = [dump_rollup(rollup) | {"minutes": block.minutes} for rollup in found]
-    if rows:
-        connection.execute(database.insert(rollup_blocks), rows)
+    bulk.insert(connection, rollup_blocks, rows)
     return True
 
 

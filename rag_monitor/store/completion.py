@@ -12,9 +12,7 @@ from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.store import dirty
-from rag_monitor.store.bulk import upsert
-from rag_monitor.store.engine import Database
-from rag_monitor.store.evidence import chunks
+from rag_monitor.store.bulk import chunks, upsert
 from rag_monitor.store.score_rows import dump_decision, dump_score
 from rag_monitor.store.tables import decisions, evaluation_tasks, scores, trace_keys
 from rag_monitor.store.trace_rows import minute_of
@@ -25,7 +23,6 @@ Completion = tuple[EvaluationTask, Sequence[Score], Sequence[SamplingDecision]]
 
 
 def finish(
-    database: Database,
     connection: Connection,
     done: Sequence[Completion],
     now: datetime,
@@ -63,7 +60,7 @@ def finish(
         minutes.add((row.project, app, minute_of(task.trace.started_at)))
     upsert(connection, decisions, new_decisions)
     upsert(connection, scores, new_scores)
-    dirty.mark(database, connection, minutes, now)
+    dirty.mark(connection, minutes, now)
     return lost
 
 
@@ -110,6 +107,7 @@ def _hand_over(connection: Connection, ids: Sequence[int], now: datetime) -> Non
             lease_until=None,
             token=0,
             attempts=0,
+            losses=0,
             reason=None,
         )
     )

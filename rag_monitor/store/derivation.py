@@ -6,15 +6,15 @@ from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import date, datetime
-from typing import Any
+from typing import Any, Final, NamedTuple
 
-from sqlalchemy import Connection, Table, bindparam, case, delete, select, update
+from sqlalchemy import Connection, delete, select, update
 
+from rag_monitor.domain.rollup import is_history
 from rag_monitor.domain.stored import PendingTrace
 from rag_monitor.domain.trace import Trace
-from rag_monitor.store import dirty, questions
-from rag_monitor.store.engine import Database
-from rag_monitor.store.evidence import Key, chunks
+from rag_monitor.store import bulk, dirty, questions
+from rag_monitor.store.bulk import Key, chunks
 from rag_monitor.store.tables import (
     evaluation_tasks,
     hits,
@@ -24,8 +24,23 @@ from rag_monitor.store.tables import (
     trace_keys,
     traces,
 )
-from rag_monitor.store.trace_rows import TraceRows, dated, minute_of, to_rows
-from rag_monitor.store.types import storable_name
+from rag_monitor.store.trace_counts import TraceCounts
+from rag_monitor.store.trace_rows import TraceRows, dated, to_rows
+
+
+class _KeyRow(NamedTuple):
+    """What is needed of a row of `trace_keys`."""
+
+    project: str
+    trace_id: str
+    day: date
+    first_received: datetime
+    version: int
+    derived_version: int
+    bulk: bool
+
+
+_KEY_COLUMNS: Final = tuple(trace_keys.c[name] for name in _KeyRow._fields)
 
 
 @dataclass(slots=True)
@@ -39,24 +54,35 @@ class _Changes:
     replaced: list[Key] = field(default_factory=list)
     tasks: list[dict[str, Any]] = field(default_factory=list)
     minutes: set[dirty.Minute] = field(default_factory=set)
+    counts: TraceCounts = field(default_factory=TraceCounts)
 
-    def add(self, rows: TraceRows, day: date, before: Any, now: datetime) -> None:
-        """One new or changed trace; `before` is its row until now."""
-        project, trace_id = rows.trace["project"], rows.trace["trace_id"]
+    def add(self, rows: TraceRows, key: _KeyRow, before: Any, now: datetime) -> None:
+        """One new or changed trace.
+
+        Args:
+            rows: The trace.
+            key: Its row of `trace_keys`.
+            before: Its row of `traces` until now.
+            now: When its evaluation was asked for.
+        """
+        project, trace_id, day = key.project, key.trace_id, key.day
         revision = 1 if before is None else before.revision + 1
         extra = {"day": day, "revision": revision, "content_hash": rows.content_hash}
         self.traces.append(rows.trace | extra)
         self.retrievals += dated(rows.retrievals, day)
         self.hits += dated(rows.hits, day)
         for digest, content in rows.passages.items():
-            row = {"project": project, "sha256": digest, "content": content, "last_day": day}
-            known = self.passages.setdefault((project, digest), row)
-            known["last_day"] = max(known["last_day"], day)
+            known = self.passages.get((project, digest))
+            if known is None:
+                row = {"project": project, "sha256": digest, "content": content, "last_day": day}
+                self.passages[project, digest] = row
+            elif known["last_day"] < day:
+                known["last_day"] = day
         if before is not None:
             self.replaced.append((project, trace_id))
-            self.minutes.add((project, before.app, minute_of(before.started_at)))
-        app = storable_name(rows.trace["app"])
-        self.minutes.add((project, app, minute_of(rows.trace["started_at"])))
+            self.minutes.add(self.counts.add(key, before._mapping, -1))
+        self.minutes.add(self.counts.add(key, rows.trace, 1))
+        history = is_history(rows.trace["started_at"], key.first_received)
         self.tasks.append(
             {
                 "project": project,
@@ -65,16 +91,33 @@ class _Changes:
                 "revision": revision,
                 "state": "waiting",
                 "forced": False,
+                "bulk": key.bulk or history,
                 "created_at": now,
                 "not_before": now,
             }
         )
 
 
+Prepared = tuple[PendingTrace, TraceRows | None]
+"""What was derived, as rows; None: not a counted request."""
+
+
+def prepare(derived: Sequence[tuple[PendingTrace, Trace | None]]) -> list[Prepared]:
+    """Cut traces into rows. Costs CPU and touches nothing else: no transaction waits for it."""
+    return [
+        (
+            pending,
+            None
+            if trace is None
+            else to_rows(trace, pending.project, pending.trace_id, pending.received_at),
+        )
+        for pending, trace in derived
+    ]
+
+
 def save(
-    database: Database,
     connection: Connection,
-    derived: Sequence[tuple[PendingTrace, Trace | None]],
+    prepared: Sequence[Prepared],
     now: Callable[[], datetime],
 ) -> int:
     """Save derived traces; returns how many are new or changed.
@@ -83,39 +126,36 @@ def save(
     finds that nothing changed.
     """
     moment = now()
-    keys = _lock(connection, [(pending.project, pending.trace_id) for pending, _ in derived])
-    before = _existing(connection, keys)
+    keys = _lock(connection, [(pending.project, pending.trace_id) for pending, _ in prepared])
+    before = _existing(connection, {k: row for k, row in keys.items() if row.derived_version})
     changes = _Changes()
-    for pending, trace in derived:
+    for pending, rows in prepared:
         key = (pending.project, pending.trace_id)
         row = keys.get(key)
-        if trace is None or row is None:  # not a counted request; or erased meanwhile
+        if rows is None or row is None:  # not a counted request; or erased meanwhile
             continue
         if pending.version < row.derived_version:  # a stalled claim: others saw more by now
             continue
-        rows = to_rows(trace, *key, pending.received_at)
         old = before.get(key)
         if old is None or old.content_hash != rows.content_hash:
-            changes.add(rows, row.day, old, moment)
-    _write(database, connection, changes, moment)
-    _mark_derived(connection, derived)
+            changes.add(rows, row, old, moment)
+    _write(connection, changes, moment)
+    _mark_derived(connection, [pending for pending, _ in prepared], keys)
     return len(changes.traces)
 
 
-def _lock(connection: Connection, wanted: Sequence[Key]) -> dict[Key, Any]:
+def _lock(connection: Connection, wanted: Sequence[Key]) -> dict[Key, _KeyRow]:
     found = {}
     for project, trace_ids in chunks(wanted):
-        statement = (
-            select(trace_keys)
-            .where(trace_keys.c.project == project, trace_keys.c.trace_id.in_(trace_ids))
-            .order_by(trace_keys.c.trace_id)
-            .with_for_update()
+        rows = bulk.rows_of(
+            connection, _KEY_COLUMNS, project, trace_ids, order="trace_id", lock=True
         )
-        found.update({(project, row.trace_id): row for row in connection.execute(statement)})
+        for row in map(_KeyRow._make, rows):
+            found[project, row.trace_id] = row
     return found
 
 
-def _existing(connection: Connection, keys: dict[Key, Any]) -> dict[Key, Any]:
+def _existing(connection: Connection, keys: dict[Key, _KeyRow]) -> dict[Key, Any]:
     found = {}
     for project, trace_ids in chunks(keys):
         statement = select(
@@ -123,6 +163,8 @@ def _existing(connection: Connection, keys: dict[Key, Any]) -> dict[Key, Any]:
             traces.c.revision,
             traces.c.content_hash,
             traces.c.app,
+            traces.c.release,
+            traces.c.status,
             traces.c.started_at,
         ).where(
             traces.c.project == project,
@@ -133,17 +175,19 @@ def _existing(connection: Connection, keys: dict[Key, Any]) -> dict[Key, Any]:
     return found
 
 
-def _write(database: Database, connection: Connection, changes: _Changes, now: datetime) -> None:
+def _write(connection: Connection, changes: _Changes, now: datetime) -> None:
     if not changes.traces:
         return
     _forget_older(connection, changes.replaced)
-    questions.index(database, connection, changes.traces)
-    _insert(database, connection, traces, changes.traces)
-    _insert(database, connection, retrievals, changes.retrievals)
-    _insert(database, connection, hits, changes.hits)
-    _keep_passages(database, connection, changes.passages)
-    _insert(database, connection, evaluation_tasks, changes.tasks)
-    dirty.mark(database, connection, changes.minutes, now)
+    questions.place(connection, changes.traces)
+    bulk.insert(connection, traces, changes.traces)
+    bulk.insert(connection, retrievals, changes.retrievals)
+    bulk.insert(connection, hits, changes.hits)
+    texts = [changes.passages[key] for key in sorted(changes.passages)]
+    bulk.upsert(connection, passages, texts, ["last_day"], newer="last_day")
+    bulk.insert(connection, evaluation_tasks, changes.tasks)
+    dirty.mark(connection, changes.minutes, now)
+    changes.counts.save(connection, now)
 
 
 def _forget_older(connection: Connection, replaced: Sequence[Key]) -> None:
@@ -160,51 +204,28 @@ def _forget_older(connection: Connection, replaced: Sequence[Key]) -> None:
         )
 
 
-def _insert(
-    database: Database, connection: Connection, table: Table, rows: list[dict[str, Any]]
-) -> None:
-    if rows:
-        connection.execute(database.insert(table), rows)
-
-
-def _keep_passages(
-    database: Database, connection: Connection, found: dict[tuple[str, str], dict[str, Any]]
-) -> None:
-    if not found:
-        return
-    statement = database.insert(passages)
-    statement = statement.on_conflict_do_update(
-        index_elements=["project", "sha256"],
-        set_={"last_day": statement.excluded.last_day},
-        where=passages.c.last_day < statement.excluded.last_day,
-    )
-    connection.execute(statement, [found[key] for key in sorted(found)])
-
-
 def _mark_derived(
-    connection: Connection, derived: Sequence[tuple[PendingTrace, Trace | None]]
+    connection: Connection, pending: Sequence[PendingTrace], keys: dict[Key, _KeyRow]
 ) -> None:
-    """Not due any more, unless evidence arrived since the claim."""
-    versions: dict[Key, int] = defaultdict(int)
-    for pending, _ in derived:
-        key = (pending.project, pending.trace_id)
-        versions[key] = max(versions[key], pending.version)
-    if not versions:
-        return
-    unchanged = trace_keys.c.version == bindparam("seen")
-    connection.execute(
-        update(trace_keys)
-        .where(
-            trace_keys.c.project == bindparam("key_project"),
-            trace_keys.c.trace_id == bindparam("key_trace_id"),
-            trace_keys.c.derived_version <= bindparam("seen"),
-        )
-        .values(
-            due_at=case((unchanged, None), else_=trace_keys.c.due_at),
-            derived_version=bindparam("seen"),
-        ),
-        [
-            {"key_project": project, "key_trace_id": trace_id, "seen": version}
-            for (project, trace_id), version in sorted(versions.items())
-        ],
-    )
+    """Not due any more, unless evidence arrived since the claim.
+
+    Args:
+        connection: A writing one.
+        pending: What was derived.
+        keys: Rows of `trace_keys`, locked.
+    """
+    seen: dict[Key, int] = defaultdict(int)
+    for item in pending:
+        key = (item.project, item.trace_id)
+        seen[key] = max(seen[key], item.version)
+    alike: dict[tuple[int, bool], list[Key]] = defaultdict(list)
+    for key, version in seen.items():
+        row = keys.get(key)
+        if row is not None and row.derived_version <= version:
+            alike[version, row.version == version].append(key)
+    for (version, whole), mine in alike.items():
+        values: dict[str, Any] = {"derived_version": version, "claimed_until": None}
+        if whole:
+            values["due_at"] = None
+        for project, trace_ids in chunks(mine):
+            bulk.change(connection, trace_keys, project, trace_ids, values)

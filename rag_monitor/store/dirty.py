@@ -9,7 +9,7 @@ from typing import Final
 
 from sqlalchemy import Connection
 
-from rag_monitor.store.engine import Database
+from rag_monitor.store import bulk
 from rag_monitor.store.tables import dirty_minutes
 
 _BITS: Final = 62
@@ -18,9 +18,7 @@ Minute = tuple[str, str, datetime]
 """Project, app, start of the minute."""
 
 
-def mark(
-    database: Database, connection: Connection, minutes: Iterable[Minute], now: datetime
-) -> None:
+def mark(connection: Connection, minutes: Iterable[Minute], now: datetime) -> None:
     """Mark minutes as dirty. The version is random: a mark set anew never equals an old one."""
     rows = [
         {
@@ -32,11 +30,4 @@ def mark(
         }
         for project, app, minute in sorted(set(minutes))  # one order: no deadlocks
     ]
-    if not rows:
-        return
-    statement = database.insert(dirty_minutes)
-    statement = statement.on_conflict_do_update(
-        index_elements=["project", "app", "minute"],
-        set_={"version": statement.excluded.version},
-    )
-    connection.execute(statement, rows)
+    bulk.upsert(connection, dirty_minutes, rows, ["version"])

@@ -7,6 +7,7 @@ readers on connections of their own that see a snapshot. PostgreSQL: one pool, t
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
 import sqlite3
 import stat
@@ -22,11 +23,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
 from sqlalchemy.pool import ConnectionPoolEntry
 
-from rag_monitor.errors import ConfigurationError, StoreUnavailable
-from rag_monitor.store.failures import is_retryable, translate
+from rag_monitor import telemetry
+from rag_monitor.errors import ConfigurationError, StoreDamaged, StoreError, StoreUnavailable
+from rag_monitor.installation import install_command
+from rag_monitor.store.failures import is_lost_connection, is_retryable, reason, translate
 from rag_monitor.store.options import StoreOptions
 
 T = TypeVar("T")
+
+_LOG: Final = logging.getLogger(__name__)
 
 BUSY_TIMEOUT_MS: Final = 5_000
 """How long SQLite waits for another process's lock."""
@@ -39,7 +44,8 @@ def parse_url(text: str) -> URL:
     """The URL with the driver we use.
 
     Raises:
-        ConfigurationError: It is not a URL, or names a database we do not speak.
+        ConfigurationError: It is not a URL, names a database we do not speak, or one whose driver
+            is not installed.
     """
     try:
         url = make_url(text)
@@ -49,6 +55,7 @@ def parse_url(text: str) -> URL:
             "postgresql://user:password@host:5432/name"
         ) from None
     if url.drivername in {"postgresql", "postgres", "postgresql+psycopg"}:
+        _require_psycopg()
         return url.set(drivername="postgresql+psycopg")
     if url.drivername not in {"sqlite", "sqlite+pysqlite"}:
         raise ConfigurationError(
@@ -57,6 +64,16 @@ def parse_url(text: str) -> URL:
     if not url.database or url.database == ":memory:":
         raise ConfigurationError("SQLite needs a file: write sqlite:///rag_monitor.db")
     return url
+
+
+def _require_psycopg() -> None:
+    """Here, where every way to a database passes, rather than at the first connection."""
+    try:
+        import psycopg  # noqa: F401 - an optional extra
+    except ImportError as error:  # also of a psycopg that finds no libpq
+        raise ConfigurationError(
+            f"PostgreSQL needs psycopg ({error}): {install_command('postgresql')}"
+        ) from None
 
 
 def describe(url: URL) -> str:
@@ -134,18 +151,23 @@ class Database:
         self._retry_s = options.retry_s
         self._write_lock = threading.Lock()
         self._joined = threading.local()
+        self.doubted = False
+        """Whether a change was refused, by what may refuse every other, since this was set back."""
+        self.malformed: str | None = None
+        """What SQLite said when it met a damaged page."""
         self._reader: Engine
         self._writer: Engine
+        self._set_aside: Engine
+        """For what must never wait for the others: see `reserved`."""
+        aside = _aside(options)
         if self.is_postgresql:
-            try:
-                self._reader = self._writer = _postgresql_engine(self.url, options)
-            except ModuleNotFoundError as error:
-                raise ConfigurationError(
-                    f"PostgreSQL needs {error.name}: pip install 'rag-monitor[postgresql]'"
-                ) from None
+            pool_size = max(1, options.pool_size - aside)
+            self._reader = self._writer = _postgresql_engine(self.url, options, pool_size)
+            self._set_aside = _postgresql_engine(self.url, options, aside)
         else:
-            self._reader = _sqlite_engine(self.url, options, writer=False)
-            self._writer = _sqlite_engine(self.url, options, writer=True)
+            self._reader = _sqlite_engine(self.url, options, options.pool_size)
+            self._writer = _sqlite_engine(self.url, options, 1, writer=True)
+            self._set_aside = _sqlite_engine(self.url, options, aside)
 
     @property
     def file(self) -> Path | None:
@@ -160,10 +182,10 @@ class Database:
             yield here
             return
         try:
-            with self._reader.connect() as connection, connection.begin():
+            with self._for_reading().connect() as connection, connection.begin():
                 yield connection
         except SQLAlchemyError as error:
-            raise translate(error, self.name) from error
+            raise self._told(error) from error
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -172,10 +194,10 @@ class Database:
             yield here
             return
         try:
-            with self._exclusive(), self._writer.begin() as connection:
+            with self._exclusive(), self._for_writing().begin() as connection:
                 yield connection
         except SQLAlchemyError as error:
-            raise translate(error, self.name) from error
+            raise self._refused(error) from error
 
     def transact(self, work: Callable[[Connection], T], *, retry_s: float | None = None) -> T:
         """Run `work` in a transaction, again if the connection is lost or a deadlock is broken.
@@ -191,14 +213,55 @@ class Database:
         attempt = 0
         while True:
             try:
-                with self._exclusive(), self._writer.begin() as connection:
+                with self._exclusive(), self._for_writing().begin() as connection:
                     return work(connection)
             except SQLAlchemyError as error:
                 pause = _RETRY_PAUSES_S[min(attempt, len(_RETRY_PAUSES_S) - 1)]
                 if not is_retryable(error) or time.monotonic() + pause > deadline:
-                    raise translate(error, self.name) from error
+                    raise self._refused(error) from error
             time.sleep(pause)
             attempt += 1
+
+    def attempt(self, work: Callable[[Connection], object], *, turn_s: float) -> bool:
+        """Run `work` in a transaction, once, or again where a connection had been lost.
+
+        Returns:
+            Whether it ran: not while other changes of this process to SQLite take all of `turn_s`.
+
+        Raises:
+            StoreError: It did not go through.
+        """
+        if not self._write_lock.acquire(timeout=turn_s):
+            return False
+        try:
+            for again in (True, False):
+                try:
+                    with self._for_writing().begin() as connection:
+                        work(connection)
+                    break
+                except SQLAlchemyError as error:
+                    if not (again and is_lost_connection(error)):
+                        raise self._refused(error) from error
+        finally:
+            self._write_lock.release()
+        return True
+
+    def _told(self, error: SQLAlchemyError) -> StoreError:
+        told = translate(error, self.name)
+        if isinstance(told, StoreDamaged):
+            telemetry.STORE_DAMAGED.set(1)
+            if self.malformed is None:
+                _LOG.error("%s", told)
+            self.malformed = str(told)
+        return told
+
+    def _refused(self, error: SQLAlchemyError) -> StoreError:
+        """The store's error for a change that did not go through; it is counted."""
+        told = self._told(error)
+        if isinstance(told, StoreUnavailable):
+            self.doubted = True
+        telemetry.STORE_REFUSED.labels(reason=reason(error)).inc()
+        return told
 
     def together(self, work: Callable[[], T]) -> T:
         """Run `work` so that whatever this thread reads and changes in it is one transaction.
@@ -224,15 +287,51 @@ class Database:
         """Whatever this thread reads within goes over one connection.
 
         A page asks many small questions; taking a connection for each, and giving it back, costs
-        PostgreSQL as many messages again. What this thread writes within, it need not see.
+        PostgreSQL as many messages again. All of it sees one moment of the database, so that its
+        numbers add up; what this thread writes within, it need not see.
         """
-        with self.read() as connection:
+        with self._at_one_moment() as connection:
             outer = getattr(self._joined, "reading", None)
             self._joined.reading = connection
             try:
                 yield
             finally:
                 self._joined.reading = outer
+
+    @contextmanager
+    def reserved(self) -> Iterator[None]:
+        """Whatever this thread asks within goes over connections that are kept for such.
+
+        Pages and judging may use up all others: what takes traces in, who leads and whether the
+        database answers must not depend on that. SQLite has one connection that writes, for all.
+        """
+        outer = getattr(self._joined, "reserved", False)
+        self._joined.reserved = True
+        try:
+            yield
+        finally:
+            self._joined.reserved = outer
+
+    def _for_reading(self) -> Engine:
+        return self._set_aside if getattr(self._joined, "reserved", False) else self._reader
+
+    def _for_writing(self) -> Engine:
+        return self._for_reading() if self.is_postgresql else self._writer
+
+    @contextmanager
+    def _at_one_moment(self) -> Iterator[Connection]:
+        inside = self._here() or getattr(self._joined, "reading", None)
+        if inside is not None or not self.is_postgresql:
+            with self.read() as connection:
+                yield connection
+            return
+        try:
+            with self._for_reading().connect() as plain:
+                connection = plain.execution_options(isolation_level="REPEATABLE READ")
+                with connection.begin():
+                    yield connection
+        except SQLAlchemyError as error:
+            raise translate(error, self.name) from error
 
     @property
     def joined(self) -> bool:
@@ -247,12 +346,23 @@ class Database:
         return postgresql.insert(table) if self.is_postgresql else sqlite.insert(table)
 
     def checkpoint(self) -> None:
-        """SQLite: fold the write-ahead log into the file and cut it; waits for no reader."""
+        """SQLite: fold the write-ahead log into the file and cut it; waits for no reader.
+
+        Most is folded beside readers and writers. The log is cut only where no reader still needs
+        it: waiting for one would keep every writer waiting too.
+        """
         if self.is_postgresql:
             return
         try:
+            with self._set_aside.connect() as connection:
+                connection.connection.cursor().execute("PRAGMA wal_checkpoint(PASSIVE)")
             with self._exclusive(), self._writer.connect() as connection:
-                connection.connection.cursor().execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                cursor = connection.connection.cursor()
+                cursor.execute("PRAGMA busy_timeout=0")
+                try:
+                    cursor.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                finally:
+                    cursor.execute(f"PRAGMA busy_timeout={BUSY_TIMEOUT_MS}")
         except SQLAlchemyError as error:
             raise translate(error, self.name) from error
         except sqlite3.Error as error:  # not wrapped: the pragma must run outside a transaction
@@ -260,8 +370,8 @@ class Database:
 
     def close(self) -> None:
         """Close every connection."""
-        self._reader.dispose()
-        self._writer.dispose()
+        for engine in (self._reader, self._writer, self._set_aside):
+            engine.dispose()
 
     @contextmanager
     def _exclusive(self) -> Iterator[None]:
@@ -272,7 +382,12 @@ class Database:
             yield
 
 
-def _postgresql_engine(url: URL, options: StoreOptions) -> Engine:
+def _aside(options: StoreOptions) -> int:
+    """How many connections are kept for what must not wait; on PostgreSQL out of all."""
+    return max(1, min(3, options.pool_size // 4))
+
+
+def _postgresql_engine(url: URL, options: StoreOptions, pool_size: int) -> Engine:
     arguments: dict[str, Any] = {
         "connect_timeout": options.connect_timeout_s,
         "prepare_threshold": None,  # prepared statements do not survive PgBouncer's pooling
@@ -292,7 +407,7 @@ def _postgresql_engine(url: URL, options: StoreOptions) -> Engine:
         # Of an INSERT, too: whether a row was added is told by nothing else.
         execution_options={"preserve_rowcount": True},
         hide_parameters=True,
-        pool_size=options.pool_size,
+        pool_size=pool_size,
         max_overflow=0,
         pool_timeout=options.pool_timeout_s,
         pool_pre_ping=True,
@@ -309,12 +424,14 @@ def _checkpoint_pages(ballast_bytes: int) -> int:
     return max(1_000, ballast_bytes * 3 // 4 // _PAGE_BYTES)
 
 
-def _sqlite_engine(url: URL, options: StoreOptions, *, writer: bool) -> Engine:
+def _sqlite_engine(
+    url: URL, options: StoreOptions, pool_size: int, *, writer: bool = False
+) -> Engine:
     engine = create_engine(
         url,
         hide_parameters=True,  # what traces hold belongs into no log
         connect_args={"check_same_thread": False, "timeout": BUSY_TIMEOUT_MS / 1000},
-        pool_size=1 if writer else options.pool_size,
+        pool_size=pool_size,
         max_overflow=0,
         pool_timeout=options.pool_timeout_s,
     )

@@ -11,8 +11,8 @@ from sqlalchemy import Connection, Delete, Text, Update, delete, select, type_co
 
 from rag_monitor.domain.stored import ErasureReport
 from rag_monitor.store import dirty
+from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
-from rag_monitor.store.evidence import chunks
 from rag_monitor.store.tables import (
     decisions,
     evaluation_tasks,
@@ -59,7 +59,7 @@ def erase_user(database: Database, project: str, user_id: str, now: datetime) ->
     removed = dict.fromkeys(_COUNTED, 0)
     while True:
         part = database.transact(
-            lambda connection: _erase_traces(database, connection, project, user_id, now)
+            lambda connection: _erase_traces(connection, project, user_id, now)
         )
         for name, count in part.items():
             removed[name] += count
@@ -68,7 +68,7 @@ def erase_user(database: Database, project: str, user_id: str, now: datetime) ->
 
 
 def _erase_traces(
-    database: Database, connection: Connection, project: str, user_id: str, now: datetime
+    connection: Connection, project: str, user_id: str, now: datetime
 ) -> dict[str, int]:
     mine = (traces.c.project == project, traces.c.user_id == user_id)
     columns = (traces.c.trace_id, traces.c.app, traces.c.started_at, traces.c.passages)
@@ -87,7 +87,7 @@ def _erase_traces(
         for table in reversed(OF_TRACE):  # keys first, as every other transaction locks them
             _delete(connection, table, table.c.project == name, table.c.trace_id.in_(part))
     minutes = {(project, row.app, minute_of(row.started_at)) for row in rows}
-    dirty.mark(database, connection, minutes, now)
+    dirty.mark(connection, minutes, now)
     doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
     return removed
 

@@ -11,21 +11,16 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, Final
+from typing import Any
 
 from sqlalchemy import Connection, bindparam, select, update
 
 from rag_monitor.domain.ports import IngestBatch, SpanBlob
-from rag_monitor.store.bulk import insert_new
+from rag_monitor.store.bulk import Key, chunks, insert_new
 from rag_monitor.store.compression import compress
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.tables import spans, trace_keys
 from rag_monitor.store.types import storable_name
-
-LOOKUP: Final = 500
-"""Keys per SELECT."""
-Key = tuple[str, str]
-"""Project and trace id."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +32,7 @@ class PreparedBlob:
     received_at: datetime
     blob: SpanBlob
     compressed: bytes
+    bulk: bool
 
 
 def prepare(batch: IngestBatch) -> list[PreparedBlob]:
@@ -49,6 +45,7 @@ def prepare(batch: IngestBatch) -> list[PreparedBlob]:
             batch.received_at,
             blob,
             compress(blob.payload),
+            batch.bulk,
         )
         for blob in batch.blobs
     ]
@@ -107,6 +104,7 @@ def _insert_keys(
                 "first_received": first,
                 "due_at": due_at(blobs, first, options),
                 "version": len({blob.digest for blob in blobs}),
+                "bulk": all(blob.bulk for blob in blobs),
             }
         )
     returning = (trace_keys.c.project, trace_keys.c.trace_id, trace_keys.c.day)
@@ -190,14 +188,3 @@ def _touch_known(
             ),
             changes,
         )
-
-
-def chunks(keys: Iterable[Key], size: int = LOOKUP) -> Iterable[tuple[str, list[str]]]:
-    """Keys by project, at most `size` trace ids at a time, in one fixed order."""
-    by_project: dict[str, set[str]] = defaultdict(set)
-    for project, trace_id in keys:
-        by_project[project].add(trace_id)
-    for project in sorted(by_project):
-        ordered = sorted(by_project[project])
-        for start in range(0, len(ordered), size):
-            yield project, ordered[start : start + size]

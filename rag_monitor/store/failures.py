@@ -8,20 +8,26 @@ from typing import Final
 from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from rag_monitor.errors import StoreError, StoreFull, StoreUnavailable
+from rag_monitor.errors import StoreDamaged, StoreError, StoreFull, StoreUnavailable
 
 _RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01", "55P03"})
 """Serialisation failure, deadlock, lock not available: the same work may succeed right away."""
 _PASSING_CLASSES: Final = ("08", "53", "57", "58")
 """Connection, out of resources, operator intervention, system error."""
+_READ_ONLY: Final = "25006"
+"""A standby, or `default_transaction_read_only`."""
 _MENDS: Final = (
     (r'database ".*" does not exist', "create it, or correct `database_url`"),
     (r'role ".*" does not exist|password authentication failed|no pg_hba\.conf entry'
      r"|no password supplied", "correct user and password in `database_url`"),
     (r"connection refused|failed to resolve host|timeout expired|no such file or directory",
      "try again; if it stays so, see whether the server runs and `database_url` names it"),
+    (r"read-?only (transaction|database)",
+     "name the server that takes changes in `database_url`, or make the database writable"),
+    (r"database is locked|lock timeout", "try again; another program keeps it locked"),
 )  # fmt: skip
-"""What PostgreSQL says when no connection is made, and what an operator can do about it."""
+"""What databases say, and what an operator can do about it."""
+_RECOVER: Final = "stop the monitor and run `rag-monitor recover`, or restore a backup"
 _PASSING_SQLITE: Final = ("locked", "busy", "full", "disk i/o", "readonly", "unable to open")
 
 
@@ -52,12 +58,33 @@ def is_passing(error: BaseException) -> bool:
         return False
     state = _sqlstate(error)
     if state:
-        return state.startswith(_PASSING_CLASSES)
+        return state.startswith(_PASSING_CLASSES) or state == _READ_ONLY
     message = str(error.orig).lower()
     return isinstance(error, OperationalError) and (
         "sqlite" not in type(error.orig).__module__
         or any(word in message for word in _PASSING_SQLITE)
     )
+
+
+def is_damaged(error: BaseException) -> bool:
+    """Whether SQLite met a page that is none."""
+    return isinstance(error, DBAPIError) and any(
+        said in str(error.orig) for said in ("malformed", "file is not a database")
+    )
+
+
+def reason(error: Exception) -> str:
+    """Why a change was refused: `full`, `damaged`, `read_only`, `locked`, `away` or `refused`."""
+    said = str(getattr(error, "orig", None) or error).lower()
+    if is_disk_full(error):
+        return "full"
+    if is_damaged(error):
+        return "damaged"
+    if re.search(r"read-?only", said):
+        return "read_only"
+    if re.search(r"locked|lock timeout", said):
+        return "locked"
+    return "away" if is_passing(error) else "refused"
 
 
 def translate(error: Exception, database: str) -> StoreError:
@@ -69,6 +96,8 @@ def translate(error: Exception, database: str) -> StoreError:
     text = f"{database}: {detail[0] if detail else type(cause).__name__}"
     if is_disk_full(error):
         return StoreFull(f"the disk of the database is full ({text}); make room on it")
+    if is_damaged(error):
+        return StoreDamaged(f"pages of the database are damaged ({text}); {_RECOVER}")
     if is_passing(error):
         mend = next((m for said, m in _MENDS if re.search(said, text, re.IGNORECASE)), "try again")
         return StoreUnavailable(f"the database does not take this right now ({text}); {mend}")

@@ -49,7 +49,7 @@ class FeedbackMarks:
             ).first()
             if found is not None:
                 minute = (mark.project, found.app, minute_of(found.started_at))
-                dirty.mark(self._database, connection, [minute], self._clock.now())
+                dirty.mark(connection, [minute], self._clock.now())
 
         self._database.transact(work)
 

@@ -15,8 +15,8 @@ from typing import Any, Final
 from sqlalchemy import ColumnElement, Connection, and_, or_, select
 
 from rag_monitor.domain.rollup import LATE_MOMENT, TRACES_METRIC
+from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
-from rag_monitor.store.evidence import chunks
 from rag_monitor.store.tables import forgotten, rollups, scores
 
 EVERY_APP: Final = ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sqlalchemy import Connection, false, func, select, update
+from sqlalchemy import Connection, Executable, false, func, select, update
 
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.store.engine import Database
@@ -13,6 +13,17 @@ from rag_monitor.store.tables import marks, scores
 
 _EVERYBODY = ""
 """The marks here are the installation's, not a project's."""
+
+
+def moved_mark(database: Database, name: str, at: datetime) -> Executable:
+    """What moves a mark on to `at`, and never back."""
+    statement = database.insert(marks).values(project=_EVERYBODY, name=name, at=at)
+    moved: Executable = statement.on_conflict_do_update(
+        index_elements=["project", "name"],
+        set_={"at": statement.excluded.at},
+        where=marks.c.at < statement.excluded.at,
+    )
+    return moved
 
 
 class FreshScores:
@@ -35,14 +46,8 @@ class FreshScores:
 
     def advance(self, name: str, at: datetime) -> None:
         """Move a mark; it never goes back, whoever else moves it."""
-        statement = self._database.insert(marks)
-        statement = statement.on_conflict_do_update(
-            index_elements=["project", "name"],
-            set_={"at": statement.excluded.at},
-            where=marks.c.at < statement.excluded.at,
-        )
-        row = {"project": _EVERYBODY, "name": name, "at": at}
-        self._database.transact(lambda connection: connection.execute(statement, [row]))
+        statement = moved_mark(self._database, name, at)
+        self._database.transact(lambda connection: connection.execute(statement))
 
     def rewind(self, name: str, at: datetime) -> None:
         """Put a mark back that a wrong clock has moved ahead."""

@@ -22,7 +22,10 @@ the clock was wrong, and nobody would lead."""
 
 
 class Leases:
-    """Who leads. On SQLite, where one process owns the file, its own clock is the database's."""
+    """Who leads. On SQLite, where one process owns the file, its own clock is the database's.
+
+    Asked over connections kept for it: a leader whose pages are busy must not lose its lease.
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -30,7 +33,7 @@ class Leases:
 
     def now(self) -> datetime:
         """The database's time: the only one that all processes share."""
-        with self._database.read() as connection:
+        with self._database.reserved(), self._database.read() as connection:
             return self._now(connection)
 
     def acquire(self, name: str, owner: str, ttl_s: float) -> Lease | None:
@@ -67,7 +70,8 @@ class Leases:
             )
             return Lease(name=name, owner=owner, token=token, expires_at=expires_at)
 
-        return self._database.transact(work)
+        with self._database.reserved():
+            return self._database.transact(work)
 
     def renew(self, lease: Lease, ttl_s: float) -> Lease:
         """Hold it longer.
@@ -90,12 +94,14 @@ class Leases:
                 name=lease.name, owner=lease.owner, token=lease.token, expires_at=expires_at
             )
 
-        return self._database.transact(work)
+        with self._database.reserved():
+            return self._database.transact(work)
 
     def release(self, lease: Lease) -> None:
         """Give it up; nothing happens if it is not ours any more."""
         statement = update(leases).where(*_held_by(lease)).values(owner=None)
-        self._database.transact(lambda connection: connection.execute(statement))
+        with self._database.reserved():
+            self._database.transact(lambda connection: connection.execute(statement))
 
     def _now(self, connection: Connection) -> datetime:
         return database_now(self._database, connection, self._clock)

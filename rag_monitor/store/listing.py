@@ -25,8 +25,8 @@ from sqlalchemy import (
 from rag_monitor.domain.stored import TraceQuery, TraceSummary
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.store import questions
+from rag_monitor.store.bulk import chunks
 from rag_monitor.store.cursor import decode_cursor
-from rag_monitor.store.evidence import chunks
 from rag_monitor.store.tables import LOW_SCORE, scores, traces
 from rag_monitor.store.trace_reads import days_of
 from rag_monitor.store.types import storable
@@ -56,8 +56,8 @@ _KEY: Final = ("project", "trace_id", "day")
 
 def find(
     connection: Connection, query: TraceQuery, limit: int, *, postgresql: bool
-) -> tuple[list[Any], bool]:
-    """The rows of a page and whether there are more.
+) -> tuple[list[Any], Any | None]:
+    """The rows of a page, and what it ends with where there are more.
 
     Raises:
         MalformedPayload: The cursor is not one this store handed out.
@@ -65,7 +65,7 @@ def find(
     if query.metric is None and not query.q:
         statement = newest(query, [traces.c[name] for name in COLUMNS], limit + 1)
         rows = connection.execute(statement).all()
-        return list(rows[:limit]), len(rows) > limit
+        return list(rows[:limit]), rows[limit - 1] if len(rows) > limit else None
     most = (limit + 1) * (1 if query.metric is None else _JUDGES)
     if query.q:
         found = _holding(connection, query, query.q, limit + 1, most, postgresql)
@@ -74,7 +74,8 @@ def find(
     # Several judges give a trace several rows, next to one another.
     unique = list({row.trace_id: row for row in found}.values())
     more = len(unique) > limit or len(found) == most
-    return rows_of(connection, query.project, unique[:limit]), more
+    shown = unique[:limit]
+    return rows_of(connection, query.project, shown), shown[-1] if more else None
 
 
 def _holding(
@@ -188,6 +189,8 @@ def scored(query: TraceQuery, metric: str, limit: int, *more: ColumnElement[bool
     join PostgreSQL would rather make by reading all traces.
     """
     conditions = [*_keyset(query, scores.c), *_of_score(query, metric), *more]
+    # Scores are kept longer than their traces.
+    conditions.append(of(scores, traces.c.trace_id).is_not(None))
     if query.release is not None:
         conditions.append(of(scores, traces.c.release) == query.release)
     if query.status is not None:

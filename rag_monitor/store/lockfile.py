@@ -41,13 +41,16 @@ def _unwritable(database: Path, reason: str | None) -> str:
 class FileLock:
     """An advisory lock that the kernel drops when its process dies, however it dies.
 
+    It stands beside the file itself, so that whoever comes by a symbolic link meets it, too.
+
     Raises:
         ConfigurationError: Another process (or another store of this one) holds it, the folder
             cannot be written, or its file system knows no locks.
     """
 
     def __init__(self, database: Path) -> None:
-        path = database.with_name(database.name + ".lock")
+        file = database.resolve()
+        path = file.with_name(file.name + ".lock")
         try:
             self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except OSError as error:

@@ -29,6 +29,9 @@ from rag_monitor.store.failures import translate
 
 T = TypeVar("T")
 
+VERSION_TABLE: Final = "alembic_version"
+"""Holds the revision of the database."""
+
 _ADVISORY_LOCK: Final = 7_420_655_116
 """Keeps two servers from migrating one PostgreSQL database at once."""
 _ALEMBIC_LOCK: Final = threading.Lock()
@@ -137,8 +140,12 @@ def downgrade(url: str, revision: str) -> None:
 def refuse_newer(connection: Connection) -> None:
     """Raise `SchemaMismatch` when the database is at a revision this release does not know."""
     revision = current_of(connection)
-    if revision is None:
-        return
+    if revision is not None:
+        refuse_unknown(revision)
+
+
+def refuse_unknown(revision: str) -> None:
+    """Raise `SchemaMismatch` when this release does not know a revision."""
     try:
         ScriptDirectory.from_config(_config()).get_revision(revision)
     except CommandError:

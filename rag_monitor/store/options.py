@@ -13,8 +13,8 @@ _ABOVE_ZERO: Final = (
     "queue_bytes", "group_rows", "group_bytes", "claim_s", "checkpoint_s",
 )  # fmt: skip
 _ZERO_OR_MORE: Final = (
-    "statement_timeout_s", "retry_s", "root_delay_s", "rootless_delay_s", "ballast_bytes",
-    "partitions_ahead",
+    "statement_timeout_s", "retry_s", "assembly_backlog", "root_delay_s", "rootless_delay_s",
+    "ballast_bytes", "partitions_ahead",
 )  # fmt: skip
 
 
@@ -43,6 +43,9 @@ class StoreOptions:
     queue_rows: int = 20_000
     """Blobs that may wait for their commit; beyond it `QueueFull`."""
     queue_bytes: int = 128 * 2**20
+    assembly_backlog: int = 200_000
+    """Traces that may be acknowledged and not assembled yet; beyond it `QueueFull`. 0: any number,
+    until the disk is full."""
     group_rows: int = 400
     """Blobs per commit."""
     group_bytes: int = 16 * 2**20

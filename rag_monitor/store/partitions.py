@@ -10,7 +10,14 @@ from typing import Final
 
 from sqlalchemy import Connection, Table, text
 
-from rag_monitor.store.tables import PARTITIONED
+from rag_monitor.store.tables import metadata
+
+PARTITIONED: Final = tuple(
+    table
+    for table in metadata.sorted_tables
+    if table.dialect_options["postgresql"].get("partition_by")
+)
+"""Tables split by day on PostgreSQL."""
 
 _LOG: Final = logging.getLogger(__name__)
 _NAME: Final = re.compile(r"_p(\d{4})(\d{2})(\d{2})$")

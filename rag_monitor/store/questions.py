@@ -13,6 +13,9 @@ from __future__ import annotations
 
 import zlib
 from collections.abc import Sequence
+from functools import lru_cache
+from itertools import pairwise
+from operator import add
 from typing import Any, Final
 
 from sqlalchemy import (
@@ -32,7 +35,6 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import traces
 from rag_monitor.store.types import storable
 
@@ -40,6 +42,8 @@ MAX_INDEXED: Final = 4000
 """Characters; longer questions are rare and looked through whenever something is looked for."""
 MAX_ASKED: Final = 24
 """Pairs of a text that are looked up; the text itself is compared anyway."""
+_KEPT: Final = 8192
+"""Pairs whose numbers are kept in mind: few make up most of a language."""
 _SIGN: Final = 2**31
 LONG: Final = -_SIGN
 """The only entry of a question that is too long."""
@@ -53,13 +57,13 @@ def pairs(question: str | None) -> list[int]:
     known = _folded(question or "")
     if len(known) > MAX_INDEXED:
         return [LONG]
-    return sorted({_number(known[at : at + 2]) for at in range(len(known) - 1)})
+    return sorted(set(map(_number, map(add, known, known[1:]))))
 
 
 def asked(wanted: str) -> list[int]:
     """What is looked up for a text; empty when it is a single character."""
     known = _folded(wanted)
-    found = dict.fromkeys(_number(known[at : at + 2]) for at in range(len(known) - 1))
+    found = dict.fromkeys(_number(a + b) for a, b in pairwise(known))
     return list(found)[:MAX_ASKED]
 
 
@@ -105,15 +109,15 @@ def plainly(
     return list(conditions) if postgresql else [condition.is_(True) for condition in conditions]
 
 
-def index(database: Database, connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
-    """Fill in `search` of rows of `traces` that are about to be inserted."""
-    found = [pairs(row["question"]) for row in rows]
-    places = found if database.is_postgresql else _index_sqlite(connection, found)
-    for row, place in zip(rows, places, strict=True):
-        row["search"] = place
+def place(connection: Connection, rows: Sequence[dict[str, Any]]) -> None:
+    """Put the `search` of rows of `traces`, their pairs, where the database looks for it."""
+    if connection.dialect.name == "postgresql":
+        return
+    for row, placed in zip(rows, _place_all(connection, rows), strict=True):
+        row["search"] = placed
 
 
-def index_older(database: Database, connection: Connection, limit: int) -> int:
+def index_older(connection: Connection, limit: int) -> int:
     """Index traces that are not yet; returns how many."""
     key = [traces.c[name] for name in ("project", "trace_id", "day")]
     rows = [
@@ -127,7 +131,9 @@ def index_older(database: Database, connection: Connection, limit: int) -> int:
     ]
     if not rows:
         return 0
-    index(database, connection, rows)
+    for row in rows:
+        row["search"] = pairs(row["question"])
+    place(connection, rows)
     connection.execute(
         update(traces)
         .where(*(part == bindparam(f"key_{part.name}") for part in key))
@@ -140,24 +146,22 @@ def index_older(database: Database, connection: Connection, limit: int) -> int:
     return len(rows)
 
 
-def _index_sqlite(connection: Connection, found: Sequence[Sequence[int]]) -> list[int]:
+def _place_all(connection: Connection, rows: Sequence[dict[str, Any]]) -> list[int]:
     newest = connection.execute(
         text("SELECT rowid FROM trace_search ORDER BY rowid DESC LIMIT 1")
     ).scalar()
-    place = newest or 0
+    last = newest or 0
     places = []
     entries = []
-    for numbers in found:
-        if not numbers:
+    for row in rows:
+        if not row["search"]:
             places.append(_NOTHING)
             continue
-        place += 1
-        places.append(place)
-        entries.append({"place": place, "pairs": " ".join(map(_token, numbers))})
-    if entries:
-        connection.execute(
-            text("INSERT INTO trace_search (rowid, pairs) VALUES (:place, :pairs)"), entries
-        )
+        last += 1
+        places.append(last)
+        entries.append((last, " ".join(map(_token, row["search"]))))
+    if entries:  # past the compiler of SQLAlchemy, as all that is written in bulk
+        connection.exec_driver_sql("INSERT INTO trace_search (rowid, pairs) VALUES (?, ?)", entries)
     return places
 
 
@@ -166,10 +170,12 @@ def _expression(numbers: Sequence[int]) -> str:
     return f'({every}) OR "{_token(LONG)}"'
 
 
+@lru_cache(_KEPT)
 def _token(number: int) -> str:
     return f"{number + _SIGN:x}"
 
 
+@lru_cache(_KEPT)
 def _number(pair: str) -> int:
     return zlib.crc32(pair.encode("utf-8", "surrogatepass")) - _SIGN
 

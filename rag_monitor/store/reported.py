@@ -46,7 +46,8 @@ class ReportedScores:
             set_={name: statement.excluded[name] for name in _COLUMNS if name not in _KEY},
             where=reported_scores.c.reported_at <= statement.excluded.reported_at,
         )
-        self._database.transact(lambda connection: connection.execute(statement, rows))
+        with self._database.reserved():
+            self._database.transact(lambda connection: connection.execute(statement, rows))
 
 
 def load_reported(connection: Connection, project: str, trace_id: str) -> list[ReportedScore]:

@@ -14,13 +14,13 @@ from rag_monitor.domain.stored import RetentionPolicy, RetentionReport
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.store import forgotten, partitions
 from rag_monitor.store.ballast import Ballast
+from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
-from rag_monitor.store.evidence import chunks
 from rag_monitor.store.failures import is_disk_full
 from rag_monitor.store.hops import distinct_values
+from rag_monitor.store.partitions import PARTITIONED
 from rag_monitor.store.tables import (
-    PARTITIONED,
     alerts,
     audit,
     budgets,

@@ -7,14 +7,14 @@ from collections.abc import Iterable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import Connection, and_, delete, func, or_, select
+from sqlalchemy import Connection, and_, delete, or_, select
 
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.feedback import labels_of
 from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import DirtyMinute, StaleBlock
-from rag_monitor.store import blocks, forgotten
+from rag_monitor.store import blocks, bulk, forgotten
 from rag_monitor.store import dirty as dirty_marks
 from rag_monitor.store.engine import Database
 from rag_monitor.store.feedback import load_feedback
@@ -30,7 +30,6 @@ _LEFT_OUT: Final = frozenset(
 )
 _MINUTE: Final = timedelta(minutes=1)
 _LOOKUP: Final = 500
-_KEY: Final = ("project", "app", "minute", "key")
 
 
 _Place = tuple[str, str, datetime]
@@ -45,22 +44,31 @@ class Rollups:
         self._clock = clock
 
     def dirty(self, limit: int = 500) -> list[DirtyMinute]:
-        """Minutes to recompute, longest stale first."""
+        """Minutes to recompute, longest stale first.
+
+        Read together with `facts` (see `Store.reading`), they say which counts of single batches
+        the facts hold already.
+        """
         with self._database.read() as connection:
             rows = connection.execute(
                 select(dirty_minutes).order_by(dirty_minutes.c.marked_at).limit(limit)
             ).all()
+            added = _added(connection, rows)
         return [
-            DirtyMinute(project=row.project, app=row.app, minute=row.minute, version=row.version)
+            DirtyMinute(
+                project=row.project,
+                app=row.app,
+                minute=row.minute,
+                version=row.version,
+                added=frozenset(added[row.project, row.app, row.minute]),
+            )
             for row in rows
         ]
 
     def mark(self, places: Iterable[tuple[str, str, datetime]], now: datetime) -> None:
         """Have minutes (project, app, start of the minute) computed again."""
         wanted = list(places)
-        self._database.transact(
-            lambda connection: dirty_marks.mark(self._database, connection, wanted, now)
-        )
+        self._database.transact(lambda connection: dirty_marks.mark(connection, wanted, now))
 
     def facts(self, dirty: Sequence[DirtyMinute]) -> list[TraceFacts]:
         """The traces of those minutes, without texts and passages, with their current scores.
@@ -87,9 +95,7 @@ class Rollups:
         """
         if dirty:
             self._database.transact(
-                lambda connection: _replace(
-                    self._database, connection, dirty, rollups, self._clock.now()
-                )
+                lambda connection: _replace(connection, dirty, rollups, self._clock.now())
             )
 
     def load(self, wanted: RollupQuery) -> list[Rollup]:
@@ -148,18 +154,8 @@ class Rollups:
     def put_blocks(self, built: Sequence[tuple[StaleBlock, Sequence[Rollup]]]) -> int:
         """Save the sums of blocks; returns how many were not marked anew since they were read."""
         return self._database.transact(
-            lambda connection: sum(
-                blocks.put(self._database, connection, block, found) for block, found in built
-            )
+            lambda connection: sum(blocks.put(connection, block, found) for block, found in built)
         )
-
-    def newest_minute(self, project: str, app: str) -> datetime | None:
-        """The newest minute with a rollup, or None."""
-        table = rollups.c
-        statement = select(func.max(table.minute)).where(table.project == project, table.app == app)
-        with self._database.read() as connection:
-            newest: datetime | None = connection.execute(statement).scalar_one()
-        return newest
 
 
 def _apps(wanted: RollupQuery) -> Sequence[str]:
@@ -173,6 +169,19 @@ def _filters(wanted: RollupQuery) -> dict[str, str | Sequence[str]]:
     if wanted.metric is None and wanted.metrics:
         found["metric"] = wanted.metrics
     return {name: value for name, value in found.items() if value is not None}
+
+
+def _added(connection: Connection, minutes: Sequence[Any]) -> dict[_Place, set[int]]:
+    """The batches whose traces are counted one by one in those minutes."""
+    found: dict[_Place, set[int]] = defaultdict(set)
+    for start in range(0, len(minutes), _LOOKUP // 5):
+        here = _same_minutes(rollups, minutes[start : start + _LOOKUP // 5])
+        columns = (rollups.c.project, rollups.c.app, rollups.c.minute, rollups.c.added)
+        for project, app, minute, batch in connection.execute(
+            select(*columns).where(here, rollups.c.added.is_not(None))
+        ):
+            found[project, app, minute].add(batch)
+    return found
 
 
 def _facts_of(connection: Connection, item: DirtyMinute) -> list[TraceFacts]:
@@ -242,7 +251,6 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
 
 
 def _replace(
-    database: Database,
     connection: Connection,
     dirty: Sequence[DirtyMinute],
     found: Sequence[Rollup],
@@ -256,19 +264,9 @@ def _replace(
     # A minute without a mark was recomputed by somebody else since it was read here: what they
     # wrote is newer. Whoever was held up in between must not put the older numbers back.
     found = [row for row in found if (row.key.project, row.key.app, row.key.minute) in standing]
-    if found:
-        statement = database.insert(rollups)
-        statement = statement.on_conflict_do_update(
-            index_elements=list(_KEY),
-            set_={
-                column.name: statement.excluded[column.name]
-                for column in rollups.c
-                if column.name not in _KEY
-            },
-        )
-        rows = [dump_rollup(rollup) | {"arrived": rollup.key.arrived} for rollup in found]
-        connection.execute(statement, rows)
-    blocks.mark(database, connection, standing, now)
+    rows = [dump_rollup(rollup) | {"arrived": rollup.key.arrived} for rollup in found]
+    bulk.upsert(connection, rollups, rows)
+    blocks.mark(connection, standing, now)
 
 
 def _clear(connection: Connection, part: Sequence[DirtyMinute], gone: Forgotten) -> set[_Place]:
@@ -288,9 +286,13 @@ def _clear(connection: Connection, part: Sequence[DirtyMinute], gone: Forgotten)
     }
     present = [item for item in part if (item.project, item.app, item.minute) in marked]
     if present:
+        counted = sorted({batch for item in present for batch in item.added})
+        parts = [counted[start : start + _LOOKUP] for start in range(0, len(counted), _LOOKUP)]
         for (project, app), minutes in _by_app(present).items():
             old = forgotten.replaceable(connection, project, app, minutes, gone.before(app))
-            connection.execute(delete(rollups).where(old))
+            connection.execute(delete(rollups).where(old, rollups.c.added.is_(None)))
+            for batches in parts:  # those that came since are counted by their own rows
+                connection.execute(delete(rollups).where(old, rollups.c.added.in_(batches)))
         # Versions are random: among these minutes, one that is equal belongs to its minute.
         unchanged = dirty_minutes.c.version.in_([item.version for item in present])
         connection.execute(

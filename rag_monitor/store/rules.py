@@ -10,6 +10,7 @@ from sqlalchemy import Connection, delete, select, update
 from rag_monitor.domain.alert import AlertRule
 from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import NotFound, RuleError
+from rag_monitor.i18n import Message
 from rag_monitor.store.alert_rows import dump_rule, load_rule
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import rules, secrets, silences
@@ -63,8 +64,11 @@ class Rules:
             added = self._database.insert(rules).on_conflict_do_nothing()
             if not connection.execute(added.values(row | {"updated_at": now})).rowcount:
                 raise RuleError(
-                    f"name: another rule is called {rule.name!r}; choose another name, or edit that"
-                    " one"
+                    Message(
+                        "name: another rule is called {name!r}; choose another name, or edit that "
+                        "one",
+                        name=rule.name,
+                    )
                 )
             old = delete(rules).where(rules.c.project == rule.project, rules.c.name == name)
             if not connection.execute(old).rowcount:

@@ -10,6 +10,7 @@ from rag_monitor.domain.decision import SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, JudgeUsage, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
 
+_ALWAYS: Final = frozenset({"name", "model", "prompts", "calibration"})
 _VERDICT_FIELDS: Final = tuple(field.name for field in fields(Verdict))
 
 
@@ -18,15 +19,21 @@ def dump_score(score: Score) -> dict[str, Any]:
     return {
         "metric": score.metric,
         "judge": "" if score.judge is None else str(score.judge),
-        "identity": None if score.judge is None else asdict(score.judge),
+        "identity": None if score.judge is None else _dump_identity(score.judge),
         "status": score.status.value,
         "value": score.value,
         "reason": score.reason,
+        "detail": score.detail,
         "flagged": score.flagged,
         "inferred": score.inferred,
         "verdicts": [_dump_verdict(verdict) for verdict in score.verdicts],
         "created_at": score.created_at,
     }
+
+
+def _dump_identity(judge: JudgeIdentity) -> dict[str, str]:
+    """Its fields; what a release before did not know stands there only where it says something."""
+    return {name: value for name, value in asdict(judge).items() if value or name in _ALWAYS}
 
 
 def load_score(row: Any) -> Score:
@@ -37,6 +44,7 @@ def load_score(row: Any) -> Score:
         status=ScoreStatus(row.status),
         value=row.value,
         reason=row.reason,
+        detail=row.detail,
         flagged=row.flagged,
         judge=None if identity is None else JudgeIdentity(**identity),
         verdicts=tuple(_load_verdict(item) for item in row._mapping.get("verdicts") or ()),

@@ -13,15 +13,18 @@ from rag_monitor.errors import StoreError
 from rag_monitor.store import migration, partitions
 from rag_monitor.store.alerts import Alerts, Silences
 from rag_monitor.store.audit import AuditLog
+from rag_monitor.store.backlog import AssemblyBacklog
 from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.budgets import Budgets
 from rag_monitor.store.engine import Database, exposure, require_folder
 from rag_monitor.store.feedback import FeedbackMarks
 from rag_monitor.store.fresh_scores import FreshScores
+from rag_monitor.store.integrity import Integrity, was_left_open
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
 from rag_monitor.store.leases import Leases, database_now
 from rag_monitor.store.lockfile import FileLock
+from rag_monitor.store.names import Names, Naming
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.outbox import Outbox
@@ -35,6 +38,7 @@ from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.store.traces import Traces
+from rag_monitor.store.write_probe import WriteProbe
 from rag_monitor.store.writer import Writer
 
 T = TypeVar("T")
@@ -46,8 +50,6 @@ _CLOCK_S: Final = 10.0
 """How often a shared clock is set."""
 _ROUND_TRIP_S: Final = 0.5
 """An answer that took longer is asked for again."""
-_PROBE: Final = "probe"
-"""The mark that `try_writing` moves."""
 
 
 class Store:
@@ -57,7 +59,14 @@ class Store:
     """
 
     def __init__(
-        self, options: StoreOptions, clock: Clock, database: Database, lock: FileLock | None
+        self,
+        options: StoreOptions,
+        clock: Clock,
+        database: Database,
+        lock: FileLock | None,
+        naming: Naming,
+        *,
+        after_crash: bool = False,
     ) -> None:
         self._options = options
         self._database = database
@@ -67,9 +76,13 @@ class Store:
         if file is not None and lock is not None:
             ballast = Ballast(file, options.ballast_bytes)
             ballast.fill()
-        self.writer: Final = Writer(database, options)
         self.spans: Final = Spans(database, options)
-        self.traces: Final = Traces(database, clock)
+        backlog = AssemblyBacklog(
+            lambda: self.spans.assembling(clock.now()), options.assembly_backlog
+        )
+        self.writer: Final = Writer(database, options, backlog)
+        self.names: Final = Names(database, clock, naming)
+        self.traces: Final = Traces(database, clock, self.names)
         self.tasks: Final = Tasks(database, clock)
         self.rollups: Final = Rollups(database, clock)
         self.rules: Final = Rules(database, clock)
@@ -87,14 +100,23 @@ class Store:
         self.replies: Final = Replies(database, clock)
         self.fresh_scores: Final = FreshScores(database)
         self.retention: Final = Retention(database, ballast, options.partitions_ahead)
-        self.set_back: Final = SetBack(database, options)
+        self.set_back: Final = SetBack(database, options, clock)
+        self._probe = WriteProbe(database, clock)
+        self._integrity = Integrity(database, clock, after_crash=after_crash)
         self._closing = threading.Event()
         self._clock = clock
         self._upkeep: threading.Thread | None = None
 
     @classmethod
-    def open(cls, options: StoreOptions, clock: Clock | None = None) -> Self:
+    def open(
+        cls, options: StoreOptions, clock: Clock | None = None, naming: Naming | None = None
+    ) -> Self:
         """Open the database, checking (or bringing up to date) its schema.
+
+        Args:
+            options: Which database, and how it is used.
+            clock: Tells the time; a shared one is set by the database's.
+            naming: How many names there may be, and how apps are renamed.
 
         Raises:
             ConfigurationError: The URL cannot be used, the SQLite file's folder does not exist, or
@@ -105,16 +127,18 @@ class Store:
         clock = clock or SystemClock()
         database = Database(options)
         lock: FileLock | None = None
+        after_crash = False
         try:
             if database.file is not None:
                 require_folder(database.url)
                 lock = FileLock(database.file) if options.exclusive else None
+                after_crash = was_left_open(database.file)
             if isinstance(clock, SharedClock):
                 _set_clock(database, clock)
             _prepare_schema(database, options, clock)
             if lock is not None and (exposed := exposure(database.url)):
                 _LOG.warning(exposed)
-            store = cls(options, clock, database, lock)
+            store = cls(options, clock, database, lock, naming or Naming(), after_crash=after_crash)
         except BaseException:
             database.close()
             if lock is not None:
@@ -145,6 +169,10 @@ class Store:
         """
         return self._database.reading()
 
+    def reserved(self) -> AbstractContextManager[None]:
+        """Whatever a thread asks within goes over connections that pages cannot use up."""
+        return self._database.reserved()
+
     def ping(self) -> None:
         """Raise `StoreUnavailable` unless the database answers."""
         self.leases.now()
@@ -156,8 +184,16 @@ class Store:
             StoreFull: Its disk is full.
             StoreError: It does not, for another reason.
         """
-        self.fresh_scores.advance(_PROBE, self._clock.now())
-        self.writer.tried()
+        self._probe.now()
+
+    @property
+    def damage(self) -> str | None:
+        """What is known to be wrong with the SQLite file; None: nothing."""
+        return self._integrity.damage
+
+    def look_at_writing(self) -> None:
+        """The same, but for the result of a short while ago where there was one."""
+        self._probe.look()
 
     def close(self, timeout_s: float = 10.0) -> None:
         """Write what waits, then close every connection. Calling it again does nothing."""
@@ -166,6 +202,7 @@ class Store:
         self._closing.set()
         if not self.writer.stop(timeout_s):
             _LOG.error("the writer did not finish within %s s", timeout_s)
+        self._integrity.stop(timeout_s)
         if self._upkeep is not None:
             self._upkeep.join(timeout_s)
         if self._lock is not None:  # beside a process that owns the file, that one does it
@@ -190,6 +227,7 @@ class Store:
                 return
             every_s, work = _CLOCK_S, lambda: _set_clock(self._database, clock)
         elif self._lock is not None:
+            self._integrity.start()
             every_s, work = self._options.checkpoint_s, self._database.checkpoint
         else:
             return

@@ -7,7 +7,7 @@ partitions instead of deleting rows.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 from sqlalchemy import (
     BigInteger,
@@ -27,26 +27,30 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects.postgresql import ARRAY
 
-from rag_monitor.store.columns import column as _column
-from rag_monitor.store.columns import of_trace as _of_trace
-from rag_monitor.store.columns import partial as _partial
-from rag_monitor.store.columns import sums
-from rag_monitor.store.types import Json, Moment, Name, SafeText, Serial
-
-metadata: Final = MetaData(
-    naming_convention={
-        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
-        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
-        "pk": "pk_%(table_name)s",
-    }
+from rag_monitor.store.types import (
+    NAMES,
+    PARTITION_BY,
+    Json,
+    Moment,
+    Name,
+    SafeText,
+    Serial,
+    TraceJson,
+    sums,
 )
+from rag_monitor.store.types import column as _column
+from rag_monitor.store.types import names as _names
+from rag_monitor.store.types import of_trace as _of_trace
+from rag_monitor.store.types import partial as _partial
 
-PARTITION_BY: Final[dict[str, Any]] = {"postgresql_partition_by": "RANGE (day)"}
+metadata: Final = MetaData(naming_convention=NAMES)
+
 LOW_SCORE: Final = 0.8
 """Scores below it have an index of their own."""
 _BAD: Final = "status <> 'ok'"
 _LOW: Final = f"value < {LOW_SCORE}"
 _FOR_PEOPLE: Final = "judge = 'people'"
+_WAITS: Final = "due_at IS NOT NULL"
 
 
 trace_keys: Final = Table(
@@ -55,10 +59,12 @@ trace_keys: Final = Table(
     *_of_trace(),
     _column("first_received", Moment),
     Column("due_at", Moment),  # NULL: derived, nothing new since
+    Column("claimed_until", Moment),  # a worker derives it; NULL: none does
     _column("version", Integer),
     _column("derived_version", Integer, server_default=text("0")),
+    _column("bulk", Boolean, server_default=false()),  # imported: judged behind live traffic
     PrimaryKeyConstraint("project", "trace_id"),
-    Index("ix_trace_keys_due_at", "due_at"),
+    _partial("ix_trace_keys_waiting", "due_at", "derived_version", "project", where=_WAITS),
     Index("ix_trace_keys_day", "day"),
 )
 
@@ -106,11 +112,11 @@ traces: Final = Table(
     Column("streamed", Boolean),
     _column("truncated", Boolean),
     _column("convention", Name),
-    _column("tags", Json),
-    Column("expected", Json),
-    Column("contexts", Json),  # NULL: unknown; []: recalled nothing
-    _column("passages", Json),  # hashes of every passage named in contexts and retrievals
-    _column("attributes", Json),
+    _column("tags", TraceJson),
+    Column("expected", TraceJson),
+    Column("contexts", TraceJson),  # NULL: unknown; []: recalled nothing
+    _column("passages", TraceJson),  # hashes of every passage named in contexts and retrievals
+    _column("attributes", TraceJson),
     Column("search", ARRAY(Integer).with_variant(Integer(), "sqlite")),  # see store.questions
     PrimaryKeyConstraint("project", "trace_id", "day"),
     Index("ix_traces_time", "project", "started_at", "trace_id"),
@@ -146,7 +152,7 @@ retrievals: Final = Table(
     Column("latency_ms", Float),
     _column("reranked", Boolean),
     Column("error", SafeText),
-    _column("documents", Json),
+    _column("documents", TraceJson),
     PrimaryKeyConstraint("project", "trace_id", "position", "day"),
     **PARTITION_BY,
 )
@@ -178,6 +184,7 @@ scores: Final = Table(
     _column("status", Name),
     Column("value", Float),
     Column("reason", SafeText),
+    Column("detail", SafeText),
     Column("flagged", Boolean),
     _column("inferred", Boolean),
     _column("verdicts", Json),
@@ -223,12 +230,14 @@ evaluation_tasks: Final = Table(
     Column("owner", Name),
     _column("token", BigInteger, server_default=text("0")),
     _column("attempts", Integer, server_default=text("0")),
+    _column("losses", Integer, server_default=text("0")),  # workers lost with it, one after another
+    _column("bulk", Boolean, server_default=false()),  # imported, or asked for: behind live traffic
     # handed to the sampled judge: what the judge of every trace said is saved
     _column("drawn", Boolean, server_default=false()),
     Column("judge", Name),  # the only one asked; NULL: every judge that is due
     Column("reason", SafeText),
     UniqueConstraint("project", "trace_id", "revision"),
-    Index("ix_evaluation_tasks_ready", "drawn", "state", "not_before"),
+    Index("ix_evaluation_tasks_ready", "drawn", "state", "bulk", "not_before"),
     Index("ix_evaluation_tasks_lease", "drawn", "state", "lease_until"),
     sqlite_autoincrement=True,
 )
@@ -253,10 +262,7 @@ feedback: Final = Table(
 reported_scores: Final = Table(
     "reported_scores",
     metadata,
-    _column("project", Name),
-    _column("trace_id", Name),
-    _column("source", Name),
-    _column("name", Name),
+    *_names("project", "trace_id", "source", "name"),
     _column("span_id", Name),  # empty: about the whole trace
     Column("value", Float),
     Column("label", SafeText),
@@ -288,6 +294,7 @@ rollups: Final = Table(
     _column("minute", Moment),
     *sums(),
     Column("arrived", Date),  # `day` of its traces; NULL: of any day (earlier releases)
+    Column("added", BigInteger),  # a batch of traces that the other rows do not count yet
     PrimaryKeyConstraint("project", "app", "minute", "key"),
     Index("ix_rollups_minute", "project", "minute"),
     Index("ix_rollups_metric", "project", "app", "metric", "minute"),
@@ -336,11 +343,7 @@ rules: Final = Table(
 alerts: Final = Table(
     "alerts",
     metadata,
-    _column("project", Name),
-    _column("id", Name),
-    _column("rule", Name),
-    _column("app", Name),
-    _column("state", Name),
+    *_names("project", "id", "rule", "app", "state"),
     _column("started_at", Moment),
     _column("body", Json),
     PrimaryKeyConstraint("project", "id"),
@@ -351,10 +354,7 @@ alerts: Final = Table(
 silences: Final = Table(
     "silences",
     metadata,
-    _column("project", Name),
-    _column("id", Name),
-    _column("rule", Name),
-    _column("app", Name),
+    *_names("project", "id", "rule", "app"),
     _column("starts_at", Moment),
     _column("ends_at", Moment),
     _column("comment", SafeText),
@@ -463,6 +463,14 @@ replies: Final = Table(
     Index("ix_replies_created_at", "created_at"),
 )
 
+names: Final = Table(
+    "names",
+    metadata,
+    *_names("project", "kind", "name"),
+    _column("last_day", Date),  # of the newest trace that has it
+    PrimaryKeyConstraint("project", "kind", "name"),
+)
+
 marks: Final = Table(
     "marks",
     metadata,
@@ -488,11 +496,3 @@ audit: Final = Table(
     Index("ix_audit_at", "at"),
     sqlite_autoincrement=True,
 )
-
-PARTITIONED: Final = tuple(
-    table
-    for table in metadata.sorted_tables
-    if "partition_by" in table.dialect_options["postgresql"]
-    and table.dialect_options["postgresql"]["partition_by"]
-)
-"""Tables split by day on PostgreSQL."""

@@ -17,7 +17,6 @@ from sqlalchemy import (
     func,
     or_,
     select,
-    true,
     tuple_,
     update,
 )
@@ -28,20 +27,17 @@ from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import Backlog, EvaluationTask, ParkedTask
 from rag_monitor.errors import LeaseLost
+from rag_monitor.store import lost_workers
+from rag_monitor.store.bulk import chunks
 from rag_monitor.store.completion import Completion, finish
 from rag_monitor.store.engine import Database
-from rag_monitor.store.evidence import chunks
 from rag_monitor.store.tables import evaluation_tasks, traces
 from rag_monitor.store.trace_reads import load_draws, load_traces
 
 _TOKEN_BITS: Final = 62
+_LOOKED_AT: Final = 20
+"""Suspects looked at to find one that may be tried."""
 _WAITING, _LEASED, _PARKED = "waiting", "leased", "parked"
-_LOST: Final = ("worker_lost", "worker_lost_twice")
-"""Reasons of a task whose last worker, or last two, let the lease run out: died, or was held up."""
-POISON: Final = "worker_lost_thrice"
-"""Why a task is parked that outlived its worker three times in a row."""
-_SUSPECTS: Final = 8
-"""A lost batch is cut into so many parts on the second try; on the third each task is alone."""
 
 
 class Tasks:
@@ -56,46 +52,73 @@ class Tasks:
     ) -> list[EvaluationTask]:
         """Take up to `limit` tasks that wait, or whose worker let its lease run out; oldest first.
 
-        With `drawn` those that wait for the sampled judge, what people asked for last; without, all
-        others.
+        With `drawn` those that wait for the sampled judge; without, all others. History, which was
+        imported or asked for, comes last: it must not keep a judge from live traces.
 
-        Tasks that lost their worker come first and in ever smaller company, so that one that kills
-        workers is found alone; after the third time it is parked. A task whose trace is gone is
+        Tasks that were in hand when a worker died come first, a few of them together; those that
+        are suspected of killing workers are left to `claim_suspect`. A task whose trace is gone is
         dropped.
         """
         with self._database.read() as connection:
             if connection.execute(select(1).where(_ready(now, drawn)).limit(1)).first() is None:
                 return []
 
+        table = evaluation_tasks.c
+        lost = _oldest(
+            lost_workers.lost_once(now, drawn), (table.lease_until,), lost_workers.part_of(limit)
+        )
+        waiting = (
+            _oldest(and_(_waiting(now, drawn), table.bulk == history), (table.not_before,), limit)
+            for history in (False, True)
+        )
+        choices = (lost, *waiting)
+
+        def work(connection: Connection) -> list[EvaluationTask]:
+            found = (connection.execute(choice).all() for choice in choices)
+            rows = next((rows for rows in found if rows), ())
+            return self._lease(connection, rows, owner, now + timedelta(seconds=lease_s))
+
+        return self._database.transact(work)
+
+    def claim_suspect(self, owner: str, lease_s: float, now: datetime) -> EvaluationTask | None:
+        """Take one task that workers died with, to be tried alone, or None; parks the guilty.
+
+        Only a worker that has lived for a while may ask, and for one at a time: else its death
+        would say nothing of the task.
+        """
+        with self._database.read() as connection:
+            if not lost_workers.any_suspect(connection, now):
+                return None
+
         def work(connection: Connection) -> tuple[list[EvaluationTask], int]:
-            rows, parked = _abandoned(connection, limit, now, drawn)
-            for which in _waiting_in_turn(now, drawn):
-                if not rows:
-                    due = _oldest(which, evaluation_tasks.c.not_before, limit)
-                    rows = connection.execute(due).all()
+            suspects = _oldest(lost_workers.suspected(now), lost_workers.in_turn(), _LOOKED_AT)
+            rows = connection.execute(suspects).all()
+            others = lost_workers.park(connection, rows, now)
             until = now + timedelta(seconds=lease_s)
-            return self._lease(connection, rows, owner, until), parked
+            claimed = self._lease(connection, others[:1], owner, until)
+            return claimed, len(rows) - len(others)
 
         claimed, parked = self._database.transact(work)
         if parked:
             telemetry.dropped("evaluation", "poison", parked)
-        return claimed
+        return claimed[0] if claimed else None
 
     def claim_stale(
         self, owner: str, limit: int, lease_s: float, now: datetime, made_before: datetime
     ) -> list[EvaluationTask]:
         """Take tasks that the sampled judge did not get to since `made_before`, oldest first.
 
-        Those that people asked for may wait as long as they have to.
+        History may wait as long as it has to.
         """
         table = evaluation_tasks.c
-        stale = and_(_waiting_drawn(forced=False), table.created_at < made_before)
+        waiting = and_(table.drawn.is_(True), table.bulk.is_(False), table.state == _WAITING)
+        stale = and_(waiting, table.created_at < made_before)
         with self._database.read() as connection:
             if connection.execute(select(1).where(stale).limit(1)).first() is None:
                 return []
 
         def work(connection: Connection) -> list[EvaluationTask]:
-            rows = connection.execute(_oldest(stale, table.created_at, limit)).all()
+            rows = connection.execute(_oldest(stale, (table.created_at,), limit)).all()
             return self._lease(connection, rows, owner, now + timedelta(seconds=lease_s))
 
         return self._database.transact(work)
@@ -128,9 +151,9 @@ class Tasks:
         now = self._clock.now()
 
         def work(connection: Connection) -> list[EvaluationTask]:
-            lost = finish(self._database, connection, done, now, handed)
+            lost = finish(connection, done, now, handed)
             if lost:
-                _acquit(connection, [task.id for task in lost])
+                lost_workers.acquit(connection, [task.id for task in lost])
             return lost
 
         return self._database.transact(work)
@@ -158,7 +181,14 @@ class Tasks:
         Raises:
             LeaseLost: It is somebody else's.
         """
-        self._change(task, state=_WAITING, reason=reason, not_before=not_before, lease_until=None)
+        self._change(
+            task,
+            state=_WAITING,
+            reason=reason,
+            not_before=not_before,
+            lease_until=None,
+            losses=0,
+        )
 
     def park(self, task: EvaluationTask, reason: str) -> None:
         """Give the task up, keeping why. `unpark` makes it wait again.
@@ -173,7 +203,7 @@ class Tasks:
         statement = (
             update(evaluation_tasks)
             .where(evaluation_tasks.c.project == project, evaluation_tasks.c.state == _PARKED)
-            .values(state=_WAITING, not_before=now, attempts=0, reason=None)
+            .values(state=_WAITING, not_before=now, attempts=0, losses=0, reason=None)
         )
         return self._database.transact(lambda connection: connection.execute(statement).rowcount)
 
@@ -220,13 +250,14 @@ class Tasks:
                 rows += [dict(row._mapping) for row in connection.execute(found)]
             if not rows:
                 return 0
-            state = {"state": _WAITING, "forced": True, "created_at": now, "not_before": now}
-            state["judge"] = judge
+            state = {"state": _WAITING, "forced": True, "bulk": True, "judge": judge}
+            state |= {"created_at": now, "not_before": now}
             statement = self._database.insert(evaluation_tasks)
             asked_alike = evaluation_tasks.c.judge == statement.excluded.judge
             fresh = {
                 "judge": case((asked_alike, statement.excluded.judge), else_=None),
                 "attempts": 0,
+                "losses": 0,
                 "token": 0,
                 "lease_until": None,
                 "reason": None,
@@ -251,18 +282,21 @@ class Tasks:
                 select(
                     parked.label("parked"),
                     table.drawn,
+                    table.bulk,
                     func.count().label("number"),
                     func.min(table.created_at).label("made"),
                     func.min(case((untouched, table.not_before))).label("due"),
-                ).group_by(parked, table.drawn)
+                ).group_by(parked, table.drawn, table.bulk)
             ).all()
         first = [row for row in rows if not row.parked and not row.drawn]
         drawn = [row for row in rows if not row.parked and row.drawn]
         return Backlog(
             waiting=sum(row.number for row in first),
             oldest_age_s=_age(now, [row.made for row in first]),
+            bulk=sum(row.number for row in first if row.bulk),
             parked=sum(row.number for row in rows if row.parked),
-            lag_s=_age(now, [row.due for row in first]),
+            lag_s=_age(now, [row.due for row in first if not row.bulk]),
+            bulk_lag_s=_age(now, [row.due for row in first if row.bulk]),
             drawn=sum(row.number for row in drawn),
             drawn_age_s=_age(now, [row.made for row in drawn]),
         )
@@ -273,7 +307,7 @@ class Tasks:
         loaded = load_traces(connection, [(row.project, row.trace_id) for row in rows])
         draws = load_draws(connection, [(row.project, row.trace_id) for row in rows if row.drawn])
         claimed, orphans = [], []
-        reasons = {row.id: _reason_now(row) for row in rows}
+        history = {row.id: lost_workers.after(row) for row in rows}
         for row in rows:
             found = loaded.get((row.project, row.trace_id))
             if found is None or found[1].revision != row.revision:
@@ -287,6 +321,7 @@ class Tasks:
                     token=secrets.randbits(_TOKEN_BITS),
                     attempts=row.attempts + 1,
                     forced=row.forced,
+                    bulk=row.bulk,
                     judge=row.judge,
                     drawn=row.drawn,
                     draws=draws.get((row.project, row.trace_id), ()),
@@ -305,9 +340,10 @@ class Tasks:
                     token=bindparam("new_token"),
                     attempts=evaluation_tasks.c.attempts + 1,
                     reason=bindparam("new_reason"),
+                    losses=bindparam("new_losses"),
                 ),
                 [
-                    {"task_id": task.id, "new_token": task.token, "new_reason": reasons[task.id]}
+                    {"task_id": task.id, "new_token": task.token, **history[task.id]}
                     for task in claimed
                 ],
             )
@@ -333,44 +369,6 @@ def _age(now: datetime, moments: Sequence[datetime | None]) -> float:
     return max(0.0, (now - min(known)).total_seconds()) if known else 0.0
 
 
-def _abandoned(
-    connection: Connection, limit: int, now: datetime, drawn: bool
-) -> tuple[Sequence[Any], int]:
-    """Tasks whose lease ran out that may be tried together next, and how many were parked."""
-    few = max(1, limit // _SUSPECTS)
-    rows = connection.execute(
-        _oldest(_expired(now, drawn), evaluation_tasks.c.lease_until, few)
-    ).all()
-    poisonous = [row.id for row in rows if row.reason == _LOST[1]]
-    if poisonous:
-        connection.execute(
-            update(evaluation_tasks)
-            .where(evaluation_tasks.c.id.in_(poisonous))
-            .values(state=_PARKED, reason=POISON, lease_until=None)
-        )
-    rest = [row for row in rows if row.reason != _LOST[1]]
-    alone = [row for row in rest if row.reason == _LOST[0]]
-    return alone[:1] or rest, len(poisonous)
-
-
-def _acquit(connection: Connection, ids: Sequence[int]) -> None:
-    """Somebody finished them too late: their workers were held up, not killed by them."""
-    table = evaluation_tasks.c
-    connection.execute(
-        update(evaluation_tasks)
-        .where(table.id.in_(ids), table.reason.in_((*_LOST, POISON)))
-        .values(state=case((table.state == _PARKED, _WAITING), else_=table.state), reason=None)
-    )
-
-
-def _reason_now(row: Any) -> str | None:
-    """Why the try before the one that begins ended, kept while it lasts."""
-    if row.state != _LEASED:
-        reason: str | None = row.reason
-        return reason if reason not in _LOST else None
-    return _LOST[1] if row.reason == _LOST[0] else _LOST[0]
-
-
 def _held(tasks: Sequence[EvaluationTask]) -> Update:
     """An update of those of `tasks` whose lease is still ours."""
     table = evaluation_tasks.c
@@ -378,11 +376,11 @@ def _held(tasks: Sequence[EvaluationTask]) -> Update:
     return update(evaluation_tasks).where(ours, table.state == _LEASED)
 
 
-def _oldest(which: Any, order: Any, limit: int) -> Any:
+def _oldest(which: Any, order: Sequence[Any], limit: int) -> Any:
     return (
         select(evaluation_tasks)
         .where(which)
-        .order_by(order, evaluation_tasks.c.id)
+        .order_by(*order, evaluation_tasks.c.id)
         .limit(limit)
         .with_for_update(skip_locked=True)
     )
@@ -393,23 +391,5 @@ def _waiting(now: datetime, drawn: bool) -> Any:
     return and_(table.drawn == drawn, table.state == _WAITING, table.not_before <= now)
 
 
-def _waiting_drawn(*, forced: bool) -> Any:
-    table = evaluation_tasks.c
-    return and_(table.drawn == true(), table.state == _WAITING, table.forced == forced)
-
-
-def _waiting_in_turn(now: datetime, drawn: bool) -> Sequence[Any]:
-    """What is looked for one after the other: a backfill must not keep a judge from live traces."""
-    due = _waiting(now, drawn)
-    if not drawn:
-        return [due]
-    return [and_(_waiting_drawn(forced=asked), due) for asked in (False, True)]
-
-
-def _expired(now: datetime, drawn: bool) -> Any:
-    table = evaluation_tasks.c
-    return and_(table.drawn == drawn, table.state == _LEASED, table.lease_until <= now)
-
-
 def _ready(now: datetime, drawn: bool) -> Any:
-    return or_(_waiting(now, drawn), _expired(now, drawn))
+    return or_(_waiting(now, drawn), lost_workers.lost_once(now, drawn))

@@ -10,7 +10,7 @@ from sqlalchemy import Connection, Table, select
 
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.trace import Trace
-from rag_monitor.store.evidence import LOOKUP, Key, chunks
+from rag_monitor.store.bulk import LOOKUP, Key, chunks
 from rag_monitor.store.score_rows import load_decision
 from rag_monitor.store.tables import decisions, hits, passages, retrievals, trace_keys, traces
 from rag_monitor.store.trace_rows import from_rows

@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import date, datetime
+from operator import attrgetter
 from typing import Any, Final
 
 from rag_monitor.domain.hit import Hit, HitKind
@@ -18,7 +19,8 @@ from rag_monitor.domain.trace import (
     TraceStatus,
     Usage,
 )
-from rag_monitor.store.types import dump_json, storable
+from rag_monitor.store.questions import pairs
+from rag_monitor.store.types import dump_captured, storable
 
 _PLAIN: Final = (
     "app",
@@ -44,12 +46,17 @@ _TIMINGS: Final = (
     "retrieval_ms",
     "first_token_ms",
 )
+_plain_of: Final = attrgetter(*_PLAIN)
+_timings_of: Final = attrgetter(*_TIMINGS)
 _LARGEST: Final = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
 class TraceRows:
-    """One trace, cut into the rows of its tables. `day` and `revision` are filled in on saving."""
+    """One trace, cut into the rows of its tables. `day` and `revision` are filled in on saving.
+
+    `search` of the trace holds the pairs of its question, see `store.questions`.
+    """
 
     trace: dict[str, Any]
     retrievals: list[dict[str, Any]]
@@ -62,17 +69,17 @@ class TraceRows:
 
 def to_rows(trace: Trace, project: str, trace_id: str, received_at: datetime) -> TraceRows:
     """Cut a trace into rows. The key is the evidence's, whatever the trace says of itself."""
-    passages: dict[str, str] = {}
+    dumped = _Documents()
     key = {"project": project, "trace_id": trace_id}
-    row: dict[str, Any] = {name: getattr(trace, name) for name in _PLAIN}
-    row.update({name: getattr(trace.timings, name) for name in _TIMINGS})
+    row: dict[str, Any] = dict(zip(_PLAIN, _plain_of(trace), strict=True))
+    row.update(zip(_TIMINGS, _timings_of(trace.timings), strict=True))
     row.update(
         status=trace.status.value,
         input_tokens=_count(trace.usage.input_tokens),
         output_tokens=_count(trace.usage.output_tokens),
         tags=list(trace.tags),
         expected=None if trace.expected is None else _dump_expected(trace.expected),
-        contexts=None if trace.contexts is None else _dump_documents(trace.contexts, passages),
+        contexts=None if trace.contexts is None else dumped.all(trace.contexts),
         attributes=dict(trace.attributes),
     )
     retrievals = [
@@ -84,7 +91,7 @@ def to_rows(trace: Trace, project: str, trace_id: str, received_at: datetime) ->
             "latency_ms": retrieval.latency_ms,
             "reranked": retrieval.reranked,
             "error": retrieval.error,
-            "documents": _dump_documents(retrieval.documents, passages),
+            "documents": dumped.all(retrieval.documents),
         }
         for position, retrieval in enumerate(trace.retrievals)
     ]
@@ -100,9 +107,10 @@ def to_rows(trace: Trace, project: str, trace_id: str, received_at: datetime) ->
         }
         for position, hit in enumerate(trace.hits)
     ]
-    content = dump_json([row, retrievals, hits]).encode("utf-8")
-    row |= key | {"received_at": received_at, "passages": sorted(passages)}
-    return TraceRows(row, retrievals, hits, passages, hashlib.sha256(content).hexdigest())
+    content = dump_captured([row, retrievals, hits])
+    row |= key | {"received_at": received_at, "passages": sorted(dumped.passages)}
+    row["search"] = pairs(trace.question)
+    return TraceRows(row, retrievals, hits, dumped.passages, hashlib.sha256(content).hexdigest())
 
 
 def from_rows(
@@ -170,25 +178,41 @@ def _count(value: int | None) -> int | None:
     return None if value is None else max(-_LARGEST, min(value, _LARGEST))
 
 
-def _dump_documents(
-    documents: Iterable[RetrievedDocument], passages: dict[str, str]
-) -> list[dict[str, Any]]:
-    dumped = []
-    for document in documents:
-        item: dict[str, Any] = {
-            "id": document.id,
-            "score": document.score,
-            "rank": document.rank,
-            "knowledge_base": document.knowledge_base,
-            "metadata": dict(document.metadata),
-        }
+class _Documents:
+    """Dumps the passages of one trace: mostly what reached the model is what was retrieved."""
+
+    def __init__(self) -> None:
+        self.passages: dict[str, str] = {}
+        """Content by SHA-256."""
+        self._dumped: dict[int, dict[str, Any]] = {}
+
+    def all(self, documents: Iterable[RetrievedDocument]) -> list[dict[str, Any]]:
+        """The documents, with hashes in place of their texts."""
+        known, dumped = self._dumped, []
+        for document in documents:
+            item = known.get(id(document))
+            if item is None:
+                item = known[id(document)] = self._dump(document)
+            dumped.append(item)
+        return dumped
+
+    def _dump(self, document: RetrievedDocument) -> dict[str, Any]:
+        item: dict[str, Any] = {}
+        if document.id is not None:
+            item["id"] = document.id
+        if document.score is not None:
+            item["score"] = document.score
+        item["rank"] = document.rank
+        if document.knowledge_base is not None:
+            item["knowledge_base"] = document.knowledge_base
+        if document.metadata:
+            item["metadata"] = dict(document.metadata)
         if document.content is not None:
             content = storable(document.content)
             digest = hashlib.sha256(content.encode("utf-8")).hexdigest()
-            passages[digest] = content
+            self.passages[digest] = content
             item["passage"] = digest
-        dumped.append({name: value for name, value in item.items() if value not in (None, {})})
-    return dumped
+        return item
 
 
 def _load_documents(

@@ -7,18 +7,13 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
 from sqlalchemy import (
-    BigInteger,
     ColumnElement,
-    Connection,
-    Interval,
     Select,
     and_,
     exists,
     func,
-    literal,
     or_,
     select,
-    type_coerce,
 )
 
 from rag_monitor.domain.clock import Clock
@@ -26,11 +21,13 @@ from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.stored import (
     AppSummary,
+    AppTraffic,
     ErasureReport,
     PendingTrace,
     ReleaseStart,
     SearchIn,
     StoredTrace,
+    TimedTrace,
     TracePage,
     TraceQuery,
     TraceSummary,
@@ -38,50 +35,50 @@ from rag_monitor.domain.stored import (
 from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
-from rag_monitor.store import derivation, listing, lookthrough, questions
+from rag_monitor.store import derivation, listing, lookthrough, questions, traffic
 from rag_monitor.store.blocks import LENGTHS
 from rag_monitor.store.cursor import encode_cursor
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
 from rag_monitor.store.feedback import load_feedback
 from rag_monitor.store.hops import distinct_values, hops
+from rag_monitor.store.names import Names
 from rag_monitor.store.reported import load_reported
 from rag_monitor.store.score_rows import load_decision, load_score
-from rag_monitor.store.tables import decisions, hits, rollup_blocks, rollups, scores, traces
+from rag_monitor.store.tables import decisions, hits, rollup_blocks, scores, traces
 from rag_monitor.store.trace_reads import load_traces
 
 MAX_PAGE: Final = 1000
-MAX_COUNTED: Final = 1000
-"""`AppSummary.traces` is counted so far: enough to tell busy applications from quiet ones."""
 _A_DAY: Final = timedelta(days=1)
 
 
 class Traces:
     """Traces of all projects; every question names one, and another's trace is not found."""
 
-    def __init__(self, database: Database, clock: Clock) -> None:
+    def __init__(self, database: Database, clock: Clock, names: Names) -> None:
         self._database = database
         self._clock = clock
+        self._names = names
 
     def save_derived(self, derived: Sequence[tuple[PendingTrace, Trace | None]]) -> int:
         """Save derived traces in one transaction; returns how many are new or changed.
 
         None as a trace: the evidence is not a counted request. A trace whose content changed gets a
-        new revision, a new evaluation task, and its older scores leave the estimates.
+        new revision, a new evaluation task, and its older scores leave the estimates. Names for
+        which the project has no room are folded.
         """
         if not derived:
             return 0
+        prepared = derivation.prepare(self._names.fitted(derived))
         return self._database.transact(
-            lambda connection: derivation.save(self._database, connection, derived, self._clock.now)
+            lambda connection: derivation.save(connection, prepared, self._clock.now)
         )
 
     def index_questions(self, limit: int = 200) -> int:
         """Make questions that older releases saved known to the search; returns how many."""
         if not self._any_unindexed():
             return 0
-        return self._database.transact(
-            lambda connection: questions.index_older(self._database, connection, limit)
-        )
+        return self._database.transact(lambda connection: questions.index_older(connection, limit))
 
     def _any_unindexed(self) -> bool:
         """A look without a write transaction: mostly there is nothing to do."""
@@ -146,13 +143,13 @@ class Traces:
         if query.q and query.q_in is not SearchIn.QUESTION:
             return self._look_through(query, limit)
         with self._database.read() as connection:
-            rows, more = listing.find(
+            rows, last = listing.find(
                 connection, query, limit, postgresql=self._database.is_postgresql
             )
             items = listing.summaries(connection, query.project, rows)
         return TracePage(
             items=tuple(items),
-            next_cursor=encode_cursor(rows[-1].started_at, rows[-1].trace_id) if more else None,
+            next_cursor=None if last is None else encode_cursor(last.started_at, last.trace_id),
         )
 
     def _look_through(self, query: TraceQuery, limit: int) -> TracePage:
@@ -183,13 +180,38 @@ class Traces:
         Reads a few index pages per application.
         """
         with self._database.read() as connection:
-            of_traces = _app_summaries(project, self._database.is_postgresql)
-            rows = connection.execute(of_traces).mappings()
+            rows = connection.execute(_app_summaries(project)).mappings()
             found = {row["app"]: AppSummary(**row) for row in rows}
-            for app in distinct_values(connection, rollups.c.app, rollups.c.project == project):
-                if app not in found and (summary := _from_rollups(connection, project, app)):
-                    found[app] = summary
+            for app, last in traffic.last_minutes(connection, project).items():
+                found.setdefault(app, AppSummary(app=app, last_seen=last, kept=False))
         return sorted(found.values(), key=lambda summary: summary.app)
+
+    def traffic(self, project: str, window: Window) -> list[AppTraffic]:
+        """Every application with numbers, the busiest of the window first, then the newest.
+
+        Reads a few index entries per application.
+        """
+        with self._database.read() as connection:
+            return traffic.by_app(connection, project, window, self._clock.now())
+
+    def last_seen(
+        self, project: str, apps: Sequence[str], until: datetime, release: str | None
+    ) -> dict[str, datetime]:
+        """When the newest trace before `until` began, by app; those without one are left out.
+
+        Args:
+            project: Tenant.
+            apps: Applications. Where their traces are forgotten the minute is all that is known.
+            until: Exclusive.
+            release: Only traces of it; None: of any.
+        """
+        with self._database.read() as connection:
+            return traffic.last_seen(connection, project, apps, until, release)
+
+    def newest(self, project: str, since: datetime, limit: int) -> list[TimedTrace]:
+        """The newest traces that began since then, newest first, without what they hold."""
+        with self._database.read() as connection:
+            return traffic.newest(connection, project, since, limit)
 
     def releases(self, project: str, app: str) -> list[str]:
         """The releases of an app, the one seen most recently first.
@@ -278,35 +300,14 @@ def _release_starts(project: str, app: str, since: datetime | None) -> Select[An
     return select(names.c.value.label("release"), *ends).where(names.c.value.is_not(None))
 
 
-def _app_summaries(project: str, postgresql: bool) -> Select[Any]:
-    """Name, traces of the day before the last one, up to a limit, and when the last one began."""
+def _app_summaries(project: str) -> Select[Any]:
+    """Name, and when the last trace began."""
     names = hops(traces.c.app, traces.c.project == project)
     of_app = (traces.c.project == project, traces.c.app == names.c.value)
     last = select(func.max(traces.c.started_at)).where(*of_app).scalar_subquery()
-    seen = (
-        select(names.c.value, last.label("last"))
-        .where(names.c.value.is_not(None))
-        .cte("seen")
-        .prefix_with("MATERIALIZED")
+    return select(names.c.value.label("app"), last.label("last_seen")).where(
+        names.c.value.is_not(None)
     )
-    within: Any = literal(_A_DAY, Interval)
-    since: Any = seen.c.last
-    if not postgresql:
-        within = _A_DAY // timedelta(microseconds=1)
-        since = type_coerce(since, BigInteger)
-    recent = (
-        select(traces.c.trace_id)
-        .where(
-            traces.c.project == project,
-            traces.c.app == seen.c.value,
-            type_coerce(traces.c.started_at, since.type) > since - within,
-        )
-        .limit(MAX_COUNTED)
-        .correlate(seen)
-        .subquery()
-    )
-    count = select(func.count()).select_from(recent).correlate(seen).scalar_subquery()
-    return select(seen.c.value.label("app"), count.label("traces"), seen.c.last.label("last_seen"))
 
 
 def _past_releases(project: str, app: str) -> Select[Any]:
@@ -324,18 +325,6 @@ def _past_releases(project: str, app: str) -> Select[Any]:
         .group_by(day.release)
         .order_by(func.max(day.minute).desc(), day.release)
     )
-
-
-def _from_rollups(connection: Connection, project: str, app: str) -> AppSummary | None:
-    """An application whose traces are gone; None where not even its numbers are left."""
-    newest: datetime | None = connection.execute(
-        select(func.max(rollups.c.minute)).where(
-            rollups.c.project == project,
-            rollups.c.app == app,
-            rollups.c.metric == TRACES_METRIC,
-        )
-    ).scalar_one()
-    return None if newest is None else AppSummary(app=app, traces=0, last_seen=newest)
 
 
 def _gave_passages(knowledge_base: str) -> ColumnElement[bool]:

@@ -1,4 +1,4 @@
-"""Column types that make both databases hold the same values.
+"""Column types that make both databases hold the same values, and columns of several tables.
 
 Text that neither database takes (NUL, lone surrogates) is mended on its way in; moments are aware
 UTC on both sides; JSON is text, so that it may hold whatever a trace holds.
@@ -8,10 +8,25 @@ from __future__ import annotations
 
 import json
 import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, Final
 
-from sqlalchemy import TIMESTAMP, BigInteger, Dialect, Integer, Text
+import orjson
+from sqlalchemy import (
+    TIMESTAMP,
+    BigInteger,
+    Column,
+    Date,
+    Dialect,
+    Float,
+    Index,
+    Integer,
+    LargeBinary,
+    Text,
+    text,
+)
 from sqlalchemy.types import TypeDecorator, TypeEngine
 
 NAME_LENGTH: Final = 200
@@ -20,6 +35,7 @@ NAME_LENGTH: Final = 200
 Serial: Final = BigInteger().with_variant(Integer, "sqlite")
 """SQLite counts up by itself only in a column that is exactly INTEGER."""
 
+_AS_JSON_DOES: Final = orjson.OPT_PASSTHROUGH_DATACLASS | orjson.OPT_PASSTHROUGH_DATETIME
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND: Final = timedelta(microseconds=1)
 _UNSTORABLE: Final = re.compile("[\0\ud800-\udfff]")
@@ -42,11 +58,27 @@ def microseconds(moment: datetime) -> int:
     return (moment - _EPOCH) // _MICROSECOND
 
 
-class SafeText(TypeDecorator[str]):
+class Bulk(ABC):
+    """A type that takes a whole column at once: a call per value costs more than the value."""
+
+    @abstractmethod
+    def bound(self, values: Sequence[Any], dialect: Dialect) -> list[Any]:
+        """The values as the driver takes them, as `process_bind_param` makes each of them."""
+
+
+class SafeText(TypeDecorator[str], Bulk):
     """Text of any length."""
 
     impl = Text
     cache_ok = True
+
+    def bound(self, values: Sequence[str | None], dialect: Dialect) -> list[str | None]:
+        """All of them."""
+        del dialect
+        return [
+            value if value is None or (value.isascii() and "\0" not in value) else storable(value)
+            for value in values
+        ]
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Mend what no database stores."""
@@ -54,11 +86,17 @@ class SafeText(TypeDecorator[str]):
         return None if value is None else storable(value)
 
 
-class Name(TypeDecorator[str]):
+class Name(TypeDecorator[str], Bulk):
     """Text that stands in indexes; cut to `NAME_LENGTH` characters, on lookups too."""
 
     impl = Text
     cache_ok = True
+
+    def bound(self, values: Sequence[str | None], dialect: Dialect) -> list[str | None]:
+        """All of them; most columns hold the same few names again and again."""
+        del dialect
+        known = {value: None if value is None else storable_name(value) for value in set(values)}
+        return [known[value] for value in values]
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:
         """Mend and cut."""
@@ -115,6 +153,33 @@ class Json(TypeDecorator[Any]):
         return None if value is None else json.loads(value)
 
 
+class TraceJson(Json, Bulk):
+    """`Json` of what was captured: finite numbers, and much of it."""
+
+    cache_ok = True
+
+    def bound(self, values: Sequence[Any], dialect: Dialect) -> list[str | None]:
+        """All of them."""
+        del dialect
+        return [None if value is None else dump_captured(value).decode() for value in values]
+
+    def process_bind_param(self, value: Any, dialect: Dialect) -> str | None:
+        """Dump quickly."""
+        del dialect
+        return None if value is None else dump_captured(value).decode()
+
+
+def dump_captured(value: Any) -> bytes:
+    """As `dump_json`, in UTF-8 and in a fraction of its time, where that can be.
+
+    Numbers that are not finite become null.
+    """
+    try:
+        return orjson.dumps(value, default=_plain, option=_AS_JSON_DOES)
+    except TypeError:  # integers beyond 64 bits, lone surrogates, keys that are no text
+        return dump_json(value).encode()
+
+
 def dump_json(value: Any) -> str:
     """Compact JSON text that both databases take."""
     text = json.dumps(
@@ -131,3 +196,58 @@ def _plain(value: Any) -> Any:
     if hasattr(value, "items"):
         return dict(value.items())
     return str(value)
+
+
+NAMES: Final = {
+    "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+    "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+    "pk": "pk_%(table_name)s",
+}
+"""How indexes and constraints are named."""
+PARTITION_BY: Final[dict[str, Any]] = {"postgresql_partition_by": "RANGE (day)"}
+"""Of tables that are split by day on PostgreSQL."""
+_SUMS: Final[dict[str, Any]] = {
+    "key": LargeBinary(16),  # hash of metric, release, judge and dimension
+    "metric": Name,
+    "release": Name,
+    "judge": SafeText,
+    "dimension": SafeText,
+    "count": BigInteger,
+    "total": Float,
+    "squares": Float,
+    "bad": BigInteger,
+    "failed": BigInteger,
+    "not_applicable": BigInteger,
+    "suspect": BigInteger,
+    "weight": Float,
+    "weighted_total": Float,
+    "weight_squares": Float,
+    "weighted_squares": Float,
+    "histogram": Json,
+    "moments": Json,
+}
+
+
+def column(name: str, kind: Any, **options: Any) -> Column[Any]:
+    """A column that must be there."""
+    return Column(name, kind, nullable=False, **options)
+
+
+def of_trace() -> tuple[Column[Any], ...]:
+    """The columns by which a row hangs on a trace."""
+    return (column("project", Name), column("trace_id", Name), column("day", Date))
+
+
+def names(*columns: str) -> tuple[Column[Any], ...]:
+    """Columns that hold names, all of which must be there."""
+    return tuple(column(name, Name) for name in columns)
+
+
+def partial(name: str, *columns: str, where: str) -> Index:
+    """An index of the rows that people look for: small, and free for all other rows."""
+    return Index(name, *columns, postgresql_where=text(where), sqlite_where=text(where))
+
+
+def sums() -> tuple[Column[Any], ...]:
+    """What a rollup counts, and its sums; all of them must be there."""
+    return tuple(Column(name, kind, nullable=False) for name, kind in _SUMS.items())

@@ -12,12 +12,20 @@ import threading
 import time
 from collections import deque
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.domain.ports import IngestBatch, WriteOutcome
-from rag_monitor.errors import NotIngesting, QueueFull, StoreError, StoreUnavailable
+from rag_monitor.errors import (
+    NotIngesting,
+    QueueFull,
+    StoreDamaged,
+    StoreError,
+    StoreUnavailable,
+)
+from rag_monitor.store.backlog import LOOK_EVERY_S, AssemblyBacklog
 from rag_monitor.store.engine import Database
 from rag_monitor.store.evidence import PreparedBlob, prepare, write_group
 from rag_monitor.store.options import StoreOptions
@@ -28,6 +36,9 @@ _OVERHEAD: Final = 512
 """Bytes a waiting blob costs beside its payload."""
 _INLINE_BYTES: Final = 32 * 1024
 """What is hashed and compressed on the event loop: half a millisecond at most."""
+
+_PREPARING: Final = 2
+"""Large batches that are hashed and compressed at once."""
 
 
 @dataclass(slots=True, eq=False)
@@ -43,17 +54,19 @@ class _Waiting:
 class Writer:
     """The `TraceSink` of the store. `write` may be called from any event loop."""
 
-    def __init__(self, database: Database, options: StoreOptions) -> None:
+    def __init__(self, database: Database, options: StoreOptions, backlog: AssemblyBacklog) -> None:
         self._database = database
         self._options = options
+        self._backlog = backlog
         self._queue: deque[_Waiting] = deque()
         self._wake = threading.Condition()
         self._rows = 0
         self._bytes = 0
         self._thread: threading.Thread | None = None
+        # Of its own: what else waits in this process must not hold up a commit.
+        self._preparing = ThreadPoolExecutor(_PREPARING, "store-prepare")
         self._stopping = False
         self._refusing_since: float | None = None
-        self._tried = False
 
     def start(self) -> None:
         """Start the thread. Calling it again does nothing."""
@@ -88,30 +101,27 @@ class Writer:
         return self._refusing_since is not None
 
     @property
-    def untried(self) -> bool:
-        """Whether it runs and nobody has seen yet whether the database takes anything in."""
-        return self._thread is not None and not self._tried
-
-    def tried(self) -> None:
-        """Somebody has seen it."""
-        self._tried = True
+    def behind(self) -> bool:
+        """Whether so much waits to be assembled that nothing is taken in."""
+        return self._backlog.full
 
     async def write(self, batch: IngestBatch) -> WriteOutcome:
         """Store the batch and return once it is committed.
 
         Raises:
-            QueueFull: Too much is waiting to be written; answer 503.
+            QueueFull: Too much is waiting to be written, or to be assembled; answer 503.
             NotIngesting: The writer was not started: this process has another role.
             StoreUnavailable: The database does not answer or is full; answer 503.
         """
         if not batch.blobs:
             return WriteOutcome()
+        self._backlog.admit(len(batch.blobs))
         loop = asyncio.get_running_loop()
         size = sum(len(blob.payload) + _OVERHEAD for blob in batch.blobs)
         waiting = _Waiting(len(batch.blobs), size, loop, loop.create_future())
         self._reserve(waiting)
         try:
-            waiting.prepared = await _prepare(batch, size)
+            waiting.prepared = await self._prepare(batch, size)
             self._enqueue(waiting)
         except BaseException:
             self._release([waiting])
@@ -120,10 +130,18 @@ class Writer:
             async with asyncio.timeout(self._options.write_timeout_s):
                 return await waiting.future
         except TimeoutError:
+            self._database.doubted = True
             telemetry.dropped("store", "write_timeout", len(batch.blobs))
             raise StoreUnavailable(
                 f"no commit within {self._options.write_timeout_s:g} s; try again"
             ) from None
+
+    async def _prepare(self, batch: IngestBatch, size: int) -> list[PreparedBlob]:
+        """Hash and compress before the writer's turn comes, beside it when it is much."""
+        if size <= _INLINE_BYTES:
+            return prepare(batch)
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(self._preparing, prepare, batch)
 
     def _reserve(self, waiting: _Waiting) -> None:
         """Take room before any work is done for the batch, or refuse it."""
@@ -153,6 +171,10 @@ class Writer:
             raise StoreUnavailable("the store is shutting down; try again in a few seconds")
 
     def _run(self) -> None:
+        with self._database.reserved():
+            self._write_groups()
+
+    def _write_groups(self) -> None:
         while group := self._next_group():
             try:
                 self._write(group)
@@ -162,12 +184,20 @@ class Writer:
                     waiting.outcome = waiting.outcome or StoreError(f"not written: {error!r}")
             self._release(group)
             _answer(group)
+            self._look_at_backlog()
+
+    def _look_at_backlog(self) -> None:
+        """Count what waits to be assembled, unless the database was just seen to be away."""
+        if self._refusing_since is None:
+            self._backlog.refresh()
 
     def _next_group(self) -> list[_Waiting]:
         """The oldest batches, up to the bounds of a commit; empty when stopped and drained."""
+        while not self._queue and not self._stopping:
+            self._look_at_backlog()  # also while nothing comes, or nothing is let in
+            with self._wake:
+                self._wake.wait_for(lambda: self._queue or self._stopping, LOOK_EVERY_S)
         with self._wake:
-            while not self._queue and not self._stopping:
-                self._wake.wait()
             group: list[_Waiting] = []
             rows = size = 0
             while self._queue:
@@ -180,7 +210,6 @@ class Writer:
             return group
 
     def _write(self, group: Sequence[_Waiting]) -> None:
-        self._tried = True
         try:
             self._commit(group)
         except StoreUnavailable as error:
@@ -189,7 +218,8 @@ class Writer:
                 waiting.outcome = error
         except StoreError as error:
             if len(group) == 1:
-                _LOG.exception("a batch was refused by the database")
+                if not isinstance(error, StoreDamaged):  # told once by who met the page
+                    _LOG.exception("a batch was refused by the database")
                 group[0].outcome = error
                 return
             # Something in one batch was refused; its neighbours must not suffer.
@@ -212,6 +242,7 @@ class Writer:
         """Tell of an outage once; a process of the role `ingest` has no other line about it."""
         if self._refusing_since is None:
             self._refusing_since = time.monotonic()
+            self._backlog.forget()
             _LOG.warning("no traces are taken in, senders are told to try again: %s", error)
 
     def _accept(self) -> None:
@@ -226,13 +257,6 @@ class Writer:
                 self._rows -= waiting.rows
                 self._bytes -= waiting.size
         telemetry.QUEUE_DEPTH.labels(queue=_QUEUE).set(self._rows)
-
-
-async def _prepare(batch: IngestBatch, size: int) -> list[PreparedBlob]:
-    """Hash and compress before the writer's turn comes, beside it when it is much."""
-    if size <= _INLINE_BYTES:
-        return prepare(batch)
-    return await asyncio.to_thread(prepare, batch)
 
 
 def _answer(group: Sequence[_Waiting]) -> None:

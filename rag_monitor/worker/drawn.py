@@ -20,7 +20,7 @@ from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.errors import JudgeBehind
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline
 from rag_monitor.store.tasks import Tasks
-from rag_monitor.worker.evaluating import Evaluation, work_item
+from rag_monitor.worker.evaluating import Evaluation
 
 _log = logging.getLogger(__name__)
 
@@ -48,6 +48,8 @@ class Reach:
         self._trying = False
         self.reason: str | None = None
         """Why nobody answers; None: somebody does."""
+        self.detail: str | None = None
+        """What its server said last."""
         telemetry.JUDGE_AWAY.labels(judge=judge).set(0)
 
     def admits(self, most: int) -> int:
@@ -72,29 +74,33 @@ class Reach:
         if True in reached:
             self._back()
         elif reached:
-            self._away(next(filter(None, map(_why, outcomes)), JudgeBehind.reason))
+            self._away(
+                next(filter(None, map(_why, outcomes)), JudgeBehind.reason),
+                next((outcome.detail for outcome in outcomes if outcome.detail), None),
+            )
 
-    def _away(self, reason: str) -> None:
+    def _away(self, reason: str, detail: str | None) -> None:
         now = self._clock.monotonic()
         self._again = now + _TRY_EVERY_S
-        self.reason = reason
+        self.reason, self.detail = reason, detail
         if self._since is not None:
             return
         self._since = now
         telemetry.JUDGE_AWAY.labels(judge=self._judge).set(1)
         _log.warning(
             "judge %s does not answer (%s): what was drawn for it waits, one trace is tried every "
-            "%.0f s; the other judge goes on",
+            "%.0f s; the other judge goes on. Its last error: %s",
             self._judge,
             reason,
             _TRY_EVERY_S,
+            detail or "none",
         )
 
     def _back(self) -> None:
         if self._since is None:
             return
         away = self._clock.monotonic() - self._since
-        self._since = self.reason = None
+        self._since = self.reason = self.detail = None
         telemetry.JUDGE_AWAY.labels(judge=self._judge).set(0)
         _log.info("judge %s answers again after %.0f s", self._judge, away)
 
@@ -176,9 +182,9 @@ class Drawn:
         )
         if not claimed:
             return 0
-        reason = self._reach.reason if self._reach is not None else None
-        outcomes = self._pipeline.shed(
-            [work_item(task) for task in claimed], reason or JudgeBehind.reason
-        )
+        reason, detail = None, None
+        if self._reach is not None:
+            reason, detail = self._reach.reason, self._reach.detail
+        outcomes = self._pipeline.shed(claimed, reason or JudgeBehind.reason, detail)
         await self._evaluation.save(claimed, outcomes)
         return len(claimed)

@@ -13,7 +13,7 @@ from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.errors import LeaseLost, StoreUnavailable
-from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
+from rag_monitor.evaluation.pipeline import Outcome, Pipeline
 from rag_monitor.store.completion import Completion
 from rag_monitor.store.tasks import Tasks
 
@@ -21,18 +21,6 @@ _log = logging.getLogger(__name__)
 
 _SAVE_AGAIN_S: Final = 1.0
 """Pause between tries to save while the database is away."""
-
-
-def work_item(task: EvaluationTask) -> WorkItem:
-    """What the pipeline is to be told of a task."""
-    return WorkItem(
-        trace=task.trace,
-        attempt=task.attempts,
-        forced=task.forced,
-        judge=task.judge,
-        drawn=task.drawn,
-        draws=task.draws,
-    )
 
 
 class Evaluation:
@@ -54,7 +42,7 @@ class Evaluation:
         """
         keeper = asyncio.create_task(self._keep(tasks))
         try:
-            outcomes = await self._pipeline.evaluate([work_item(task) for task in tasks])
+            outcomes = await self._pipeline.evaluate(tasks)
             await self.save(tasks, outcomes)
         except asyncio.CancelledError:
             # Stopped in the middle: others need not wait for the leases to run out.

@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import logging
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from itertools import groupby
 from typing import Final
 
@@ -29,6 +29,7 @@ from rag_monitor.errors import IngestError, LeaseLost
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.ingest.derive import derive
 from rag_monitor.own_traces import RULES, OwnTraces
+from rag_monitor.store.backlog import QUEUE as _ASSEMBLY
 from rag_monitor.store.store import Store
 from rag_monitor.worker.drawn import Drawn
 from rag_monitor.worker.evaluating import Evaluation
@@ -37,11 +38,20 @@ from rag_monitor.worker.sampling_windows import SamplingWindows
 _log = logging.getLogger(__name__)
 
 _COUNT_EVERY_S: Final = 2.0
-"""How often the queue is counted."""
+"""How often the queues are counted, unless that takes long."""
+_COUNT_REST: Final = 20.0
+"""Seconds without counting for each second that counting took."""
 _OUTBOX: Final = "outbox"
 _GIVEN_UP: Final = "undelivered"
 _REST: Final = 3.0
 """Seconds of rest for each second of recomputing rollups."""
+_STABLE_S: Final = 20.0
+"""A worker that dies earlier may have died of anything."""
+_FEW: Final = 4
+_JUDGE_EVERY_S: Final = 5.0
+"""While traces wait to be assembled, judging takes so few of them so often."""
+_ROLL_UP_EVERY_S: Final = 60.0
+"""While traces wait to be assembled, minutes are added up so often: the present one is filling."""
 _DOUBTED_S: Final = 86_400.0
 """Seconds by which a clock that was set ahead is not believed at once by what deletes."""
 _PATIENCE: Final = 0.9
@@ -86,32 +96,50 @@ class Jobs:
         self._memory = memory
         self._sampling = sampling
         self._own = own
-        self._counted_at: float | None = None
-        self._rested_at = 0.0
+        self._count_at = clock.monotonic()
+        self._counting = asyncio.Lock()
+        self._began = clock.monotonic()
+        self._assembling = False
+        self._judged_at = self._began - _JUDGE_EVERY_S
+        self._rested_at = self._rules_rested_at = 0.0
+        self._rolled_up_at = self._began
         self._ahead = self._wall_ahead()
         self._doubted_until = 0.0
 
     async def derive_due(self) -> int:
         """Assemble traces whose spans are complete, or have waited long enough."""
-        pending = await asyncio.to_thread(
-            self._store.spans.due, self._clock.now(), self._options.derive_batch
-        )
-        if not pending:
-            return 0
-        derived = await asyncio.to_thread(_derive_all, pending)
-        await asyncio.to_thread(self._store.traces.save_derived, derived)
+        count = 0
+        try:
+            count = await asyncio.to_thread(self._derive)
+        finally:
+            self._assembling = count >= self._options.derive_batch
+        return count
+
+    def _derive(self) -> int:
+        pending = self._store.spans.due(self._clock.now(), self._options.derive_batch)
+        if pending:
+            self._store.traces.save_derived(_derive_all(pending))
         return len(pending)
 
     async def evaluate_due(self) -> int:
         """Have the judge of every trace see those that wait for it, and save its scores.
 
+        Assembling comes first: what is no trace yet is seen by nobody. While more than a batch
+        waits for it, judging takes a few traces now and then.
+
         What is drawn for another judge waits for that one apart: see `judge_drawn`.
         """
         await self._look_at_backlog()
+        elapsed, most = self._clock.monotonic(), self._options.evaluate_batch
+        if self._assembling:
+            if elapsed < self._judged_at + _JUDGE_EVERY_S:
+                return 0
+            most = min(most, _FEW)
+        self._judged_at = elapsed
         tasks = await asyncio.to_thread(
             self._store.tasks.claim,
             self._owner,
-            self._options.evaluate_batch,
+            most,
             self._options.lease_s,
             self._clock.now(),
         )
@@ -119,6 +147,19 @@ class Jobs:
             return 0
         await self._evaluation.run(tasks)
         return len(tasks)
+
+    async def judge_suspect(self) -> int:
+        """Try one task alone with which workers died, once this one has lived for a while."""
+        stable_s = max(self._options.lease_s, _STABLE_S)
+        if self._clock.monotonic() < self._began + stable_s:
+            return 0
+        task = await asyncio.to_thread(
+            self._store.tasks.claim_suspect, self._owner, self._options.lease_s, self._clock.now()
+        )
+        if task is None:
+            return 0
+        await self._evaluation.run([task])
+        return 1
 
     async def judge_drawn(self) -> int:
         """Have the sampled judge see traces that were drawn for it."""
@@ -129,16 +170,26 @@ class Jobs:
         return await self._drawn.shed_due()
 
     async def _look_at_backlog(self) -> None:
-        """Note how far judging is behind, now and then: counting a long queue is dear."""
-        elapsed = self._clock.monotonic()
-        if self._counted_at is not None and elapsed - self._counted_at < _COUNT_EVERY_S:
-            return
-        backlog = await asyncio.to_thread(self._store.tasks.backlog, self._clock.now())
-        self._counted_at = elapsed
-        telemetry.QUEUE_DEPTH.labels(queue="evaluation").set(backlog.waiting)
+        """Note how far judging is behind, now and then: counting a long queue is dear.
+
+        All lanes come by at about the same time: one of them counts, the others wait for it.
+        """
+        async with self._counting:
+            if self._clock.monotonic() >= self._count_at:
+                await self._count()
+
+    async def _count(self) -> None:
+        now, began = self._clock.now(), self._clock.monotonic()
+        backlog = await asyncio.to_thread(self._store.tasks.backlog, now)
+        assembling = await asyncio.to_thread(self._store.spans.assembling, now)
+        took = self._clock.monotonic() - began
+        self._count_at = began + max(_COUNT_EVERY_S, took * _COUNT_REST)
+        telemetry.waiting(_ASSEMBLY, assembling.traces, assembling.oldest_s)
+        telemetry.waiting("evaluation", backlog.waiting, max(backlog.lag_s, backlog.bulk_lag_s))
+        telemetry.waiting("drawn", backlog.drawn, backlog.drawn_age_s)
         telemetry.QUEUE_DEPTH.labels(queue="parked").set(backlog.parked)
-        telemetry.QUEUE_DEPTH.labels(queue="drawn").set(backlog.drawn)
-        self._pipeline.note_lag(backlog.lag_s)
+        wait = self._pipeline.plan.options.imports_wait
+        self._pipeline.note_lag(backlog.lag_s if wait else max(backlog.lag_s, backlog.bulk_lag_s))
 
     async def begin_sampling_window(self) -> int:
         """At each full hour, tell the sampler what the hour before was like."""
@@ -151,8 +202,10 @@ class Jobs:
         does not keep the leader busy for nothing else, it rests in proportion to what that cost.
         """
         began = self._clock.monotonic()
-        if began < self._rested_at:
+        held = self._assembling and began < self._rolled_up_at + _ROLL_UP_EVERY_S
+        if began < self._rested_at or held:
             return 0
+        self._rolled_up_at = began
         count = await asyncio.to_thread(self._roll_up)
         if 0 < count < self._options.rollup_batch:
             took = self._clock.monotonic() - began
@@ -160,10 +213,12 @@ class Jobs:
         return count
 
     def _roll_up(self) -> int:
-        dirty = self._store.rollups.dirty(self._options.rollup_batch)
+        with self._store.reading():
+            dirty = self._store.rollups.dirty(self._options.rollup_batch)
+            facts = self._store.rollups.facts(dirty)
         if not dirty:
             return 0
-        rollups = summarise(self._store.rollups.facts(dirty))
+        rollups = summarise(facts)
         self._store.rollups.replace(dirty, rollups)
         if self._memory is not None:
             self._memory.forget(dirty)
@@ -200,8 +255,13 @@ class Jobs:
 
     async def check_rules(self) -> int:
         """Evaluate the alert rules; the count is of state changes."""
+        elapsed = self._clock.monotonic()
+        if elapsed < self._rules_rested_at:
+            return 0
         began = self._own.begin() if self._own is not None else 0
         changes = await asyncio.to_thread(self._check_rules)
+        # As long at rest as at work: rules on thousands of apps must not keep all else waiting.
+        self._rules_rested_at = 2 * self._clock.monotonic() - elapsed
         if self._own is not None:
             self._own.note(RULES, began, {"changes": changes})
         return changes
@@ -238,7 +298,7 @@ class Jobs:
         """Make due what a clock that was ahead has put off, once it was set back."""
         plan = self._pipeline.plan.options
         longest_s = max(self._options.lease_s, plan.wait_s(plan.max_attempts))
-        count = await asyncio.to_thread(self._store.set_back.mend, self._clock.now(), longest_s)
+        count = await asyncio.to_thread(self._store.set_back.mend, longest_s)
         if count:
             _log.warning("%d rows were put off by a clock that was ahead; they are due now", count)
         return count
@@ -287,7 +347,7 @@ class Jobs:
 
 def derive_everything(store: Store, now: datetime) -> None:
     """Derive whatever waits, due or not: what is about to be erased must be known first."""
-    while pending := store.spans.due(now + timedelta(days=1)):
+    while pending := store.spans.unread(now, now):
         store.traces.save_derived(_derive_all(pending))
 
 

@@ -7,8 +7,7 @@ from typing import Final
 
 from rag_monitor.config import Settings
 from rag_monitor.evaluation.plan import EvaluationPlan
-from rag_monitor.judges.budgeted import check_budgets
-from rag_monitor.judges.configured import check_tables, make_judge, unused_tables
+from rag_monitor.judges.factory import check_judges, make_judge, unused_tables
 from rag_monitor.judges.judge import Judge
 from rag_monitor.store.store import Store
 
@@ -22,34 +21,24 @@ _OF_THE_ENCODER = frozenset(
 """Settings of `embedded` that its stand-in does not take over."""
 
 
-def create_judge(settings: Settings, name: str | None = None, store: Store | None = None) -> Judge:
-    """The judge called `name` (default: the configured one) with its configured options.
+def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
+    """Embedded on everything; another configured judge on what the sampler draws.
 
-    With a store, judges that cost something keep to the budget in it and remember replies there.
+    Judges that cost something keep to the budget in the store and remember replies there.
 
     Raises:
-        UnknownJudge: There is no judge of that name.
-        ConfigurationError: Its options cannot be used, or a library it needs is missing.
+        UnknownJudge: There is no judge of the configured name.
+        ConfigurationError: Options cannot be used, or a library a judge needs is missing.
     """
-    return make_judge(
-        name or settings.judge,
-        settings.judges,
-        ledger=store.budgets if store is not None else None,
-        cache=store.replies if store is not None else None,
-    )
-
-
-def create_plan(settings: Settings, store: Store) -> EvaluationPlan:
-    """Embedded on everything; another configured judge on what the sampler draws."""
-    check_tables(settings.judges)
-    check_budgets(settings.store.budgets, settings.judges)
+    tables = settings.judges
+    check_judges(tables, settings.store.budgets)
     if unread := never_asked(settings):
         _LOG.warning(unread)
-    configured = create_judge(settings, store=store)
+    configured = make_judge(settings.judge, tables, ledger=store.budgets, cache=store.replies)
     if configured.identity.name in (EMBEDDED, LEXICAL):
         every, sampled = configured, None
     else:
-        every, sampled = create_judge(settings, EMBEDDED), configured
+        every, sampled = make_judge(EMBEDDED, tables), configured
     lexical_already = every.identity.name == LEXICAL
     return EvaluationPlan(
         every=every,
@@ -77,7 +66,7 @@ def _stand_in(settings: Settings) -> Judge:
     Where it has no table of its own, it keeps to the limits and the threshold of `embedded`.
     """
     if LEXICAL in settings.judges:
-        return create_judge(settings, LEXICAL)
+        return make_judge(LEXICAL, settings.judges)
     shared = {
         name: value
         for name, value in settings.judges.get(EMBEDDED, {}).items()

@@ -4,41 +4,22 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from typing import Protocol
 
 from rag_monitor.domain.alert import Alert, AlertState, Notification
 from rag_monitor.domain.stored import Lease
 from rag_monitor.errors import LeaseLost, StoreUnavailable
+from rag_monitor.store.alerts import Alerts
+from rag_monitor.store.leases import Leases
 
 _log = logging.getLogger(__name__)
 
 LEADER = "scheduler"
 
 
-class LeaseStore(Protocol):
-    """Leases on database time."""
-
-    def acquire(self, name: str, owner: str, ttl_s: float) -> Lease | None:
-        """Take the lease when it is free or expired; None while somebody else holds it."""
-        ...
-
-    def renew(self, lease: Lease, ttl_s: float) -> Lease:
-        """Hold it longer.
-
-        Raises:
-            LeaseLost: Somebody else took it meanwhile.
-        """
-        ...
-
-    def release(self, lease: Lease) -> None:
-        """Give it back early."""
-        ...
-
-
 class Leadership:
     """Whether this process leads. Call `hold` from one job, read `leads` from the others."""
 
-    def __init__(self, leases: LeaseStore, owner: str, ttl_s: float) -> None:
+    def __init__(self, leases: Leases, owner: str, ttl_s: float) -> None:
         self._leases = leases
         self._owner = owner
         self._ttl_s = ttl_s
@@ -91,24 +72,6 @@ class Leadership:
         self._lease = None
 
 
-class AlertRows(Protocol):
-    """Where alerts are kept."""
-
-    def load(self, project: str | None = None, state: AlertState | None = None) -> list[Alert]:
-        """Alerts; None does not filter."""
-        ...
-
-    def save(
-        self,
-        changed: Sequence[Alert],
-        notifications: Sequence[Notification] = (),
-        *,
-        lease: Lease | None = None,
-    ) -> None:
-        """Save, but only while the lease is held."""
-        ...
-
-
 class FencedAlerts:
     """Alerts that only the leader can save, however long it was held up before.
 
@@ -117,7 +80,7 @@ class FencedAlerts:
         leadership: Whether this process leads.
     """
 
-    def __init__(self, rows: AlertRows, leadership: Leadership) -> None:
+    def __init__(self, rows: Alerts, leadership: Leadership) -> None:
         self._rows = rows
         self._leadership = leadership
 

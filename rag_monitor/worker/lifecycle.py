@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from typing import Final
 
@@ -18,6 +19,8 @@ _HOLD_EVERY_S: Final = 30.0
 """How often reservations in the budget are renewed, well before they run out."""
 _SHED_EVERY_S: Final = 5.0
 """How often it is looked for drawn traces that have waited too long."""
+_RELEASE_S: Final = 1.0
+"""How long a database may take to hear that this process leads no longer."""
 
 
 class Worker:
@@ -54,7 +57,9 @@ class Worker:
         schedule.every(options.poll_s, "judge_drawn", jobs.judge_drawn, drain=True, lanes=drawn)
         schedule.every(_SHED_EVERY_S, "shed_drawn", jobs.shed_drawn, drain=True)
         schedule.every(_HOLD_EVERY_S, "hold_budget", jobs.hold_budget)
-        schedule.every(options.poll_s, "derive", jobs.derive_due, drain=True)
+        lanes = options.derive_lanes
+        schedule.every(options.poll_s, "derive", jobs.derive_due, drain=True, lanes=lanes)
+        schedule.every(options.poll_s, "judge_suspect", jobs.judge_suspect, drain=True)
         schedule.every(options.poll_s, "roll_up", self._led(jobs.roll_up), drain=True)
         schedule.every(options.fold_every_s, "fold", self._led(jobs.fold), drain=True)
         schedule.every(options.fold_every_s, "index", self._led(jobs.index), drain=True)
@@ -71,7 +76,8 @@ class Worker:
         """Finish what is in hand, within the drain time, and step down."""
         if not await self._scheduler.stop(self._options.drain_s):
             _log.warning("work outlasted the drain time; its leases will run out")
-        await asyncio.to_thread(self._leadership.release)
+        with contextlib.suppress(TimeoutError):  # its lease runs out by itself
+            await asyncio.wait_for(asyncio.to_thread(self._leadership.release), _RELEASE_S)
 
     async def _lead(self) -> int:
         led = self._leadership.leads

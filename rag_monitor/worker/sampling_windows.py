@@ -9,17 +9,17 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
-from rag_monitor.aggregation.totals import SummingSource, sum_of
+from rag_monitor.aggregation.totals import RollupSource, sum_of
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.rollup import SCORE_BUCKETS, TRACES_METRIC, Rollup, RollupQuery
 from rag_monitor.domain.window import Window
-from rag_monitor.sampling.policy import PREFERRED, SamplingState
+from rag_monitor.sampling.policy import PREFERRED, SamplingState, uncertainty
 from rag_monitor.sampling.sampler import Sampler
-from rag_monitor.statistics.design import uncertainty
+from rag_monitor.store.traces import Traces
 
 _log = logging.getLogger(__name__)
 
@@ -31,18 +31,6 @@ _MIDDLES: Final = tuple(
     (low + high) / 2.0 for low, high in zip((0.0, *SCORE_BUCKETS), SCORE_BUCKETS, strict=False)
 )
 _FULL: Final = BudgetState(remaining=1.0)
-
-
-class Catalogue(Protocol):
-    """Knows what sends; the store's `traces` is one."""
-
-    def projects(self) -> Iterable[str]:
-        """The projects with traces."""
-        ...
-
-    def app_names(self, project: str) -> Iterable[str]:
-        """Their applications."""
-        ...
 
 
 class SamplingWindows:
@@ -59,8 +47,8 @@ class SamplingWindows:
     def __init__(
         self,
         sampler: Sampler,
-        rollups: SummingSource,
-        traces: Catalogue,
+        rollups: RollupSource,
+        traces: Traces,
         clock: Clock,
         budget: Callable[[str], BudgetState] | None = None,
     ) -> None:

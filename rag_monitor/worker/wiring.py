@@ -22,16 +22,15 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
-from rag_monitor.judges.budgeted import payers
+from rag_monitor.judges.factory import payers
 from rag_monitor.own_traces import OwnTraces
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.store import Store
-from rag_monitor.worker.exporting import ScoreExport
+from rag_monitor.worker.exporting import Roots, ScoreExport
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.judging import create_plan
 from rag_monitor.worker.leadership import FencedAlerts, Leadership
 from rag_monitor.worker.lifecycle import Worker
-from rag_monitor.worker.roots import Roots
 from rag_monitor.worker.sampling_windows import SamplingWindows
 
 _RULES: Final = EstimateOptions(min_labelled=None)

@@ -47,7 +47,7 @@ def demonstration(folder: Path) -> Iterator[str]:
     output = folder / "demo.log"
     with output.open("wb") as log:
         process = subprocess.Popen(
-            [sys.executable, "-m", "rag_monitor", "demo"],
+            [sys.executable, "-m", "rag_monitor", "demo", "--stay"],
             cwd=folder,
             env=environment | {"PYTHONPATH": str(ROOT), "COLUMNS": "120"},
             stdout=log,

@@ -6,9 +6,9 @@ from dataclasses import replace
 from datetime import datetime
 
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import ReleaseStart
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.domain.window import Window
 from rag_monitor.server.context import Services
 from rag_monitor.testing import ManualClock
 from tests.unit.server.fake_estimates import FakeEstimates
@@ -42,8 +42,8 @@ class LongEstimates(FakeEstimates):
 
     length = 0
 
-    def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
-        found = super().hit_names(project, app, window)
+    def hit_names(self, selection: Selection) -> list[tuple[HitKind, str]]:
+        found = super().hit_names(selection)
         return [(kind, long(name, self.length)) for kind, name in found]
 
 

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 import rag_monitor.server.ui as ui
-from rag_monitor.evaluation.report.html import render_html
-from rag_monitor.evaluation.report.model import Figure, MetricReport, Report
+from rag_monitor.offline.report.html import render_html
+from rag_monitor.offline.report.model import Figure, MetricReport, Report
 from tests.acceptance.browsing import chromium, overflow
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services

@@ -28,11 +28,9 @@ NEEDED = (
     "rag_monitor/judges/embedded/shipped/weights.json",
     "rag_monitor/judges/embedded/_matching.pyx",
     "rag_monitor/judges/prompts/zh.toml",
-    "rag_monitor/language/synonyms.txt",
     "rag_monitor/language/traditional.txt",
+    "rag_monitor/locale/zh/LC_MESSAGES/rag_monitor.po",
     "rag_monitor/metrics/profiles/rag.toml",
-    "rag_monitor/server/ui/chinese.json",
-    "rag_monitor/server/ui/chinese_api.json",
     "rag_monitor_langchain/__init__.py",
 )
 MAX_BYTES = 40 * 2**20

@@ -112,6 +112,15 @@ _TEXTS: Mapping[str, Callable[[Reply], str | None]] = {
 _PAGE = b"<html><body>502 Bad Gateway</body></html>"
 
 KINDS: tuple[str, ...] = (*_TEXTS, "HTML with status 200")
+READABLE = frozenset(
+    {
+        "wrapped in a list", "fenced", "prose before", "prose after", "another object first",
+        "byte order mark",
+    }
+)  # fmt: skip
+"""Those around the one object that repeats the nonce: the monitor reads it, and its numbers are the
+judge's own."""
+USELESS: tuple[str, ...] = tuple(kind for kind in KINDS if kind not in READABLE)
 
 
 def spoilt(kind: str, reply: Reply) -> Answer:

@@ -3,9 +3,9 @@
     python -m tests.chaos.judge PORT GARBAGE STUBBORN
 
 GARBAGE is the share of replies that are garbage once, STUBBORN the share of traces about which it
-never says anything else. What it says of a trace is drawn from the trace's id, so that whoever
-reads the database afterwards knows which numbers are the judge's own. `GET /counts` gives how often
-it said what.
+never says anything that can be read. What it says of a trace is drawn from the trace's id, so that
+whoever reads the database afterwards knows which numbers are the judge's own. `GET /counts` gives
+how often it said what.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from collections import Counter
 from typing import Any
 
 from benchmarks.stub_server import Answer, Body, StubServer, completion, schema_of
-from tests.chaos.garbage import KINDS, spoilt
+from tests.chaos.garbage import KINDS, USELESS, spoilt
 
 QUESTION = "Case {}: how long does the standard warranty last?"
 """The question of every trace; it carries the trace's id."""
@@ -76,8 +76,9 @@ class Judge:
         if case is None:
             return Answer(payload={"error": "no case"}, status=400)
         reply = filled(body, case[1])
-        if stubborn(case[1], self._stubborn) or self._draw.random() < self._garbage:
-            kind = self._draw.choice(KINDS)
+        never = stubborn(case[1], self._stubborn)
+        if never or self._draw.random() < self._garbage:
+            kind = self._draw.choice(USELESS if never else KINDS)
             self.counts[kind] += 1
             return spoilt(kind, reply)
         self.counts["right"] += 1

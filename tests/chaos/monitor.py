@@ -11,10 +11,13 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from benchmarks.ingest import Template
+from rag_monitor.server import grpc_door
 
 ROOT = Path(__file__).resolve().parents[2]
 START_S = 30.0
@@ -24,8 +27,12 @@ class Monitor:
     """`rag-monitor serve --role ingest` on one port and one database, as often as it is started."""
 
     def __init__(self, url: str, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as probe:
+        with (
+            socket.create_server(("127.0.0.1", 0)) as probe,
+            socket.create_server(("127.0.0.1", 0)) as second,
+        ):
             self.port = probe.getsockname()[1]
+            self.grpc_port = second.getsockname()[1]
         self._url = url
         self._log = folder / "monitor.log"
         self._process: subprocess.Popen[bytes] | None = None
@@ -38,6 +45,8 @@ class Monitor:
             "RAG_MONITOR_DATABASE_URL": self._url,
             "RAG_MONITOR_PORT": str(self.port),
         }
+        if grpc_door.installed():
+            environment["RAG_MONITOR_GRPC_PORT"] = str(self.grpc_port)
         with self._log.open("ab") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "rag_monitor", "serve", "--role", "ingest"],
@@ -100,6 +109,36 @@ def post(port: int, body: bytes, timeout_s: float) -> Answer:
         return Answer(response.status, response.headers["Retry-After"])
 
 
+class GrpcPoster:
+    """Calls of OTLP over gRPC on one channel, answered in HTTP's terms."""
+
+    def __init__(self) -> None:
+        self._channel: Any = None
+
+    def __call__(self, port: int, body: bytes, timeout_s: float) -> Answer:
+        """One call; status 0 when there was no answer of the server's own."""
+        import grpc
+
+        if self._channel is None:
+            options = tuple(
+                (f"grpc.{name}_reconnect_backoff_ms", 200) for name in ("initial", "max")
+            )
+            self._channel = grpc.insecure_channel(f"127.0.0.1:{port}", options)
+        method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+        try:
+            self._channel.unary_unary(method)(body, timeout=timeout_s)
+        except grpc.RpcError as error:
+            details = dict(error.trailing_metadata() or ())
+            ours = "google.rpc.retryinfo-bin" in details
+            gone = error.code() in (
+                grpc.StatusCode.UNAVAILABLE,
+                grpc.StatusCode.DEADLINE_EXCEEDED,
+                grpc.StatusCode.CANCELLED,
+            )
+            return Answer(503 if ours else 0 if gone else error.code().value[0])
+        return Answer(200)
+
+
 @dataclass
 class Client:
     """Sends traces as long as it is told to, each until it is acknowledged."""
@@ -107,6 +146,7 @@ class Client:
     port: int
     stop: threading.Event
     template: Template
+    post: Callable[[int, bytes, float], Answer] = post
     acknowledged: list[str] = field(default_factory=list)
     refusals: dict[int, int] = field(default_factory=dict)
     unfinished: int = 0
@@ -119,7 +159,7 @@ class Client:
 
     def _insist(self, body: bytes, trace_ids: list[str]) -> None:
         for _ in range(400):
-            answer = post(self.port, body, timeout_s=1.0)
+            answer = self.post(self.port, body, 1.0)
             if answer.status == 200:
                 self.acknowledged += trace_ids
                 return

@@ -1,12 +1,14 @@
 """The chaos suite: a whole deployment on one machine, hurt for ten minutes under load.
 
     python -m tests.chaos.run [--seconds 600] [--traces 100000] [--table]
+    python -m tests.chaos.run --crowd [--seconds 600] [--apps 20000] [--database URL]
 
 A PostgreSQL of its own, two ingest, two api and three worker processes, a scripted judge of which a
 share of replies is garbage of forty kinds. Random processes are killed, stopped, terminated and
 have their wall clocks set (the database's clock and the monotonic clocks stay);
-PostgreSQL is stopped three times, the judge twice. Prints one JSON object, with `--table` a table
-for the documentation; exits 1 when a promise was broken.
+PostgreSQL is stopped three times, the judge twice. With `--crowd` something else: one server under
+a crowd of applications, see `tests.chaos.crowd`. Prints one JSON object, with `--table` a table for
+the documentation; exits 1 when a promise was broken.
 """
 
 from __future__ import annotations
@@ -27,7 +29,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_monitor.store import migration
-from tests.chaos import clock, verdict
+from tests.chaos import clock, crowd, verdict
 from tests.chaos.cluster import Cluster, cluster, free_port, programs
 from tests.chaos.faults import Faults
 from tests.chaos.fleet import Fleet, Member, serving
@@ -271,7 +273,15 @@ def main() -> None:
     parser.add_argument("--per-second", type=float, default=220)
     parser.add_argument("--seed", type=int, default=8)
     parser.add_argument("--table", action="store_true")
+    parser.add_argument("--crowd", action="store_true", help="a crowd of applications instead")
+    parser.add_argument("--apps", type=int, default=20_000, help="of the crowd")
+    parser.add_argument("--names", type=int, default=1_000, help="of apps that are kept apart")
+    parser.add_argument("--database", help="of the crowd; a new SQLite file where it is left out")
     options = parser.parse_args()
+    # SIGTERM must not leave a database and seven servers behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    if options.crowd:
+        sys.exit(bool(crowd.main(options)["broken"]))
     bin_folder = programs()
     if bin_folder is None:
         raise SystemExit("the chaos suite needs PostgreSQL's server programs (initdb, pg_ctl)")
@@ -279,8 +289,6 @@ def main() -> None:
         seconds=options.seconds, traces=options.traces, per_second=options.per_second,
         seed=options.seed,
     )  # fmt: skip
-    # SIGTERM must not leave a database and seven servers behind.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     report = run(plan, bin_folder)
     print(table(report) if options.table else json.dumps(report, indent=2, ensure_ascii=False))
     sys.exit(bool(report["broken"]))

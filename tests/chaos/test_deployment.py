@@ -4,11 +4,18 @@ from __future__ import annotations
 
 import pytest
 
+from rag_monitor.domain.judgement import Aspect
+from rag_monitor.errors import JudgeOutputInvalid
+from rag_monitor.judges.openai_compatible.chat_reply import read_chat
+from rag_monitor.judges.openai_compatible.form import Answers, Form
+from rag_monitor.judges.questions import Question
+
 pytest.importorskip("openai", reason="the judge needs the openai client")
 pytest.importorskip("psycopg", reason="PostgreSQL needs psycopg")
 
 from tests.chaos.cluster import programs
-from tests.chaos.garbage import KINDS
+from tests.chaos.garbage import KINDS, READABLE, spoilt
+from tests.chaos.judge import filled
 from tests.chaos.run import PROMISES, Plan, run
 
 SHORT = Plan(
@@ -29,6 +36,30 @@ SHORT = Plan(
 
 def test_there_are_forty_kinds_of_garbage() -> None:
     assert len(set(KINDS)) == 40
+
+
+STATEMENTS = tuple(Question(aspect=Aspect.SUPPORT, index=n, text="so it is") for n in (0, 1))
+FORM = Form(questions=STATEMENTS, lists=(), nonce="abcdef0123456789", passages=2)
+SCHEMA = {"response_format": {"type": "json_schema", "json_schema": {"schema": FORM.schema()}}}
+REPLY = filled(SCHEMA, "a" * 32)
+
+
+def understood(kind: str) -> dict[str, float] | None:
+    """What the monitor takes from such a reply; None: nothing."""
+    payload = spoilt(kind, REPLY).payload
+    answers = Answers()
+    try:
+        if isinstance(payload, dict):  # else it is no chat completion
+            FORM.read(read_chat(payload).object(FORM.nonce), answers)
+    except JudgeOutputInvalid:
+        return None
+    found = {str(q.index + 1): number for q, number in answers.probabilities.items()}
+    return found or None
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_of_garbage_only_what_is_said_to_be_readable_is_read_and_as_it_was_meant(kind: str) -> None:
+    assert understood(kind) == (REPLY["support"] if kind in READABLE else None)
 
 
 @pytest.mark.slow

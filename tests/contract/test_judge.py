@@ -8,6 +8,8 @@ import math
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from importlib.util import find_spec
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import pytest
 
@@ -83,6 +85,18 @@ async def embedded() -> AsyncIterator[Judge]:
     await judge.close()
 
 
+@asynccontextmanager
+async def detector() -> AsyncIterator[Judge]:
+    from rag_monitor.judges import registry  # type: ignore[attr-defined,unused-ignore]
+    from tests.unit.judges.detectors.onnx_files import nli_folder
+
+    with TemporaryDirectory() as folder:
+        model = str(nli_folder(Path(folder)))
+        judge = registry.create("detector", {"model": model, "runtime": "onnx"})
+        yield judge
+        await judge.close()
+
+
 MAKERS: dict[str, tuple[Maker, str]] = {
     "scripted": (scripted, "rag_monitor.testing"),
     "ensemble": (ensemble, "rag_monitor.judges.ensemble"),
@@ -92,6 +106,7 @@ MAKERS: dict[str, tuple[Maker, str]] = {
     "exact": (_served("exact"), "openai"),
     "packed": (packed, "transformers"),
     "embedded": (embedded, "rag_monitor.judges.registry"),
+    "detector": (detector, "onnx"),
 }
 
 
@@ -100,7 +115,7 @@ def on_ray() -> Iterator[Judge]:
     """Made once: actors take seconds to begin. Gone before other tests kill nodes."""
     if not HAS_RAY:
         pytest.skip(WHY_NOT)
-    from rag_monitor.judges.configured import make_judge
+    from rag_monitor.judges.factory import make_judge
 
     node = cluster().add_node(**NODE)
     judge = make_judge("spread", {"spread": {"kind": "ray", "judge": "embedded"}})

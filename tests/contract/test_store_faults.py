@@ -167,7 +167,7 @@ def test_connections_that_the_server_ends_are_replaced(store: Store, database_ur
     engine.dispose()
 
     assert write(store, blob("b" * 32)).new == 1
-    assert store.spans.waiting() == 2
+    assert store.spans.assembling(EPOCH).traces == 2
 
 
 @pytest.mark.postgresql

@@ -12,6 +12,7 @@ from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.aggregation.totals import merged
 from rag_monitor.domain.score import Score, ScoreStatus
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.domain.window import Window
 from rag_monitor.store import forgotten
@@ -42,7 +43,11 @@ def _fold(store: Store, clock: ManualClock) -> None:
 
 def _counted(store: Store, app: str = "test-app") -> int:
     window = Window(EPOCH - timedelta(days=2), EPOCH + timedelta(days=2))
-    return sum(Estimates(store.rollups).traces("default", app, window).values())
+    return sum(
+        Estimates(store.rollups)
+        .traces(Selection(project="default", app=app, window=window))
+        .values()
+    )
 
 
 def _judge(store: Store, at) -> None:
@@ -191,7 +196,7 @@ def test_an_app_whose_traces_are_gone_is_known_by_its_numbers(
 
     found = store.traces.apps("default")
 
-    assert [(app.app, app.traces, app.last_seen) for app in found] == [
+    assert [(app.app, app.kept, app.last_seen) for app in found] == [
         ("live", 1, clock.now()),
         ("quiet", 0, EPOCH),
     ]

@@ -95,6 +95,30 @@ def test_everything_of_a_trace_comes_back(store: Store) -> None:
     assert stored.received_at == EPOCH
 
 
+def test_what_a_server_said_and_the_model_that_answered_stay_with_a_score(store: Store) -> None:
+    trace = make_trace(id="said")
+    ingest(store, trace)
+    judge = JudgeIdentity(name="openai_compatible", model="big", served_model="small")
+    said = Score(
+        metric="faithfulness",
+        status=ScoreStatus.FAILED,
+        reason="judge_unavailable",
+        detail="the judge's server answered 503: 正在加载模型",
+        judge=judge,
+    )
+    (task,) = claim(store)
+    store.tasks.complete(task, [said, replace(said, judge=replace(judge, served_model=""))], [])
+
+    stored = store.traces.get("default", trace.trace_id).scores
+
+    assert {score.detail for score in stored} == {said.detail}
+    assert {str(score.judge) for score in stored} == {
+        "openai_compatible/big/served=small",
+        "openai_compatible/big",
+    }
+    assert {score.judge.served_model for score in stored if score.judge} == {"small", ""}
+
+
 def test_unknown_contexts_stay_apart_from_empty_ones(store: Store) -> None:
     unknown, empty = make_trace(contexts=None, id="u"), make_trace(contexts=(), id="e")
     ingest(store, unknown, empty)
@@ -285,8 +309,8 @@ def test_apps_and_releases_are_listed(store: Store) -> None:
 
     first, second = store.traces.apps("default")
 
-    assert (first.app, first.traces, first.last_seen) == ("b", 1, EPOCH)
-    assert (second.app, second.traces, second.last_seen) == ("test-app", 2, later)
+    assert (first.app, first.kept, first.last_seen) == ("b", True, EPOCH)
+    assert (second.app, second.kept, second.last_seen) == ("test-app", True, later)
     assert store.traces.releases("default", "test-app") == ["new", "old"]
 
 

@@ -87,7 +87,7 @@ def test_a_claimed_trace_is_hidden_until_the_claim_runs_out(store: Store) -> Non
 def test_evidence_after_derivation_makes_the_trace_due_again(store: Store) -> None:
     write(store, blob(complete=True))
     store.traces.save_derived([(pending, None) for pending in store.spans.due(EPOCH)])
-    assert store.spans.waiting() == 0
+    assert store.spans.assembling(EPOCH).traces == 0
 
     write(store, blob(payload=b"late"), at=EPOCH + timedelta(seconds=100))
 

@@ -11,6 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from rag_monitor.store import migration
+
 ROWS = [
     {
         "id": f"q-{number}",
@@ -64,7 +66,7 @@ def write_files(folder: Path) -> None:
     )
     (folder / "traces.jsonl").write_text(json.dumps(_LANGFUSE) + "\n", encoding="utf-8")
     pq.write_table(pa.Table.from_pylist([_PHOENIX]), folder / "spans.parquet")
-    (folder / "rag_monitor.db").touch()  # a monitor's own; to SQLite an empty database
+    migration.upgrade(f"sqlite:///{folder / 'rag_monitor.db'}")
 
 
 class _AnyApp:

@@ -30,7 +30,8 @@ _WORDED = {
     },
     "docs/evaluation.md": {
         '{"id", "input", "scores": {metric: number or null}, "flagged",'
-        ' "not_applicable": {metric: reason}, "failed": {…}, "suspect": {…}, "judge", "settings"}'
+        ' "not_applicable": {metric: reason}, "failed": {…}, "suspect": {…}, "reported",'
+        ' "judge", "settings", "detail"}'
     },
     "docs/reliability.md": {"file::test"},
     "docs/judges.md": {"--columns frage=question,urteil=label_faithful"},

@@ -18,7 +18,11 @@ _OPTION = re.compile(r"`(--[\w-]+)(?: [A-Z]+)?`")
 
 def options(command: Any) -> set[str]:
     """The long options of a command."""
-    names = {name for parameter in command.params for name in parameter.opts}
+    names = {
+        name
+        for parameter in command.params
+        for name in (*parameter.opts, *parameter.secondary_opts)
+    }
     return {name for name in names if name.startswith("--")}
 
 

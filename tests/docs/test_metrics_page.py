@@ -8,7 +8,7 @@ from itertools import chain
 import pytest
 
 from rag_monitor import telemetry
-from rag_monitor.exposition.collector import MonitorCollector
+from rag_monitor.exposition.collector import State, state_families, value_families
 from rag_monitor.exposition.snapshot import Snapshot
 from rag_monitor.judges import ensemble  # noqa: F401 - counts when it is loaded
 from tests.docs.pages import text_of
@@ -26,7 +26,8 @@ def exposed() -> dict[str, list[str]]:
         for name in names
     }
     found = {}
-    for family in chain(telemetry.REGISTRY.collect(), MonitorCollector(Snapshot).collect()):
+    ours = chain(state_families(State(store_up=True)), value_families(Snapshot()))
+    for family in chain(telemetry.REGISTRY.collect(), ours):
         if family.name.startswith("rag_monitor_"):
             labels = getattr(family, "_labelnames", None) or known.get(family.name, [])
             found[family.name + ("_total" if family.type == "counter" else "")] = list(labels)

@@ -14,7 +14,8 @@ from rag_monitor import config
 from rag_monitor.alerting.notifiers import registry as channels
 from rag_monitor.alerting.params import PARAMS
 from rag_monitor.domain.alert import AlertRule
-from rag_monitor.evaluation.plan import EvaluationOptions
+from rag_monitor.evaluation.options import EvaluationOptions
+from rag_monitor.judges.detectors.options import DetectorOptions
 from rag_monitor.judges.embedded.options import EmbeddedOptions
 from rag_monitor.judges.limits import LimitOptions
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, Price
@@ -30,6 +31,7 @@ TABLES: dict[str, Any] = {
     "judges.openai_compatible.limits": LimitOptions,
     "judges.openai_compatible.price": Price,
     "judges.packed": PackedOptions,
+    "judges.detector": DetectorOptions,
     "judges.embedded": EmbeddedOptions,
     "judges.cluster": RayOptions,
 }

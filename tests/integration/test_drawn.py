@@ -14,10 +14,10 @@ from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.stored import Backlog
-from rag_monitor.errors import JudgeRefused, JudgeUnavailable
+from rag_monitor.errors import JudgeBehind, JudgeRefused, JudgeUnavailable
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
-from rag_monitor.sampling.policy import SamplingOptions
+from rag_monitor.sampling.options import SamplingOptions
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
@@ -170,7 +170,8 @@ async def test_a_trace_is_tried_as_often_as_ever_and_then_has_failed(
 
 
 @pytest.mark.parametrize(
-    ("error", "reason"), [(None, "judge_behind"), (JudgeRefused(), "judge_refused")]
+    ("error", "reason"),
+    [(None, "judge_behind"), (JudgeRefused("answered 401: no such key"), "judge_refused")],
 )
 async def test_what_has_waited_too_long_is_given_up_and_says_why(
     house: House, judge: Remote, error: Exception | None, reason: str
@@ -189,6 +190,9 @@ async def test_what_has_waited_too_long_is_given_up_and_says_why(
     assert given_up == (2 if error is None else 6)
     assert counted() - before == given_up
     assert house.scores(5)["dear"] == {(ScoreStatus.FAILED, reason)}
+    stored = house.store.traces.get("default", make_trace(id="5").trace_id)
+    details = {s.detail for s in stored.scores if s.judge is not None and s.judge.name == "dear"}
+    assert details == {str(error or JudgeBehind())}
     assert "embedded" in house.scores(5)
     assert house.backlog.drawn == 0
 

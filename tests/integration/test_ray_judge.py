@@ -21,7 +21,7 @@ from rag_monitor.domain.judgement import Judgement, JudgeRequest, JudgeUsage, Ve
 from rag_monitor.domain.ports import BudgetState, Reservation
 from rag_monitor.errors import BudgetExhausted, ConfigurationError, JudgeTimeout, JudgeUnavailable
 from rag_monitor.judges import ray as on_ray
-from rag_monitor.judges.configured import make_judge
+from rag_monitor.judges.factory import make_judge
 from rag_monitor.judges.judge import Judge
 from rag_monitor.judges.ray.options import RayOptions
 from rag_monitor.testing import ScriptedJudge
@@ -286,7 +286,7 @@ async def test_the_budget_is_kept_by_the_process_that_has_the_database(nodes: li
 
 _LISTENING = """
 import asyncio, json, os, pathlib, re
-from rag_monitor.judges.configured import make_judge
+from rag_monitor.judges.factory import make_judge
 
 def family():
     parents = {}

@@ -13,13 +13,12 @@ from sqlalchemy import event
 
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import PlacedScore
-from rag_monitor.exposition.export_options import ExportOptions
+from rag_monitor.exposition.options import ExportOptions
 from rag_monitor.ingest.envelope import split_request
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, make_trace
-from rag_monitor.worker.exporting import ScoreExport
-from rag_monitor.worker.roots import Roots
+from rag_monitor.worker.exporting import Roots, ScoreExport
 from tests.contract.evidence import claim, ingest, write
 from tests.log_sink import LogSink
 

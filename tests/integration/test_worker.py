@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Iterator
 from dataclasses import replace
@@ -132,6 +133,25 @@ async def test_a_trace_goes_all_the_way_to_an_estimate(house: House) -> None:
     assert estimate.lower is not None
     assert estimate.upper is not None
     assert estimate.lower < 0.9 < estimate.upper
+
+
+async def test_rules_rest_as_long_as_they_took(
+    house: House, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Rules on a crowd of apps must not keep all else in the process waiting."""
+    runs: list[float] = []
+
+    def slow() -> int:
+        runs.append(house.clock.monotonic())
+        house.clock.advance(40)
+        return 1
+
+    monkeypatch.setattr(house.jobs, "_check_rules", slow)
+    for _ in range(12):
+        await house.jobs.check_rules()
+        house.clock.advance(15)
+
+    assert [later - earlier for earlier, later in itertools.pairwise(runs)] == [85.0] * 3
 
 
 async def test_sending_twice_changes_nothing(house: House, judge: ScriptedJudge) -> None:

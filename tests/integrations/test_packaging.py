@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from rag_monitor.installation import install_command
 from tests.integrations.captured import Captured
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,9 +57,9 @@ def test_an_integration_is_shipped_typed_found_and_has_its_extra(name: str) -> N
     assert PROJECT["project"]["entry-points"]["rag_monitor.integrations"][name] == package
     assert len(PROJECT["project"]["optional-dependencies"][FRAMEWORKS[name][1]]) == 1
     assert (ROOT / path / "py.typed").is_file()
-    assert f'"rag-monitor[{FRAMEWORKS[name][1]}]"' in (
-        ROOT / "integrations" / name / "README.md"
-    ).read_text(encoding="utf-8")
+    assert f'".[{FRAMEWORKS[name][1]}]"' in (ROOT / "integrations" / name / "README.md").read_text(
+        encoding="utf-8"
+    )
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -76,7 +77,7 @@ def test_a_missing_framework_gives_one_error_with_the_command(name: str) -> None
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
 
     assert done.returncode == 1
-    assert f'pip install "rag-monitor[{extra}]"' in done.stderr.splitlines()[-1]
+    assert install_command(extra) in done.stderr.splitlines()[-1]
     assert "During handling" not in done.stderr
 
 

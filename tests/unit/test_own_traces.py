@@ -18,16 +18,16 @@ from rag_monitor.config import Settings, load_settings
 from rag_monitor.domain.ports import BlobFormat, IngestBatch, WriteOutcome
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import ConfigurationError, StoreUnavailable
-from rag_monitor.evaluation.pipeline import Pipeline, WorkItem
+from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.exposition.own_spans import encode_own, own_traces
 from rag_monitor.ingest.derive import derive
 from rag_monitor.ingest.envelope import split_request
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.own_traces import INGEST, JUDGE, OwnTraces
-from rag_monitor.sampling.policy import SamplingOptions
+from rag_monitor.sampling.options import SamplingOptions
 from rag_monitor.sampling.sampler import Sampler
-from rag_monitor.testing import EPOCH, ManualClock, ScriptedJudge, make_trace
+from rag_monitor.testing import EPOCH, ManualClock, ScriptedJudge, make_task, make_trace
 
 PROTOBUF = "application/x-protobuf"
 
@@ -173,12 +173,12 @@ async def test_nobody_judges_own_work_not_even_when_asked_to(
 
     outcomes = await pipeline.evaluate(
         [
-            WorkItem(trace=work),
-            WorkItem(trace=question),
-            WorkItem(trace=work, forced=True, judge="scripted"),
+            make_task(work),
+            make_task(question),
+            make_task(work, forced=True, judge="scripted"),
         ]
     )
-    nothing = await pipeline.evaluate([WorkItem(trace=work)])
+    nothing = await pipeline.evaluate([make_task(work)])
     own.close()
 
     assert [bool(outcome.scores) for outcome in outcomes] == [False, True, False]

@@ -5,8 +5,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "httpx":
         raise
+    from rag_monitor.installation import install_command
+
     raise ModuleNotFoundError(
-        'rag_monitor_coze needs httpx: pip install "rag-monitor[coze]"', name="httpx"
+        f"rag_monitor_coze needs httpx: {install_command('coze')}", name="httpx"
     ) from None
 
 from rag_monitor_coze.answer import CozeAnswer, CozeError

@@ -5,8 +5,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "httpx":
         raise
+    from rag_monitor.installation import install_command
+
     raise ModuleNotFoundError(
-        'rag_monitor_dify needs httpx: pip install "rag-monitor[dify]"', name="httpx"
+        f"rag_monitor_dify needs httpx: {install_command('dify')}", name="httpx"
     ) from None
 
 from rag_monitor_dify.answer import DifyAnswer, DifyError

@@ -5,8 +5,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "starlette":
         raise
+    from rag_monitor.installation import install_command
+
     raise ModuleNotFoundError(
-        'rag_monitor_fastapi needs fastapi: pip install "rag-monitor[fastapi]"', name="fastapi"
+        f"rag_monitor_fastapi needs fastapi: {install_command('fastapi')}", name="fastapi"
     ) from None
 
 from rag_monitor_fastapi.instrument import TRACE_HEADER, instrument, uninstrument

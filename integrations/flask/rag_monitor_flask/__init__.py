@@ -5,8 +5,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "flask":
         raise
+    from rag_monitor.installation import install_command
+
     raise ModuleNotFoundError(
-        'rag_monitor_flask needs flask: pip install "rag-monitor[flask]"', name="flask"
+        f"rag_monitor_flask needs flask: {install_command('flask')}", name="flask"
     ) from None
 
 from rag_monitor_flask.instrument import TRACE_HEADER, instrument, uninstrument

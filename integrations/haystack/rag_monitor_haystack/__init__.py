@@ -5,8 +5,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "haystack":
         raise
+    from rag_monitor.installation import install_command
+
     raise ModuleNotFoundError(
-        'rag_monitor_haystack needs haystack-ai: pip install "rag-monitor[haystack]"',
+        f"rag_monitor_haystack needs haystack-ai: {install_command('haystack')}",
         name="haystack",
     ) from None
 

@@ -9,8 +9,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "langchain_core":
         raise
+    from rag_monitor.installation import install_command
+
     raise ModuleNotFoundError(
-        'rag_monitor_langchain needs langchain-core: pip install "rag-monitor[langchain]"',
+        f"rag_monitor_langchain needs langchain-core: {install_command('langchain')}",
         name="langchain_core",
     ) from None
 

@@ -5,8 +5,10 @@ try:
 except ModuleNotFoundError as error:
     if not (error.name or "").startswith("llama_index"):
         raise
+    from rag_monitor.installation import install_command
+
     raise ModuleNotFoundError(
-        'rag_monitor_llama_index needs llama-index-core: pip install "rag-monitor[llama-index]"',
+        f"rag_monitor_llama_index needs llama-index-core: {install_command('llama-index')}",
         name="llama_index.core",
     ) from None
 

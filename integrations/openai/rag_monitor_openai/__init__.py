@@ -5,8 +5,10 @@ try:
 except ModuleNotFoundError as error:
     if error.name != "openai":
         raise
+    from rag_monitor.installation import install_command
+
     raise ModuleNotFoundError(
-        'rag_monitor_openai needs openai: pip install "rag-monitor[openai]"', name="openai"
+        f"rag_monitor_openai needs openai: {install_command('openai')}", name="openai"
     ) from None
 
 from rag_monitor_openai.instrument import instrument, uninstrument

@@ -11,6 +11,7 @@ import rag_monitor as rm
 from rag_monitor.sdk.events import EventTrace, absorbing, when_closed
 
 _absorbing = absorbing("openai")
+_TEXT_EVENTS = ("response.output_text.delta", "response.refusal.delta")
 
 
 class Call:
@@ -34,7 +35,10 @@ class Call:
         text = getattr(reply, "output_text", None)
         choices = getattr(reply, "choices", None)
         if text is None and choices:
-            text = getattr(getattr(choices[0], "message", None), "content", None)
+            text = _said(getattr(choices[0], "message", None))
+        for item in getattr(reply, "output", None) or () if text == "" else ():
+            for part in getattr(item, "content", None) or ():
+                text = text or getattr(part, "refusal", None)
         if isinstance(text, str):
             self._open.step.text = text
         self._describe(reply)
@@ -45,8 +49,8 @@ class Call:
         delta = getattr(piece, "delta", None)  # responses: response.output_text.delta
         choices = getattr(piece, "choices", None)
         if choices:
-            delta = getattr(getattr(choices[0], "delta", None), "content", None)
-        elif getattr(piece, "type", "response.output_text.delta") != "response.output_text.delta":
+            delta = _said(getattr(choices[0], "delta", None))
+        elif getattr(piece, "type", _TEXT_EVENTS[0]) not in _TEXT_EVENTS:
             delta = None
         if isinstance(delta, str) and delta:
             self._open.step.first_token()
@@ -73,6 +77,11 @@ class Call:
                 _whole(usage, "prompt_tokens", "input_tokens"),
                 _whole(usage, "completion_tokens", "output_tokens"),
             )
+
+
+def _said(message: Any) -> Any:
+    """What a message or a part of one says, be it that the model declines."""
+    return getattr(message, "content", None) or getattr(message, "refusal", None)
 
 
 @_absorbing

@@ -13,6 +13,7 @@ from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.params import number, required
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Window
+from rag_monitor.i18n import Message
 from rag_monitor.statistics.burn import burn_gate
 from rag_monitor.statistics.wilson import wilson_interval
 
@@ -28,8 +29,12 @@ def burn_rate(sight: Sight) -> Finding:
         return Finding(
             active=None,
             judged=long.judged,
-            summary=f"{long.judged} judged of {sight.subject}, {rule.min_judged} are needed",
-            summary_zh=f"{sight.subject_zh} 已评审 {long.judged} 条，需要 {rule.min_judged} 条",
+            summary=Message(
+                "{judged} judged of {subject}, {needed} are needed",
+                judged=long.judged,
+                subject=sight.subject,
+                needed=rule.min_judged,
+            ),
             notes=("few_judged",),
         )
     counts = (long.effective_bad, long.effective_judged)
@@ -47,9 +52,16 @@ def burn_rate(sight: Sight) -> Finding:
     )
     share = long.effective_bad / long.effective_judged if long.effective_judged else 0.0
     bounds = wilson_interval(min(long.effective_bad, long.effective_judged), long.effective_judged)
-    shares = f"{wording.share(share)} ({wording.interval(bounds.lower, bounds.upper)})"
-    shares_zh = f"{wording.share(share)}（{wording.interval_zh(bounds.lower, bounds.upper)}）"
-    allowed = wording.share(1.0 - slo)
+    judged = Message(
+        "{judged} judged in {span}", judged=long.judged, span=wording.span(rule.window_s)
+    )
+    if short is not None:
+        judged = Message(
+            "{long}, {judged} in {span}",
+            long=judged,
+            judged=short.judged,
+            span=wording.span(short_s),
+        )
     return Finding(
         active=gate.fires,
         value=share,
@@ -58,21 +70,18 @@ def burn_rate(sight: Sight) -> Finding:
         baseline=gate.threshold,
         judged=long.judged,
         baseline_judged=0 if short is None else short.judged,
-        summary=(
-            f"{rule.metric} of {sight.subject} burns {gate.burn_long:.3g} times its allowance of "
-            f"{allowed} bad answers, limit {multiple:g} (bad share {shares}, 99.9% lower bound "
-            f"{wording.share(gate.lower_bound)}; {long.judged} judged in "
-            f"{wording.span(rule.window_s)}"
-            + ("" if short is None else f", {short.judged} in {wording.span(short_s)}")
-            + ")"
-        ),
-        summary_zh=(
-            f"{sight.subject_zh} 的 {rule.metric} 以 {gate.burn_long:.3g} 倍速度消耗 {allowed} 的"
-            f"不良配额，上限 {multiple:g} 倍（不良占比 {shares_zh}，99.9% 下界 "
-            f"{wording.share(gate.lower_bound)}；{wording.span_zh(rule.window_s)}内评审 "
-            f"{long.judged} 条"
-            + ("" if short is None else f"，{wording.span_zh(short_s)}内 {short.judged} 条")
-            + "）"
+        summary=Message(
+            "{metric} of {subject} burns {times} times its allowance of {allowed} bad answers, "
+            "limit {limit} (bad share {share} ({bounds}), 99.9% lower bound {lower}; {judged})",
+            metric=rule.metric,
+            subject=sight.subject,
+            times=f"{gate.burn_long:.3g}",
+            allowed=wording.share(1.0 - slo),
+            limit=f"{multiple:g}",
+            share=wording.share(share),
+            bounds=wording.interval(bounds.lower, bounds.upper),
+            lower=wording.share(gate.lower_bound),
+            judged=judged,
         ),
         worst_traces=sight.worst_traces() if gate.fires else (),
     )

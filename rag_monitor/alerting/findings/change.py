@@ -24,6 +24,7 @@ from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.params import number, required
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.window import Series, Window
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.statistics.detectors import Detector, DetectorState
 
 _MINUTE: Final = timedelta(minutes=1)
@@ -196,8 +197,12 @@ class ChangeDetectors:
             return Finding(
                 active=None,
                 judged=stream.judged,
-                summary=f"{stream.judged} judged of {sight.app}, {rule.min_judged} are needed",
-                summary_zh=f"{sight.app} 已评审 {stream.judged} 条，需要 {rule.min_judged} 条",
+                summary=Message(
+                    "{judged} judged of {subject}, {needed} are needed",
+                    judged=stream.judged,
+                    subject=sight.app,
+                    needed=rule.min_judged,
+                ),
                 notes=("few_judged",),
             )
         return _finding(sight, stream, alarm_at, sight.window.end)
@@ -238,13 +243,18 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
     worst: tuple[str, ...] = ()
     if stream.alarmed and onset is not None and onset < end:
         worst = sight.worst_traces(Window(onset, end))
-    mu0, alarm = wording.share(required(rule, "mu0")), wording.measure(alarm_at)
-    began = "" if onset is None else f" since {onset:%Y-%m-%d %H:%M} UTC"
-    began_zh = "" if onset is None else f"（自 {onset:%Y-%m-%d %H:%M} UTC 起）"
-    relation, relation_zh = (
-        ("has fallen below", "已低于")
-        if stream.alarmed
-        else ("is not shown to be below", "未见低于")
+    text = msgid(
+        "the share of good {metric} of {subject} {relation} {limit}: {share} of {judged} judged; "
+        "detector {value}, alarm at {alarm} (one false alarm in at least {alarm} judged traces)"
+    )
+    if onset is not None:
+        text = msgid(
+            "the share of good {metric} of {subject} {relation} {limit}: {share} of {judged} judged"
+            " since {onset} UTC; detector {value}, alarm at {alarm} (one false alarm in at least "
+            "{alarm} judged traces)"
+        )
+    relation = (
+        Message("has fallen below") if stream.alarmed else Message("is not shown to be below")
     )
     return Finding(
         active=stream.alarmed,
@@ -253,16 +263,17 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
         judged=judged,
         baseline_judged=stream.judged,
         onset_at=onset,
-        summary=(
-            f"the share of good {rule.metric} of {sight.subject} {relation} {mu0}: "
-            f"{wording.share(good)} of {judged} judged{began}; detector "
-            f"{wording.measure(value)}, alarm at {alarm} "
-            f"(one false alarm in at least {alarm} judged traces)"
-        ),
-        summary_zh=(
-            f"{sight.subject_zh} 的 {rule.metric} 良好占比{relation_zh} {mu0}：{judged} 条评审中为 "
-            f"{wording.share(good)}{began_zh}；检测值 {wording.measure(value)}，"
-            f"报警线 {alarm}（平均至少 {alarm} 条评审才有一次误报）"
+        summary=Message(
+            text,
+            metric=rule.metric,
+            subject=sight.subject,
+            relation=relation,
+            limit=wording.share(required(rule, "mu0")),
+            share=wording.share(good),
+            judged=judged,
+            onset="" if onset is None else f"{onset:%Y-%m-%d %H:%M}",
+            value=wording.measure(value),
+            alarm=wording.measure(alarm_at),
         ),
         worst_traces=worst,
         notes=(f"detector={value:.4g}", f"alarm_at={alarm_at:.4g}"),

@@ -5,22 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Final
 
 from rag_monitor.aggregation.comparison import compare
 from rag_monitor.alerting.findings import wording
-from rag_monitor.alerting.findings.evidence import at_rule_level
-from rag_monitor.alerting.findings.sight import Sight
+from rag_monitor.alerting.findings.sight import Sight, at_rule_level
+from rag_monitor.alerting.notes import HIT_KINDS
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.window import Estimate, Window
-
-_KINDS_ZH: Final = {
-    HitKind.PLUGIN: "插件",
-    HitKind.KNOWLEDGE_BASE: "知识库",
-    HitKind.WORKFLOW: "工作流",
-}
+from rag_monitor.i18n import Message
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +56,10 @@ def _names(sight: Sight) -> list[tuple[HitKind, str]]:
         return [(kind, name)]
     # A name that is hit no more is only known from before.
     lookback = Window.ending(sight.window.end, sight.window.length * 2)
-    seen: Iterable[tuple[HitKind, str]] = sight.estimates.hit_names(
-        rule.project, sight.app, lookback
-    )
+    seen: Iterable[tuple[HitKind, str]] = sight.estimates.hit_names(sight.selection(lookback))
     if "min_rate" not in rule.params and word(rule, "baseline") == "last_week":
         week_ago = sight.window.before(timedelta(days=7))
-        seen = {*seen, *sight.estimates.hit_names(rule.project, sight.app, week_ago)}
+        seen = {*seen, *sight.estimates.hit_names(sight.selection(week_ago))}
     return sorted(item for item in seen if kind is None or item[0] == kind)
 
 
@@ -76,7 +68,7 @@ def _look(sight: Sight, kind: HitKind, name: str) -> _Rate:
     basis = word(rule, "basis")
 
     def rate(window: Window) -> Estimate:
-        return sight.estimates.hit_rate(rule.project, sight.app, kind, name, basis, window)
+        return sight.estimates.hit_rate(sight.selection(window), kind, name, basis)
 
     now = rate(sight.window)
     limit = number(rule, "min_rate")
@@ -96,16 +88,16 @@ def _look(sight: Sight, kind: HitKind, name: str) -> _Rate:
 def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable[_Rate]) -> Finding:
     rule, now, before = sight.rule, rate.now, rate.before
     limit = before.value if before is not None else number(rule, "min_rate")
-    english, chinese = ("limit", "下限")
-    if before is not None:
-        english, chinese = wording.baseline_name(word(rule, "baseline"))
-    against, against_zh = f"{english} {wording.share(limit)}", f"{chinese} {wording.share(limit)}"
-    if limit is None:
-        against, against_zh = f"nothing of {english} to compare", f"{chinese}没有可比的数据"
-    shown = wording.interval(now.lower, now.upper)
-    shown_zh = wording.interval_zh(now.lower, now.upper)
-    level = wording.percent(now.confidence)
-    kind = rate.kind.value.replace("_", " ")
+    baseline = (
+        Message.within("hit rate", "limit")
+        if before is None
+        else wording.baseline_name(word(rule, "baseline"))
+    )
+    against = (
+        Message("nothing of {baseline} to compare", baseline=baseline)
+        if limit is None
+        else Message("{baseline} {limit}", baseline=baseline, limit=wording.share(limit))
+    )
     more = tuple(f"also:{o.kind.value}:{o.name}" for o in others if o is not rate)
     return Finding(
         active=active,
@@ -116,16 +108,18 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
         baseline=limit,
         judged=now.judged,
         baseline_judged=before.judged if before is not None else 0,
-        summary=(
-            f"hit rate of {kind} {rate.name} in {sight.app}: {wording.share(now.value)}, "
-            f"{against} ({level} interval {shown}; "
-            f"{wording.traces(now.judged)} in {wording.span(rule.window_s)})"
-        ),
-        summary_zh=(
-            f"{sight.app} 中{_KINDS_ZH[rate.kind]} {rate.name} 的命中率 "
-            f"{wording.share(now.value)}，{against_zh}"
-            f"（{level} 区间 {shown_zh}；"
-            f"{wording.span_zh(rule.window_s)}内 {now.judged} 条请求）"
+        summary=Message(
+            "hit rate of {kind} {name} in {app}: {value}, {against} ({level} interval {bounds}; "
+            "{traces} in {span})",
+            kind=HIT_KINDS[rate.kind.value],
+            name=rate.name,
+            app=sight.app,
+            value=wording.share(now.value),
+            against=against,
+            level=wording.percent(now.confidence),
+            bounds=wording.interval(now.lower, now.upper),
+            traces=wording.traces(now.judged),
+            span=wording.span(rule.window_s),
         ),
         notes=more if active is not None else ("few_traces",),
     )

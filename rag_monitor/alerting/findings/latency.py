@@ -14,6 +14,7 @@ from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Window
+from rag_monitor.i18n import Message
 from rag_monitor.statistics.quantiles import least_for_upper
 
 
@@ -41,7 +42,9 @@ def latency(sight: Sight) -> Finding:
         return _untold(sight)
     limit = number(rule, "max_ms")
     if limit is not None:
-        return _finding(sight, now, limit, 0, ("limit", "上限"), active=now.lower > limit)
+        return _finding(
+            sight, now, limit, 0, Message.within("latency", "limit"), active=now.lower > limit
+        )
     kind = word(rule, "baseline")
     before = _quantile(sight, sight.earlier(kind), quantile)
     if before is None:
@@ -61,9 +64,7 @@ def latency(sight: Sight) -> Finding:
 
 def _quantile(sight: Sight, window: Window, quantile: float) -> _Quantile | None:
     rule = sight.rule
-    summary: LatencySummary = sight.estimates.latency(
-        rule.project, sight.app, rule.metric or "", window
-    )
+    summary: LatencySummary = sight.estimates.latency(sight.selection(window), rule.metric or "")
     if summary.count < rule.min_judged:
         return None
     value = summary.quantile(quantile)
@@ -78,16 +79,12 @@ def _finding(
     now: _Quantile,
     baseline: float,
     baseline_count: int,
-    against: tuple[str, str],
+    against: Message,
     *,
     active: bool,
 ) -> Finding:
     rule = sight.rule
-    name = f"p{required(rule, 'quantile') * 100:g} of {rule.metric}"
-    value, limit = wording.milliseconds(now.value), wording.milliseconds(baseline)
     confidence = required(rule, "confidence")
-    level = wording.percent(confidence)
-    ends = (now.lower, now.upper)
     return Finding(
         active=active,
         value=now.value,
@@ -98,15 +95,19 @@ def _finding(
         unit="ms",
         judged=now.count,
         baseline_judged=baseline_count,
-        summary=(
-            f"{name} in {sight.app} is {value}, {against[0]} {limit} ({level} interval "
-            f"{wording.latencies(*ends)}; {wording.traces(now.count)} in "
-            f"{wording.span(rule.window_s)})"
-        ),
-        summary_zh=(
-            f"{sight.app} 的 {rule.metric} p{required(rule, 'quantile') * 100:g} 为 {value}，"
-            f"{against[1]} {limit}（{level} 区间 {wording.latencies_zh(*ends)}；"
-            f"{wording.span_zh(rule.window_s)}内 {now.count} 条请求）"
+        summary=Message(
+            "{quantile} of {metric} in {app} is {value}, {against} {limit} ({level} interval "
+            "{bounds}; {traces} in {span})",
+            quantile=f"p{required(rule, 'quantile') * 100:g}",
+            metric=rule.metric,
+            app=sight.app,
+            value=wording.milliseconds(now.value),
+            against=against,
+            limit=wording.milliseconds(baseline),
+            level=wording.percent(confidence),
+            bounds=wording.latencies(now.lower, now.upper),
+            traces=wording.traces(now.count),
+            span=wording.span(rule.window_s),
         ),
     )
 
@@ -115,8 +116,12 @@ def _untold(sight: Sight) -> Finding:
     rule = sight.rule
     return Finding(
         active=None,
-        summary=f"too few traces of {sight.app} with {rule.metric}; {rule.min_judged} are needed",
-        summary_zh=f"{sight.app} 带有 {rule.metric} 的请求太少，需要 {rule.min_judged} 条",
+        summary=Message(
+            "too few traces of {app} with {metric}; {needed} are needed",
+            app=sight.app,
+            metric=rule.metric,
+            needed=rule.min_judged,
+        ),
         notes=("few_traces",),
     )
 
@@ -124,10 +129,13 @@ def _untold(sight: Sight) -> Finding:
 def _open_baseline(sight: Sight, quantile: float) -> Finding:
     """Nothing can be told against a baseline whose interval has no upper end."""
     needed = least_for_upper(quantile, required(sight.rule, "confidence"))
-    name = f"p{quantile * 100:g}"
     return Finding(
         active=None,
-        summary=f"too few traces of {sight.app} in the baseline for a {name}; {needed} are needed",
-        summary_zh=f"{sight.app} 的基线请求太少，无法给出 {name}，需要 {needed} 条",
+        summary=Message(
+            "too few traces of {app} in the baseline for a {quantile}; {needed} are needed",
+            app=sight.app,
+            quantile=f"p{quantile * 100:g}",
+            needed=needed,
+        ),
         notes=("few_traces",),
     )

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
 from rag_monitor.alerting.findings import wording
-from rag_monitor.alerting.findings.evidence import at_rule_level
-from rag_monitor.alerting.findings.sight import Sight
-from rag_monitor.alerting.notes import notes_text
+from rag_monitor.alerting.findings.sight import Sight, at_rule_level
+from rag_monitor.alerting.notes import note_message
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Estimate
+from rag_monitor.i18n import Message, msgid
 
 INCOMPLETE = "incomplete"
 """Note of an estimate whose window lost judgements to the budget."""
@@ -27,12 +27,10 @@ def threshold(sight: Sight) -> Finding:
     active = (below is not None and wide.upper is not None and wide.upper < below) or (
         above is not None and wide.lower is not None and wide.lower > above
     )
-    side, side_zh = ("below", "低于") if below is not None else ("above", "高于")
-    relation = side if active else f"not provably {side}"
-    relation_zh = side_zh if active else f"不能断定{side_zh}"
-    level = wording.percent(wide.confidence)
-    bounds = wording.interval(wide.lower, wide.upper)
-    bounds_zh = wording.interval_zh(wide.lower, wide.upper)
+    if below is not None:
+        relation = Message("below") if active else Message("not provably below")
+    else:
+        relation = Message("above") if active else Message("not provably above")
     return Finding(
         active=active,
         value=estimate.value,
@@ -40,16 +38,19 @@ def threshold(sight: Sight) -> Finding:
         upper=estimate.upper,
         level=estimate.confidence,
         judged=estimate.judged,
-        summary=(
-            f"{rule.metric} of {sight.subject} is {wording.share(estimate.value)}, {relation} "
-            f"{wording.share(limit)} ({level} interval {bounds}; {estimate.judged} judged of "
-            f"{wording.traces(estimate.traces)} in {wording.span(rule.window_s)})"
-        ),
-        summary_zh=(
-            f"{sight.subject_zh} 的 {rule.metric} 为 {wording.share(estimate.value)}，"
-            f"{relation_zh} {wording.share(limit)}（{level} 区间 {bounds_zh}；"
-            f"{wording.span_zh(rule.window_s)}内 "
-            f"{estimate.traces} 条请求中评审了 {estimate.judged} 条）"
+        summary=Message(
+            "{metric} of {subject} is {value}, {relation} {limit} ({level} interval {bounds}; "
+            "{judged} judged of {traces} in {span})",
+            metric=rule.metric,
+            subject=sight.subject,
+            value=wording.share(estimate.value),
+            relation=relation,
+            limit=wording.share(limit),
+            level=wording.percent(wide.confidence),
+            bounds=wording.interval(wide.lower, wide.upper),
+            judged=estimate.judged,
+            traces=wording.traces(estimate.traces),
+            span=wording.span(rule.window_s),
         ),
         worst_traces=sight.worst_traces() if active else (),
         notes=estimate.notes,
@@ -89,7 +90,6 @@ def drop(sight: Sight) -> Finding:
     min_drop = required(rule, "min_drop")
     # Rounded, or a fall from 0.9 to 0.8 would miss a limit of 0.1 by 3e-17.
     active = change.upper < 0.0 and round(change.value + min_drop, 9) <= 0.0
-    english, chinese = _drop_summary(sight, now, before, change, kind, active=active)
     return Finding(
         active=active,
         value=now.value,
@@ -99,8 +99,7 @@ def drop(sight: Sight) -> Finding:
         baseline=before.value,
         judged=now.judged,
         baseline_judged=before.judged,
-        summary=english,
-        summary_zh=chinese,
+        summary=_drop_summary(sight, now, before, change, kind, active=active),
         worst_traces=sight.worst_traces() if active else (),
         notes=tuple(dict.fromkeys((*now.notes, *before.notes, *change.notes))),
     )
@@ -108,58 +107,66 @@ def drop(sight: Sight) -> Finding:
 
 def _drop_summary(
     sight: Sight, now: Estimate, before: Estimate, change: Difference, kind: str, *, active: bool
-) -> tuple[str, str]:
-    metric = sight.rule.metric
-    name, name_zh = wording.baseline_name(kind)
+) -> Message:
+    baseline = wording.baseline_name(kind)
     if now.series.release is not None and before.series.release is not None:
-        name = f"{name}, {before.series.release}, against {now.series.release}"
-        name_zh = f"{name_zh} {before.series.release}，当前 {now.series.release}"
-    level = wording.percent(required(sight.rule, "confidence"))
-    bounds = wording.interval(change.lower, change.upper)
-    bounds_zh = wording.interval_zh(change.lower, change.upper)
-    old, new, by = wording.share(before.value), wording.share(now.value), change.value
-    english = (
-        f"{metric} of {sight.subject} {'fell' if active else 'went'} from {old} to {new} "
-        f"({wording.signed(by)}, {level} interval of the difference {bounds}; {now.judged} judged "
-        f"in {wording.span(sight.rule.window_s)}, {before.judged} in the baseline: {name})"
+        baseline = Message(
+            "{baseline}, {release}, against {current}",
+            baseline=baseline,
+            release=before.series.release,
+            current=now.series.release,
+        )
+    return Message(
+        "{metric} of {subject} {fell} from {old} to {new} ({change}, {level} interval of the "
+        "difference {bounds}; {judged} judged in {span}, {before} in the baseline: {baseline})",
+        metric=sight.rule.metric,
+        subject=sight.subject,
+        fell=Message("fell") if active else Message("went"),
+        old=wording.share(before.value),
+        new=wording.share(now.value),
+        change=wording.signed(change.value),
+        level=wording.percent(required(sight.rule, "confidence")),
+        bounds=wording.interval(change.lower, change.upper),
+        judged=now.judged,
+        span=wording.span(sight.rule.window_s),
+        before=before.judged,
+        baseline=baseline,
     )
-    chinese = (
-        f"{sight.subject_zh} 的 {metric} 从 {old} {'降到' if active else '变为'} {new}"
-        f"（{wording.signed(by)}，差值的 {level} 区间 {bounds_zh}；"
-        f"{wording.span_zh(sight.rule.window_s)}内评审 {now.judged} 条，"
-        f"基线 {before.judged} 条：{name_zh}）"
-    )
-    return english, chinese
 
 
 def _untold(
     sight: Sight, estimate: Estimate, *notes: str, before: Estimate | None = None
 ) -> Finding:
     baseline_judged = 0 if before is None else before.judged
-    have = f"{estimate.judged} judged"
-    have_zh = f"已评审 {estimate.judged} 条"
+    have = Message("{judged} judged", judged=estimate.judged)
     if before is not None:
-        have += f", {baseline_judged} in the baseline"
-        have_zh += f"，基线 {baseline_judged} 条"
+        have = Message(
+            "{judged} judged, {before} in the baseline",
+            judged=estimate.judged,
+            before=baseline_judged,
+        )
     needed = sight.rule.min_judged
     few = min(estimate.judged, needed if before is None else baseline_judged) < needed
-    lacking = f"{needed} are needed" if few else "they give no interval"
-    lacking_zh = f"需要 {needed} 条" if few else "得不出区间"
+    lacking = (
+        Message("{needed} are needed", needed=needed) if few else Message("they give no interval")
+    )
     reasons = tuple(dict.fromkeys((*notes, *estimate.notes)))
-    metric = sight.rule.metric
+    text = msgid("{metric} of {subject} cannot be told: {have}, {lacking}")
+    if reasons:
+        text = msgid("{metric} of {subject} cannot be told: {have}, {lacking} ({reasons})")
     return Finding(
         active=None,
         value=estimate.value,
         baseline=None if before is None else before.value,
         judged=estimate.judged,
         baseline_judged=baseline_judged,
-        summary=(
-            f"{metric} of {sight.subject} cannot be told: {have}, {lacking}"
-            + (f" ({notes_text(reasons, 'en')})" if reasons else "")
-        ),
-        summary_zh=(
-            f"无法判断 {sight.subject_zh} 的 {metric}：{have_zh}，{lacking_zh}"
-            + (f"（{notes_text(reasons, 'zh')}）" if reasons else "")
+        summary=Message(
+            text,
+            metric=sight.rule.metric,
+            subject=sight.subject,
+            have=have,
+            lacking=lacking,
+            reasons=tuple(map(note_message, reasons)),
         ),
         notes=reasons,
     )

@@ -1,46 +1,89 @@
-"""No data, judge failures, suspect share and budget: is the monitor still looking?"""
+"""No data, errors, judge failures, suspect share and budget: is the monitor still looking?"""
 
 from __future__ import annotations
 
-from datetime import timedelta
+import math
+from datetime import UTC, datetime, timedelta
+from typing import Final
 
 from rag_monitor.alerting.findings import wording
 from rag_monitor.alerting.findings.sight import Sight
 from rag_monitor.alerting.params import required
 from rag_monitor.domain.alert import Finding
+from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Window
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.statistics.wilson import wilson_interval
+
+_HOUR: Final = timedelta(hours=1)
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_LEAST_WINDOWS: Final = 3
+"""Whoever sent in fewer windows tried something, or asked golden questions once."""
+_REGULAR_SHARE: Final = 0.2
+"""Of the windows from the first to the last it sent in; less is now and then: a run every night
+makes a twelfth of the hours, an app that is used on weekdays from nine to five a quarter."""
+
+_FEW_JUDGED: Final = (
+    msgid("{asked} judgements of {app}, {needed} are needed"),
+    "few_judged",
+)
 
 
 def no_data(sight: Sight) -> Finding:
     """Active when an app that used to send sends too little.
 
-    A rule that names its app expects it to send; under `*` an app that has been silent for longer
-    than `since_s` is forgotten, and one whose traces were all imported never sent.
+    A rule that names its app expects it to send. Under `*` only an app that sent regularly is: not
+    one that somebody tried out, nor a golden run, nor one whose traces were all imported; and one
+    that has been silent for longer than `since_s` is forgotten.
     """
     rule = sight.rule
-    count = sum(sight.estimates.traces(rule.project, sight.app, sight.window).values())
+    count = sum(sight.estimates.traces(sight.selection()).values())
     active = count < required(rule, "min_traces")
     if active and rule.app == "*" and count == 0:
-        active = _sent_before(sight, timedelta(seconds=required(rule, "since_s")))
+        active = _sent_regularly(sight, timedelta(seconds=required(rule, "since_s")))
     return Finding(
         active=active,
         value=float(count),
         baseline=required(rule, "min_traces"),
-        summary=f"{sight.app} sent {wording.traces(count)} in {wording.span(rule.window_s)}",
-        summary_zh=f"{sight.app} 在 {wording.span_zh(rule.window_s)}内发送了 {count} 条请求",
+        summary=Message(
+            "{app} sent {traces} in {span}",
+            app=sight.app,
+            traces=wording.traces(count),
+            span=wording.span(rule.window_s),
+        ),
     )
 
 
-def _sent_before(sight: Sight, since: timedelta) -> bool:
-    """Whether the app sent anything between `since` ago and the window.
+def _sent_regularly(sight: Sight, since: timedelta) -> bool:
+    """Whether the app used to send in such windows, between `since` ago and the present one.
 
-    The window is left out: what a new app sends while this runs is no sign that it used to send.
+    The present one is left out: what a new app sends while this runs is no sign that it used to
+    send. Windows are taken as whole hours, from a round time on, which are added up already.
     """
-    start, end = sight.window.end - since, sight.window.start
+    step = max(1, math.ceil(sight.rule.window_s / _HOUR.total_seconds())) * _HOUR
+    end = sight.window.start
+    start = sight.window.end - since
+    start -= (start - _EPOCH) % step
     if start >= end:
         return False
-    return sight.estimates.live_traces(sight.rule.project, sight.app, Window(start, end)) > 0
+    counts = sight.estimates.live_by_step(sight.selection(Window(start, end)), step)
+    busy = [place for place, count in enumerate(counts) if count]
+    if len(busy) < _LEAST_WINDOWS or sum(counts) < required(sight.rule, "min_before"):
+        return False
+    return len(busy) >= _REGULAR_SHARE * (busy[-1] - busy[0] + 1)
+
+
+def error_rate(sight: Sight) -> Finding:
+    """Active when the share of traces that ended in an error is above the limit, beyond chance."""
+    counts = sight.estimates.traces(sight.selection())
+    return _share(
+        sight,
+        counts.get(TraceStatus.ERROR, 0),
+        sum(counts.values()),
+        Message("traces with an error"),
+        worst=False,
+        few=(msgid("{asked} traces of {app}, {needed} are needed"), "few_traces"),
+    )
 
 
 def judge_failures(sight: Sight) -> Finding:
@@ -50,51 +93,57 @@ def judge_failures(sight: Sight) -> Finding:
     """
     outcomes = sight.estimates.outcomes(sight.series(), sight.window)
     failed, asked = outcomes.failed - outcomes.shed, outcomes.asked - outcomes.shed
-    return _share(sight, failed, asked, ("failed judgements", "评审失败"), worst=False)
+    return _share(sight, failed, asked, Message("failed judgements"), worst=False)
 
 
 def suspect(sight: Sight) -> Finding:
     """Active when the share of answers that tried to influence the judge is above the limit."""
     outcomes = sight.estimates.outcomes(sight.series(), sight.window)
-    return _share(
-        sight, outcomes.suspect, outcomes.asked, ("suspect answers", "可疑回答"), worst=True
-    )
+    return _share(sight, outcomes.suspect, outcomes.asked, Message("suspect answers"), worst=True)
 
 
 def budget(sight: Sight) -> Finding:
     """Active when the judging budget of the day is spent, or nearly."""
     state = sight.estimates.budget(sight.rule.project)
     limit = required(sight.rule, "min_remaining")
-    names = ", ".join(state.limits)
-    left = wording.percent(round(state.remaining, 3))
+    text = msgid("{left} of today's judging budget is left")
+    if state.limits:
+        text = msgid("{left} of today's judging budget is left ({limits})")
     return Finding(
         active=state.exhausted or state.remaining < limit,
         value=state.remaining,
         baseline=limit,
-        summary=f"{left} of today's judging budget is left" + (f" ({names})" if names else ""),
-        summary_zh=f"今日评审预算剩余 {left}" + (f"（{names}）" if names else ""),
+        summary=Message(
+            text,
+            left=wording.percent(round(state.remaining, 3)),
+            limits=", ".join(state.limits),
+        ),
         notes=state.limits,
     )
 
 
-def _share(sight: Sight, count: int, asked: int, what: tuple[str, str], *, worst: bool) -> Finding:
+def _share(
+    sight: Sight,
+    count: int,
+    asked: int,
+    what: Message,
+    *,
+    worst: bool,
+    few: tuple[str, str] = _FEW_JUDGED,
+) -> Finding:
+    """A share held against `max_share`; `few` is said where there is too little, and its note."""
     rule = sight.rule
     if asked < rule.min_judged:
         return Finding(
             active=None,
             judged=asked,
-            summary=f"{asked} judgements of {sight.app}, {rule.min_judged} are needed",
-            summary_zh=f"{sight.app} 有 {asked} 次评审，需要 {rule.min_judged} 次",
-            notes=("few_judged",),
+            summary=Message(few[0], asked=asked, app=sight.app, needed=rule.min_judged),
+            notes=(few[1],),
         )
     limit = required(rule, "max_share")
     level = required(rule, "confidence")
     bounds = wilson_interval(count, asked, level)
     active = bounds.lower > limit
-    named = wording.percent(level)
-    shown = wording.interval(bounds.lower, bounds.upper)
-    shown_zh = wording.interval_zh(bounds.lower, bounds.upper)
-    value = wording.share(count / asked)
     return Finding(
         active=active,
         value=count / asked,
@@ -103,14 +152,18 @@ def _share(sight: Sight, count: int, asked: int, what: tuple[str, str], *, worst
         level=level,
         baseline=limit,
         judged=asked,
-        summary=(
-            f"{what[0]} of {sight.app}: {value}, limit {wording.share(limit)} "
-            f"({named} interval {shown}; {count} of {asked} in {wording.span(rule.window_s)})"
-        ),
-        summary_zh=(
-            f"{sight.app} 的{what[1]}占比 {value}，上限 {wording.share(limit)}"
-            f"（{named} 区间 {shown_zh}；{wording.span_zh(rule.window_s)}内 "
-            f"{asked} 条中有 {count} 条）"
+        summary=Message(
+            "{what} of {app}: {value}, limit {limit} ({level} interval {bounds}; {count} of "
+            "{asked} in {span})",
+            what=what,
+            app=sight.app,
+            value=wording.share(count / asked),
+            limit=wording.share(limit),
+            level=wording.percent(level),
+            bounds=wording.interval(bounds.lower, bounds.upper),
+            count=count,
+            asked=asked,
+            span=wording.span(rule.window_s),
         ),
         worst_traces=sight.worst_traces() if active and worst else (),
     )

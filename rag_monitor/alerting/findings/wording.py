@@ -1,4 +1,4 @@
-"""Numbers and stretches of time as both languages write them."""
+"""Numbers and stretches of time in the sentences of findings."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ import re
 from datetime import UTC, datetime, tzinfo
 from typing import Final
 
+from rag_monitor.i18n import Message, msgid
+
 _BASELINES: Final = {
-    "previous_window": ("the window before", "上一窗口"),
-    "last_week": ("the same hours last week", "上周同一时段"),
-    "previous_release": ("the release before", "上一版本"),
+    "previous_window": Message("the window before"),
+    "last_week": Message("the same hours last week"),
+    "previous_release": Message("the release before"),
 }
 
 _UTC_TIME: Final = re.compile(r"(\d{4}-\d\d-\d\d \d\d:\d\d) UTC")
@@ -42,14 +44,11 @@ def signed(value: float | None) -> str:
     return ("+" if value >= 0 else "−") + share(abs(value))
 
 
-def interval(lower: float | None, upper: float | None) -> str:
+def interval(lower: float | None, upper: float | None) -> Message:
     """Both ends."""
-    return "withheld" if lower is None or upper is None else f"{share(lower)} to {share(upper)}"
-
-
-def interval_zh(lower: float | None, upper: float | None) -> str:
-    """Both ends, in Chinese."""
-    return "未给出" if lower is None or upper is None else f"{share(lower)} 至 {share(upper)}"
+    if lower is None or upper is None:
+        return Message("withheld")
+    return Message("{lower} to {upper}", lower=share(lower), upper=share(upper))
 
 
 def measure(value: float) -> str:
@@ -63,25 +62,21 @@ def percent(level: float) -> str:
     return f"{level * 100:g}%"
 
 
-def span(seconds: float) -> str:
+def span(seconds: float) -> Message:
     """A stretch of time in its largest whole unit."""
-    for size, unit in ((86_400, "d"), (3600, "h"), (60, "min")):
+    for size, unit in (
+        (86_400, msgid("{n} d")),
+        (3600, msgid("{n} h")),
+        (60, msgid("{n} min")),
+    ):
         if seconds >= size and seconds % size == 0:
-            return f"{seconds // size:.0f} {unit}"
-    return f"{seconds:g} s"
+            return Message(unit, n=f"{seconds // size:.0f}")
+    return Message("{n} s", n=f"{seconds:g}")
 
 
-def span_zh(seconds: float) -> str:
-    """A stretch of time in Chinese."""
-    for size, unit in ((86_400, "天"), (3600, "小时"), (60, "分钟")):
-        if seconds >= size and seconds % size == 0:
-            return f"{seconds // size:.0f} {unit}"
-    return f"{seconds:g} 秒"
-
-
-def traces(count: int) -> str:
-    """So many traces, in English."""
-    return "1 trace" if count == 1 else f"{count} traces"
+def traces(count: int) -> Message:
+    """So many traces."""
+    return Message.counted("{n} trace", "{n} traces", n=count)
 
 
 def milliseconds(value: float | None) -> str:
@@ -91,20 +86,13 @@ def milliseconds(value: float | None) -> str:
     return f"{value / 1000:.2f} s" if value >= 1000 else f"{value:.0f} ms"
 
 
-def latencies(lower: float, upper: float | None) -> str:
+def latencies(lower: float, upper: float | None) -> Message:
     """Both ends of an interval, or the one it has."""
     if upper is None:
-        return f"from {milliseconds(lower)}, no upper end"
-    return f"{milliseconds(lower)} to {milliseconds(upper)}"
+        return Message("from {lower}, no upper end", lower=milliseconds(lower))
+    return Message("{lower} to {upper}", lower=milliseconds(lower), upper=milliseconds(upper))
 
 
-def latencies_zh(lower: float, upper: float | None) -> str:
-    """Both ends of an interval, or the one it has, in Chinese."""
-    if upper is None:
-        return f"不低于 {milliseconds(lower)}，无上限"
-    return f"{milliseconds(lower)} 至 {milliseconds(upper)}"
-
-
-def baseline_name(kind: str) -> tuple[str, str]:
-    """What the window is compared with, in English and Chinese."""
+def baseline_name(kind: str) -> Message:
+    """What the window is compared with."""
     return _BASELINES[kind]

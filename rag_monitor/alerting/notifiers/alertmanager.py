@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from rag_monitor.alerting.messages import Language, alerts_url, compose, plain, sentence_of
+from rag_monitor.alerting.messages import alerts_url, compose, plain, sentence_of
 from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.transport import HttpOptions, encode, post
 from rag_monitor.domain.alert import Notification
@@ -33,7 +33,7 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
         self,
         options: AlertmanagerOptions,
         *,
-        language: Language = "en",
+        language: str = "en",
         public_url: str | None = None,
         timezone: str = "UTC",
     ) -> None:

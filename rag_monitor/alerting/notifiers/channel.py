@@ -6,7 +6,6 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 from zoneinfo import ZoneInfo
 
-from rag_monitor.alerting.messages import Language
 from rag_monitor.alerting.notifiers.transport import HttpOptions, check_options
 from rag_monitor.domain.clock import Clock, SystemClock
 
@@ -35,14 +34,14 @@ class HttpChannel(Generic[OptionsT]):
         self,
         options: OptionsT,
         *,
-        language: Language = "en",
+        language: str = "en",
         public_url: str | None = None,
         timezone: str = "UTC",
         clock: Clock | None = None,
     ) -> None:
         check_options(options)
         self._options = options
-        self._language: Language = language
+        self._language = language
         self._public_url = public_url
         self._zone = ZoneInfo(timezone)
         self._clock = clock or SystemClock()

@@ -11,9 +11,8 @@ from typing import Final
 from urllib.parse import urlencode
 
 from rag_monitor.alerting.messages import compose
-from rag_monitor.alerting.notifiers.channel import HttpChannel, SignedOptions
-from rag_monitor.alerting.notifiers.markup import inert
-from rag_monitor.alerting.notifiers.robot import as_markdown, check_code
+from rag_monitor.alerting.notifiers.channel import HttpChannel
+from rag_monitor.alerting.notifiers.robot import RobotOptions, as_markdown, check_code, titled
 from rag_monitor.alerting.notifiers.transport import encode, post
 from rag_monitor.domain.alert import Notification
 
@@ -22,7 +21,7 @@ _BUSY: Final = frozenset({130101, 410100})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DingTalkOptions(SignedOptions):
+class DingTalkOptions(RobotOptions):
     """The robot's URL with its access token, and its signing secret (`SEC…`)."""
 
 
@@ -34,9 +33,13 @@ class DingTalkNotifier(HttpChannel[DingTalkOptions]):
     def send(self, batch: Sequence[Notification]) -> None:
         """Post the batch; raises DeliveryError unless the code is 0."""
         message = compose(batch, self._language, self._public_url, zone=self._zone)
+        keyword = self._options.keyword
         payload = {
             "msgtype": "markdown",
-            "markdown": {"title": inert(message.title), "text": as_markdown(message, _MAX_BYTES)},
+            "markdown": {
+                "title": titled(message, keyword),
+                "text": as_markdown(message, _MAX_BYTES, keyword),
+            },
             "at": {"isAtAll": False, "atMobiles": [], "atUserIds": []},
         }
         reply = post(self._options, encode(payload), url=self._signed_url())

@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import html
 import logging
 import smtplib
+import socket
 import ssl
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from email.message import EmailMessage
 from email.utils import format_datetime
 from typing import Literal
 from zoneinfo import ZoneInfo
 
-from rag_monitor.alerting.messages import Language, Message, compose, plain
+from rag_monitor.alerting.messages import Message, compose, plain
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.domain.alert import Notification
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.outbound.deadline import Deadline
 
 _log = logging.getLogger(__name__)
 
@@ -47,7 +49,7 @@ class EmailNotifier:
         self,
         options: EmailOptions,
         *,
-        language: Language = "en",
+        language: str = "en",
         public_url: str | None = None,
         timezone: str = "UTC",
     ) -> None:
@@ -90,7 +92,7 @@ class EmailNotifier:
             )
         else:
             client = smtplib.SMTP(options.host, options.port, timeout=options.timeout_s)
-        with client, Deadline(lambda: client.sock, options.timeout_s):
+        with client, _cut_after(options.timeout_s, client):
             if options.security == "starttls":
                 client.starttls(context=context)
             if options.username:
@@ -112,6 +114,29 @@ class EmailNotifier:
         mail.set_content(_text(message))
         mail.add_alternative(_html(message), subtype="html")
         return mail
+
+
+@contextlib.contextmanager
+def _cut_after(seconds: float, client: smtplib.SMTP) -> Iterator[None]:
+    """Cuts the conversation when its time is over.
+
+    `smtplib` leads it over a socket of its own, and the timeout of a socket is per operation: a
+    server that sends a byte a second would never meet one.
+    """
+
+    def cut() -> None:
+        stream = client.sock
+        with contextlib.suppress(OSError):  # it ended by itself meanwhile
+            if stream is not None:
+                stream.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def _text(message: Message) -> str:

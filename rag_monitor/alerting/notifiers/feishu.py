@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from rag_monitor.alerting.messages import Message, compose
-from rag_monitor.alerting.notifiers.channel import HttpChannel, SignedOptions
+from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.markup import cut_bytes, inert
-from rag_monitor.alerting.notifiers.robot import check_code
+from rag_monitor.alerting.notifiers.robot import RobotOptions, check_code, titled
 from rag_monitor.alerting.notifiers.transport import encode, post
 from rag_monitor.domain.alert import Notification
 
@@ -21,7 +21,7 @@ _MAX_LINE_BYTES: Final = 2000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class FeishuOptions(SignedOptions):
+class FeishuOptions(RobotOptions):
     """The robot's URL (open.feishu.cn or open.larksuite.com) and its signing secret."""
 
 
@@ -38,7 +38,7 @@ class FeishuNotifier(HttpChannel[FeishuOptions]):
             "content": {
                 "post": {
                     "zh_cn" if self._language == "zh" else "en_us": {
-                        "title": inert(message.title),
+                        "title": titled(message, self._options.keyword),
                         "content": _content(message),
                     }
                 }

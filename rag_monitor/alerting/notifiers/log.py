@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from zoneinfo import ZoneInfo
 
-from rag_monitor.alerting.messages import Language, compose
+from rag_monitor.alerting.messages import compose
 from rag_monitor.domain.alert import Notification
 
 _log = logging.getLogger(__name__)
@@ -27,7 +27,7 @@ class LogNotifier:
         self,
         options: LogOptions | None = None,
         *,
-        language: Language = "en",
+        language: str = "en",
         public_url: str | None = None,
         timezone: str = "UTC",
     ) -> None:

@@ -8,7 +8,6 @@ from typing import Any, Final, NamedTuple, Protocol
 
 from pydantic import TypeAdapter, ValidationError
 
-from rag_monitor.alerting.messages import Language
 from rag_monitor.alerting.notifiers.alertmanager import (
     AlertmanagerNotifier,
     AlertmanagerOptions,
@@ -28,7 +27,7 @@ from rag_monitor.spelling import did_you_mean
 
 class _Maker(Protocol):
     def __call__(
-        self, options: Any, *, language: Language, public_url: str | None, timezone: str
+        self, options: Any, *, language: str, public_url: str | None, timezone: str
     ) -> Notifier: ...
 
 
@@ -57,7 +56,7 @@ def build(
     config: Mapping[str, Any],
     *,
     channel: str = "",
-    language: Language = "en",
+    language: str = "en",
     public_url: str | None = None,
     timezone: str = "UTC",
 ) -> Notifier:
@@ -106,7 +105,7 @@ def build(
 def build_all(
     configs: Mapping[str, Mapping[str, Any]],
     *,
-    language: Language = "en",
+    language: str = "en",
     public_url: str | None = None,
     timezone: str = "UTC",
 ) -> dict[str, Notifier]:

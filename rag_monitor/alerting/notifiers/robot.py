@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.alerting.messages import Message, plain
+from rag_monitor.alerting.notifiers.channel import SignedOptions
 from rag_monitor.alerting.notifiers.markup import inert, markdown
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import decode
-from rag_monitor.outbound.http import Reply
+from rag_monitor.outbound.connection import Reply
 
 RATE_LIMIT_REST_S: Final = 60.0
 """Robots count messages by the minute."""
+_KEYWORD_MISSING: Final = re.compile(r"key ?words?|关键词", re.IGNORECASE)
+_KEYWORD_HINT: Final = '; set keyword = "…" of this channel to one of the robot\'s keywords'
 
 
-def as_markdown(message: Message, limit: int) -> str:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RobotOptions(SignedOptions):
+    """A robot in its "custom keywords" mode refuses messages without one of its keywords."""
+
+    keyword: str = ""
+    """Stands in every message; empty: the robot asks for none."""
+
+
+def titled(message: Message, keyword: str = "") -> str:
+    """The title, led by the keyword unless it holds it already."""
+    title = inert(message.title)
+    return title if keyword in title else f"{keyword} {title}"
+
+
+def as_markdown(message: Message, limit: int, keyword: str = "") -> str:
     """Title, alerts and links as markdown of at most `limit` bytes."""
     blocks: list[list[str]] = []
     for item in message.items:
@@ -23,7 +42,7 @@ def as_markdown(message: Message, limit: int) -> str:
         if item.links:
             lines.append(" ".join(f"[{inert(link.label)}]({link.url})" for link in item.links))
         blocks.append(lines)
-    return markdown(inert(message.title), blocks, limit)
+    return markdown(titled(message, keyword), blocks, limit)
 
 
 def check_code(
@@ -44,8 +63,9 @@ def check_code(
     code = next((content[key] for key in code_keys if key in content), None)
     if code == 0 and not isinstance(code, bool):
         return
-    reason = next((content[key] for key in text_keys if content.get(key)), "no reason given")
+    reason = str(next((content[key] for key in text_keys if content.get(key)), "no reason given"))
+    hint = _KEYWORD_HINT if _KEYWORD_MISSING.search(reason) else ""
     raise DeliveryError(
-        f"the robot refused with code {plain(repr(code), 40)}: {plain(str(reason), 200)}",
+        f"the robot refused with code {plain(repr(code), 40)}: {plain(reason, 200)}{hint}",
         retry_after_s=RATE_LIMIT_REST_S if code in busy else None,
     )

@@ -10,9 +10,10 @@ from typing import Any, Final
 from rag_monitor.alerting.messages import plain
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.errors import ConfigurationError, OutboundRefused
-from rag_monitor.outbound import patience
+from rag_monitor.outbound import retry
+from rag_monitor.outbound.connection import Reply
 from rag_monitor.outbound.guard import OutboundPolicy, check_url
-from rag_monitor.outbound.http import OutboundFailed, Reply, request
+from rag_monitor.outbound.http import OutboundFailed, request
 
 _MAX_RETRY_AFTER_S: Final = 3600.0
 _LONGEST_S: Final = 60.0
@@ -94,7 +95,7 @@ def decode(reply: Reply) -> dict[str, Any]:
 
 def retry_after(reply: Reply) -> float | None:
     """Seconds of a Retry-After header, at most an hour; None where it asks for no pause."""
-    seconds = patience.retry_after(reply.headers.get("retry-after"))
+    seconds = retry.retry_after(reply.headers.get("retry-after"))
     return min(seconds, _MAX_RETRY_AFTER_S) if seconds else None
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass
 from typing import ClassVar
 
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.passages import Place, documents_in, ranking_in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,8 +20,8 @@ class Call:
     input_tokens: int | None = None
     """Cached tokens included."""
     output_tokens: int | None = None
-    question: str | None = None
-    """The last user message."""
+    asked: tuple[str, ...] = ()
+    """What the user said, in order."""
     output: str | None = None
     system: str | None = None
     context: str | None = None
@@ -27,6 +29,11 @@ class Call:
     streamed: bool | None = None
     first_token_ns: int | None = None
     response_id: str | None = None
+
+    @property
+    def question(self) -> str | None:
+        """The last user message."""
+        return self.asked[-1] if self.asked else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,14 +71,43 @@ class Convention:
     """A way of naming things on spans. Every answer may be None: not said here."""
 
     name: ClassVar[str] = ""
+    namespaces: ClassVar[frozenset[str]] = frozenset()
+    """What stands before the first dot in names of attributes that only this convention has."""
+    marks: ClassVar[frozenset[str]] = frozenset()
+    """Attributes by which it is known among others with the same namespace."""
 
-    def speaks(self, span: Span) -> bool:
-        """Whether the span carries attributes of this convention."""
-        del span
-        return False
+    def speaks(self, span: Span, namespaces: Set[str]) -> bool:
+        """Whether the span carries attributes of this convention.
+
+        Args:
+            span: The span.
+            namespaces: Those of its attributes.
+        """
+        return not (
+            self.namespaces.isdisjoint(namespaces) and self.marks.isdisjoint(span.attributes)
+        )
+
+    def role(self, span: Span) -> Role | None:
+        """The part that the span says it plays. The first convention of all with an answer decides.
+
+        Asked of every span, whether it carries this convention or not.
+        """
+
+    def likely_role(self, span: Span) -> Role | None:
+        """The part it seems to play by what it holds, where no convention has it said."""
+
+    def given(self, span: Span) -> object:
+        """The input of the span, as it is written."""
+
+    def returned(self, span: Span) -> object:
+        """The output of the span, as it is written."""
 
     def question(self, span: Span) -> str | None:
         """The user's question in the input of a request, chain or agent."""
+
+    def agents_question(self, span: Span) -> str | None:
+        """The same, of an agent."""
+        return self.question(span)
 
     def answer(self, span: Span) -> str | None:
         """The answer in the output of a request, chain or agent."""
@@ -81,6 +117,15 @@ class Convention:
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
         """What a retriever or reranker returned; empty: nothing found; None: not sent."""
+        return documents_in(self.returned(span))
+
+    def candidates(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
+        """What a reranker was given to put in order."""
+        return documents_in(self.given(span))
+
+    def ranking(self, span: Span) -> tuple[Place, ...] | None:
+        """The order a reranker put its candidates in, where it names them by their places only."""
+        return ranking_in(self.returned(span))
 
     def knowledge_base(self, span: Span) -> str | None:
         """Which knowledge base a retriever searched."""

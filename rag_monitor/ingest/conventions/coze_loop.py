@@ -6,21 +6,33 @@ from typing import ClassVar, Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
-from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
 from rag_monitor.ingest.conventions.base import Call, Convention, Failure, Identity, Tool, text_of
-from rag_monitor.ingest.documents import base_in, documents_in
-from rag_monitor.ingest.values import (
-    answer_in,
-    first,
-    question_in,
-    system_text,
-    unwrapped,
-    user_text,
-    whole,
-)
+from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.passages import base_in
+from rag_monitor.ingest.values import first, unwrapped, whole
 
-_PROMPT: Final = "prompt"
-_SPOKEN: Final = frozenset({semconv.COZE_TYPE, semconv.COZE_INPUT, semconv.COZE_OUTPUT})
+_TYPE: Final = "cozeloop.span_type"
+_INPUT: Final = "cozeloop.input"
+_OUTPUT: Final = "cozeloop.output"
+_STREAM: Final = "cozeloop.stream"
+_FIRST_TOKEN: Final = "cozeloop.time_to_first_token"  # noqa: S105 - an attribute name
+"""Unix microseconds, whatever the name says."""
+_STATUS: Final = "cozeloop.status_code"
+_STORES: Final = ("vikingdb_name", "es_index", "es_name")
+_ROLES: Final = {
+    "model": Role.LLM,
+    "retriever": Role.RETRIEVER,
+    "vector_retriever": Role.RETRIEVER,
+    "tool": Role.TOOL,
+    "plugin": Role.TOOL,
+    "embedding": Role.EMBEDDING,
+    "agent": Role.AGENT,
+    "graph": Role.WORKFLOW,
+    "prompt": Role.PROMPT,
+    "parser": Role.ASIDE,
+}
+"""Other types are the application's own, and say nothing."""
 _DAY_NS: Final = 86_400 * 10**9
 
 
@@ -28,45 +40,47 @@ class CozeLoop(Convention):
     """`cozeloop.input`, `cozeloop.output` and what stands beside them."""
 
     name: ClassVar[str] = "coze_loop"
+    marks: ClassVar[frozenset[str]] = frozenset({_TYPE, _INPUT, _OUTPUT})
 
-    def speaks(self, span: Span) -> bool:
-        """A type, an input or an output of coze-loop."""
-        return not _SPOKEN.isdisjoint(span.attributes)
+    def role(self, span: Span) -> Role | None:
+        """The span's type, where it is one of the SDK's own."""
+        kind = span.attributes.get(_TYPE)
+        return _ROLES.get(str(kind).lower()) if kind else None
+
+    def given(self, span: Span) -> object:
+        """The input."""
+        return span.attributes.get(_INPUT)
+
+    def returned(self, span: Span) -> object:
+        """The output; a retriever's has `documents` with `id`, `content` and `score`."""
+        return span.attributes.get(_OUTPUT)
 
     def question(self, span: Span) -> str | None:
-        """The input; that of a prompt is a template."""
-        if span.attributes.get(semconv.COZE_TYPE) == _PROMPT:
-            return None
-        return question_in(span.attributes.get(semconv.COZE_INPUT), lone=not span.parent_span_id)
+        """The input."""
+        return question_in(span.attributes.get(_INPUT), lone=not span.parent_span_id)
 
     def answer(self, span: Span) -> str | None:
         """The output."""
-        if span.attributes.get(semconv.COZE_TYPE) == _PROMPT:
-            return None
-        return answer_in(span.attributes.get(semconv.COZE_OUTPUT))
+        return answer_in(span.attributes.get(_OUTPUT))
 
     def query(self, span: Span) -> str | None:
         """The input of a retriever."""
-        return question_in(span.attributes.get(semconv.COZE_INPUT), lone=True)
-
-    def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
-        """The output of a retriever: `documents` with `id`, `content` and `score`."""
-        return documents_in(span.attributes.get(semconv.COZE_OUTPUT))
+        return question_in(span.attributes.get(_INPUT), lone=True)
 
     def knowledge_base(self, span: Span) -> str | None:
         """The store, as the SDK's tags name it."""
-        return first(text_of(span.attributes, *semconv.COZE_STORES), base_in(span.attributes))
+        return first(text_of(span.attributes, *_STORES), base_in(span.attributes))
 
     def call(self, span: Span) -> Call | None:
         """A span of type `model`; its name and tokens are `gen_ai.*`."""
         attributes = span.attributes
-        sent = attributes.get(semconv.COZE_INPUT)
-        said = attributes.get(semconv.COZE_STREAM)
+        asked, system = request_of(attributes.get(_INPUT))
+        said = attributes.get(_STREAM)
         first_ns = _first_token_ns(span)
         return Call(
-            question=user_text(sent) or question_in(sent),
-            output=answer_in(attributes.get(semconv.COZE_OUTPUT)),
-            system=system_text(sent),
+            asked=asked,
+            output=reply_of(attributes.get(_OUTPUT)),
+            system=system,
             streamed=said if isinstance(said, bool) else True if first_ns is not None else None,
             first_token_ns=first_ns,
         )
@@ -76,8 +90,8 @@ class CozeLoop(Convention):
         attributes = span.attributes
         return Tool(
             name=text_of(attributes, semconv.GEN_AI_TOOL_NAME) or span.name,
-            arguments=unwrapped(attributes.get(semconv.COZE_INPUT)),
-            result=unwrapped(attributes.get(semconv.COZE_OUTPUT)),
+            arguments=unwrapped(attributes.get(_INPUT)),
+            result=unwrapped(attributes.get(_OUTPUT)),
         )
 
     def workflow(self, span: Span) -> str | None:
@@ -94,16 +108,16 @@ class CozeLoop(Convention):
 
     def failure(self, span: Span) -> Failure | None:
         """A status code other than 0."""
-        code = span.attributes.get(semconv.COZE_STATUS)
+        code = span.attributes.get(_STATUS)
         if not isinstance(code, int) or isinstance(code, bool) or code == 0:
             return None
         message = text_of(span.attributes, "error.message", "error")
-        return Failure(message=message or f"{semconv.COZE_STATUS} {code}")
+        return Failure(message=message or f"{_STATUS} {code}")
 
 
 def _first_token_ns(span: Span) -> int | None:
     """A moment, in microseconds. One outside the day of the call is a number of another kind."""
-    microseconds = whole(span.attributes.get(semconv.COZE_FIRST_TOKEN))
+    microseconds = whole(span.attributes.get(_FIRST_TOKEN))
     if microseconds is None:
         return None
     moment = microseconds * 1000

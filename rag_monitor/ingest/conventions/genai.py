@@ -2,58 +2,145 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import ClassVar, Final
+from collections.abc import Iterator, Mapping, Set
+from typing import Any, ClassVar, Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
-from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.ingest.content import plain_text, question_in
 from rag_monitor.ingest.conventions.base import Call, Convention, Failure, Identity, Tool, text_of
-from rag_monitor.ingest.conventions.old_content import legacy_answer, legacy_question
-from rag_monitor.ingest.documents import documents_in
+from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.conventions.span_messages import returned, sent
+from rag_monitor.ingest.messages import asked_in, instructed_in, reply_in, text_in
 from rag_monitor.ingest.values import (
-    answer_in,
-    assistant_text,
     first,
+    flag,
     known,
     present,
     real,
-    system_text,
+    structured,
     unwrapped,
-    user_text,
     whole,
 )
 
-_PREFIX: Final = "gen_ai."
-_TRACELOOP_STREAMING: Final = "gen_ai.is_streaming"
 _DAY_S: Final = 86_400
 _LEAST_NS: Final = 100_000
 """No model answers within a tenth of a millisecond: a smaller number has another unit."""
+_LEAST_MS_NS: Final = 1_000_000
+"""Nobody writes parts of a millisecond: a span that was too short ended before its stream did."""
+_TOLERANCE_NS: Final = 1_000_000
+"""Between the clock of the wait and that of the span."""
 _WAITS: Final = (
     semconv.GEN_AI_TIME_TO_FIRST_CHUNK,
     semconv.GEN_AI_CLIENT_WAIT,
     semconv.GEN_AI_SERVER_WAIT,
 )
 """Seconds."""
-_SILENT_SCOPE: Final = "opentelemetry.util.genai.handler"
+_SAYS_WHEN_STREAMING: Final = frozenset(
+    {"opentelemetry.instrumentation.genai.langchain", "pydantic-ai", "logfire.openai"}
+)
+"""Scopes. Logfire writes a record beside the call."""
+
+_ROLES: Final = {
+    "chat": Role.LLM,
+    "generate_content": Role.LLM,
+    "text_completion": Role.LLM,
+    "completion": Role.LLM,
+    "generate": Role.LLM,
+    "responses": Role.LLM,
+    "embeddings": Role.EMBEDDING,
+    "embedding": Role.EMBEDDING,
+    "retrieval": Role.RETRIEVER,
+    "vector_db_retrieve": Role.RETRIEVER,
+    "search_memory": Role.RETRIEVER,
+    "rerank": Role.RERANKER,
+    "execute_tool": Role.TOOL,
+    "invoke_agent": Role.AGENT,
+    "create_agent": Role.CREATE_AGENT,
+    "invoke_workflow": Role.WORKFLOW,
+    "workflow": Role.WORKFLOW,
+    "execute_task": Role.CHAIN,
+    "moderation": Role.GUARDRAIL,
+    "create_memory": Role.ASIDE,
+    "update_memory": Role.ASIDE,
+    "upsert_memory": Role.ASIDE,
+    "delete_memory": Role.ASIDE,
+}
+_NO_CHAT: Final = (
+    ("embed", Role.EMBEDDING),
+    ("rerank", Role.RERANKER),
+    ("moderat", Role.GUARDRAIL),
+)
+"""In names of operations that no table has."""
+_MODEL_KEYS: Final = (
+    semconv.GEN_AI_REQUEST_MODEL,
+    semconv.GEN_AI_RESPONSE_MODEL,
+    semconv.OI_MODEL,
+    semconv.LF_MODEL,
+)
+_CALL_KEYS: Final = (*_MODEL_KEYS, semconv.GEN_AI_OUTPUT_TOKENS)
 
 
 class GenAI(Convention):
     """`gen_ai.*` attributes."""
 
     name: ClassVar[str] = "gen_ai"
+    namespaces: ClassVar[frozenset[str]] = frozenset({"gen_ai"})
+    marks: ClassVar[frozenset[str]] = frozenset(
+        {*semconv.GEN_AI_REQUESTS, *semconv.GEN_AI_REPLIES, semconv.ADK_SESSION}
+    )
 
-    def speaks(self, span: Span) -> bool:
-        """Any `gen_ai.*` attribute."""
-        return any(key.startswith(_PREFIX) for key in span.attributes)
+    def speaks(self, span: Span, namespaces: Set[str]) -> bool:
+        """Also where only an event has messages."""
+        return super().speaks(span, namespaces) or any(
+            event.name in semconv.GEN_AI_CONTENT_EVENTS for event in span.events
+        )
+
+    def role(self, span: Span) -> Role | None:
+        """By the name of the operation.
+
+        Those names are open: `aresponses`, `image_generation`, an application's own.
+        """
+        operation = str(span.attributes.get(semconv.GEN_AI_OPERATION) or "")
+        if not operation:
+            return None
+        role = _ROLES.get(operation)
+        if role is None:
+            name = operation.lower()
+            role = next((role for part, role in _NO_CHAT if part in name), None)
+        if role is None and any(span.attributes.get(key) for key in _CALL_KEYS):
+            return Role.LLM
+        return role
+
+    def likely_role(self, span: Span) -> Role | None:
+        """What names a model or holds messages is a call of one."""
+        if any(span.attributes.get(key) for key in _MODEL_KEYS):
+            return Role.LLM
+        spoke = any(event.name in semconv.GEN_AI_CONTENT_EVENTS for event in span.events)
+        return Role.LLM if spoke else None
+
+    def given(self, span: Span) -> object:
+        """The last user message."""
+        asked = asked_in(sent(span))
+        return asked[-1] if asked else None
+
+    def returned(self, span: Span) -> object:
+        """`gen_ai.retrieval.documents`."""
+        return span.attributes.get(semconv.GEN_AI_DOCUMENTS)
 
     def question(self, span: Span) -> str | None:
-        """Last user message of the input."""
-        return user_text(span.attributes.get(semconv.GEN_AI_INPUT_MESSAGES))
+        """The last user message. Of a chain it may be JSON of its arguments, as LangChain's is."""
+        asked = asked_in(sent(span))
+        return question_in(asked[-1]) if asked else None
+
+    def agents_question(self, span: Span) -> str | None:
+        """The last user message, as it is."""
+        asked = asked_in(sent(span))
+        return asked[-1] if asked else None
 
     def answer(self, span: Span) -> str | None:
-        """Last assistant message of the output."""
-        return assistant_text(span.attributes.get(semconv.GEN_AI_OUTPUT_MESSAGES))
+        """The answer among the messages of the output; of a chain it may be JSON of its state."""
+        return plain_text(reply_in(returned(span)))
 
     def query(self, span: Span) -> str | None:
         """`gen_ai.retrieval.query.text`; rerank spans carry a message."""
@@ -63,11 +150,6 @@ class GenAI(Convention):
             self.question(span),
         )
 
-    def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
-        """`gen_ai.retrieval.documents`, with text where it carries any."""
-        value = span.attributes.get(semconv.GEN_AI_DOCUMENTS)
-        return None if value is None else documents_in(value)
-
     def knowledge_base(self, span: Span) -> str | None:
         """`gen_ai.data_source.id`."""
         return known(span.attributes.get(semconv.GEN_AI_DATA_SOURCE_ID))
@@ -75,7 +157,8 @@ class GenAI(Convention):
     def call(self, span: Span) -> Call | None:
         """Model, tokens, messages and time to the first chunk."""
         attributes = span.attributes
-        question = self.question(span) or legacy_question(span)
+        messages = sent(span)
+        asked = asked_in(messages)
         return Call(
             model=known(attributes.get(semconv.GEN_AI_RESPONSE_MODEL))
             or known(attributes.get(semconv.GEN_AI_REQUEST_MODEL)),
@@ -85,32 +168,26 @@ class GenAI(Convention):
             output_tokens=tokens(
                 attributes, semconv.GEN_AI_OUTPUT_TOKENS, semconv.GEN_AI_COMPLETION_TOKENS_OLD
             ),
-            question=question,
-            output=self.answer(span) or legacy_answer(span),
-            system=system_text(attributes.get(semconv.GEN_AI_INPUT_MESSAGES))
-            or system_instructions(attributes),
-            context=prompt_context(attributes, question),
+            asked=asked,
+            output=reply_in(returned(span)),
+            system=instructed_in(messages)
+            or text_in(unwrapped(attributes.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS))),
+            context=prompt_context(attributes, asked[-1] if asked else None),
             streamed=self.streamed(span),
             first_token_ns=first_token_ns(span),
             response_id=text_of(attributes, semconv.GEN_AI_RESPONSE_ID),
         )
 
     def streamed(self, span: Span) -> bool | None:
-        """The attribute is only set when true, so its absence means false from generation B on.
+        """As the span says it, under one of several names.
 
-        Not where the span was written by the shared handler of the OpenAI instrumentation: it
-        streams without saying so. OpenLLMetry says it under a name of its own.
+        The conventions have the attribute only where it is true, but many frameworks stream without
+        it: silence means no only where the sender is known to speak.
         """
-        said = span.attributes.get(_TRACELOOP_STREAMING)
-        # Spring AI writes every value as a string.
-        asked = span.attributes.get(semconv.GEN_AI_REQUEST_STREAM) in (True, "true")
-        if asked or isinstance(said, bool):
-            return said is not False
-        if semconv.GEN_AI_CLIENT_WAIT in span.attributes:
+        said = [flag(span.attributes.get(name)) for name in semconv.STREAM_FLAGS]
+        if True in said or semconv.GEN_AI_CLIENT_WAIT in span.attributes:
             return True
-        if span.scope == _SILENT_SCOPE or semconv.GEN_AI_PROVIDER not in span.attributes:
-            return None
-        return False
+        return False if False in said or span.scope in _SAYS_WHEN_STREAMING else None
 
     def tool(self, span: Span) -> Tool | None:
         """`gen_ai.tool.*`."""
@@ -118,19 +195,24 @@ class GenAI(Convention):
         return Tool(
             name=text_of(attributes, semconv.GEN_AI_TOOL_NAME)
             or span.name.removeprefix("execute_tool ").strip(),
-            arguments=unwrapped(attributes.get(semconv.GEN_AI_TOOL_ARGUMENTS)),
-            result=unwrapped(attributes.get(semconv.GEN_AI_TOOL_RESULT)),
+            arguments=unwrapped(_given_to_tool(span)),
+            result=unwrapped(_returned_by_tool(span)),
         )
 
     def workflow(self, span: Span) -> str | None:
         """`gen_ai.workflow.name`, or the agent's."""
-        return text_of(span.attributes, semconv.GEN_AI_WORKFLOW_NAME, "gen_ai.agent.name")
+        return text_of(span.attributes, semconv.GEN_AI_WORKFLOW_NAME, semconv.GEN_AI_AGENT_NAME)
 
     def identity(self, span: Span) -> Identity | None:
         """`gen_ai.conversation.id`, and the general `session.id` and `user.id`."""
         attributes = span.attributes
         return Identity(
-            session_id=text_of(attributes, semconv.GEN_AI_CONVERSATION_ID, semconv.SESSION_ID),
+            session_id=text_of(
+                attributes,
+                semconv.GEN_AI_CONVERSATION_ID,
+                semconv.SESSION_ID,
+                semconv.ADK_SESSION,
+            ),
             user_id=text_of(attributes, semconv.USER_ID, semconv.GEN_AI_USER, semconv.END_USER_ID),
         )
 
@@ -139,14 +221,6 @@ class GenAI(Convention):
         if span.attributes.get(semconv.GEN_AI_TASK_STATUS) == "failure":
             return Failure()
         return None
-
-
-def system_instructions(attributes: Mapping[str, object]) -> str | None:
-    """The text of `gen_ai.system_instructions`, a list of parts."""
-    parts = unwrapped(attributes.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS))
-    if not isinstance(parts, list):
-        return None
-    return answer_in([{"role": "assistant", "parts": parts}])
 
 
 def tokens(attributes: Mapping[str, object], *names: str) -> int | None:
@@ -160,7 +234,7 @@ def first_token_ns(span: Span) -> int | None:
     From `gen_ai.response.time_to_first_chunk` and what others call it, else from the earliest chunk
     event. Chunk events count only when the span lost nothing: SDKs evict the oldest events first.
     """
-    waited_ns = _waited_ns(span.attributes)
+    waited_ns = _waited_ns(span)
     if waited_ns is not None:
         return span.start_ns + waited_ns
     if span.dropped:
@@ -169,15 +243,30 @@ def first_token_ns(span: Span) -> int | None:
     return min(times, default=None)
 
 
-def _waited_ns(attributes: Mapping[str, object]) -> int | None:
+def _waited_ns(span: Span) -> int | None:
     for name in _WAITS:
-        seconds = real(attributes.get(name))
-        if seconds is not None and 0 <= seconds < _DAY_S:
-            return round(seconds * 1e9)
-    nanoseconds = real(attributes.get(semconv.GEN_AI_RESPONSE_WAIT))
+        seconds = real(span.attributes.get(name))
+        if seconds is not None and 0 <= seconds < _DAY_S * 1e6:
+            return _within(span, round(seconds * 1e9))
+    nanoseconds = real(span.attributes.get(semconv.GEN_AI_RESPONSE_WAIT))
     if nanoseconds is not None and _LEAST_NS <= nanoseconds < _DAY_S * 1e9:
         return round(nanoseconds)
     return None
+
+
+def _within(span: Span, waited_ns: int) -> int | None:
+    """A wait in seconds; in a smaller unit where no call of that length can have waited so long.
+
+    The names are those of metrics in seconds, but some frameworks write milliseconds.
+    """
+    length_ns = span.end_ns - span.start_ns
+    if span.start_ns <= 0 or length_ns <= 0:
+        return waited_ns if waited_ns < _DAY_S * 1e9 else None
+    longest = length_ns + _TOLERANCE_NS
+    if waited_ns <= longest:
+        return waited_ns
+    smaller = (waited_ns // 1_000, waited_ns // 1_000_000)
+    return next((wait for wait in smaller if _LEAST_MS_NS <= wait <= longest), None)
 
 
 def prompt_context(attributes: Mapping[str, object], question: str | None) -> str | None:
@@ -190,3 +279,49 @@ def prompt_context(attributes: Mapping[str, object], question: str | None) -> st
         and text != question
     ]
     return max(texts, key=len, default=None)
+
+
+_RESPONSES: Final = ("response", "result")
+
+
+def _given_to_tool(span: Span) -> object:
+    """The arguments; None where they were not sent.
+
+    They stand on the span, under the names of the conventions or of Google's ADK; in the event that
+    has the operation's details, as parts of messages; or in an event of their own (Strands).
+    """
+    attributes = span.attributes
+    for name in (semconv.GEN_AI_TOOL_ARGUMENTS, semconv.ADK_TOOL_ARGUMENTS):
+        if attributes.get(name):
+            return attributes[name]
+    for part in _parts(span, semconv.GEN_AI_INPUT_MESSAGES):
+        if part.get("arguments"):
+            return part["arguments"]
+    return _event(span, semconv.GEN_AI_TOOL_EVENT, "content")
+
+
+def _returned_by_tool(span: Span) -> object:
+    """The result, in the same places; None where it was not sent."""
+    attributes = span.attributes
+    for name in (semconv.GEN_AI_TOOL_RESULT, semconv.ADK_TOOL_RESULT):
+        if attributes.get(name):
+            return attributes[name]
+    for part in _parts(span, semconv.GEN_AI_OUTPUT_MESSAGES):
+        for key in _RESPONSES:
+            if part.get(key):
+                return part[key]
+    return _event(span, semconv.GEN_AI_CHOICE_EVENT, "message")
+
+
+def _parts(span: Span, name: str) -> Iterator[Mapping[str, Any]]:
+    values = [e.attributes.get(name) for e in span.events if e.name == semconv.GEN_AI_DETAILS_EVENT]
+    for value in (span.attributes.get(name), *values):
+        messages = structured(value)
+        for message in messages if isinstance(messages, list) else []:
+            parts = message.get("parts") if isinstance(message, Mapping) else None
+            yield from (p for p in parts or [] if isinstance(p, Mapping))
+
+
+def _event(span: Span, name: str, key: str) -> object:
+    found = (event.attributes.get(key) for event in span.events if event.name == name)
+    return next((value for value in found if value), None)

@@ -4,36 +4,48 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, datetime
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
-from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
 from rag_monitor.ingest.conventions.base import Call, Convention, Failure, Identity, Tool, text_of
-from rag_monitor.ingest.documents import base_in, documents_in
-from rag_monitor.ingest.values import (
-    answer_in,
-    first,
-    known,
-    members,
-    present,
-    question_in,
-    structured,
-    system_text,
-    unwrapped,
-    user_text,
-    whole,
-)
+from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.passages import base_in
+from rag_monitor.ingest.values import first, known, members, present, structured, unwrapped, whole
+
+_ROLES: Final = {
+    "generation": Role.LLM,
+    "embedding": Role.EMBEDDING,
+    "agent": Role.AGENT,
+    "tool": Role.TOOL,
+    "chain": Role.CHAIN,
+    "retriever": Role.RETRIEVER,
+    "evaluator": Role.EVALUATOR,
+    "guardrail": Role.GUARDRAIL,
+    "event": Role.ASIDE,
+}
 
 
 class Langfuse(Convention):
     """`langfuse.*` attributes."""
 
     name: ClassVar[str] = "langfuse"
+    namespaces: ClassVar[frozenset[str]] = frozenset({"langfuse"})
 
-    def speaks(self, span: Span) -> bool:
-        """Any `langfuse.*` attribute."""
-        return any(key.startswith(semconv.LF_PREFIX) for key in span.attributes)
+    def role(self, span: Span) -> Role | None:
+        """The observation's type."""
+        kind = span.attributes.get(semconv.LF_TYPE)
+        return _ROLES.get(str(kind).lower(), Role.OTHER) if kind else None
+
+    def given(self, span: Span) -> object:
+        """The trace's input, else the observation's."""
+        attributes = span.attributes
+        return attributes.get(semconv.LF_TRACE_INPUT) or attributes.get(semconv.LF_INPUT)
+
+    def returned(self, span: Span) -> object:
+        """The observation's output."""
+        return span.attributes.get(semconv.LF_OUTPUT)
 
     def question(self, span: Span) -> str | None:
         """The trace's input, else the observation's."""
@@ -53,10 +65,6 @@ class Langfuse(Convention):
         """The observation's input."""
         return question_in(span.attributes.get(semconv.LF_INPUT), lone=True)
 
-    def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
-        """The observation's output."""
-        return documents_in(span.attributes.get(semconv.LF_OUTPUT))
-
     def knowledge_base(self, span: Span) -> str | None:
         """A name in the observation's metadata."""
         prefix = semconv.LF_METADATA_PREFIX
@@ -68,14 +76,14 @@ class Langfuse(Convention):
         attributes = span.attributes
         usage = members(attributes.get(semconv.LF_USAGE))
         first_ns = _moment_ns(attributes.get(semconv.LF_COMPLETION_START))
-        sent = attributes.get(semconv.LF_INPUT)
+        asked, system = request_of(attributes.get(semconv.LF_INPUT))
         return Call(
             model=known(attributes.get(semconv.LF_MODEL)),
             input_tokens=_input_tokens(usage),
             output_tokens=whole(usage.get("output", usage.get("completion_tokens"))),
-            question=user_text(sent) or question_in(sent),
-            output=answer_in(attributes.get(semconv.LF_OUTPUT)),
-            system=system_text(sent),
+            asked=asked,
+            output=reply_of(attributes.get(semconv.LF_OUTPUT)),
+            system=system,
             streamed=True if first_ns is not None else None,
             first_token_ns=first_ns,
         )

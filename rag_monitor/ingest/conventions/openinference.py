@@ -2,75 +2,117 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import ClassVar, Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
 from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
 from rag_monitor.ingest.conventions.genai import first_token_ns
-from rag_monitor.ingest.documents import base_in, document_of, documents_in, indexed, ranked
-from rag_monitor.ingest.values import (
-    answer_in,
-    assistant_text,
-    first,
-    known,
-    members,
-    present,
-    question_in,
-    system_text,
-    unwrapped,
-    user_text,
-    whole,
+from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.documents import indexed, ranked
+from rag_monitor.ingest.messages import (
+    Message,
+    Speaker,
+    asked_in,
+    instructed_in,
+    messages_in,
+    reply_in,
 )
+from rag_monitor.ingest.passages import Place, base_in, documents_in, ranking_in
+from rag_monitor.ingest.values import first, known, members, present, structured, unwrapped, whole
 
-_DOCUMENT: Final = "document."
+_DOCUMENT: Final = "document"
 _MESSAGE: Final = "message."
+_PART: Final = "message_content."
+_TEMPLATE: Final = re.compile(r"\{\w+\}")
+
+_ROLES: Final = {
+    "LLM": Role.LLM,
+    "CHAIN": Role.CHAIN,
+    "RETRIEVER": Role.RETRIEVER,
+    "RERANKER": Role.RERANKER,
+    "EMBEDDING": Role.EMBEDDING,
+    "TOOL": Role.TOOL,
+    "AGENT": Role.AGENT,
+    "EVALUATOR": Role.EVALUATOR,
+    "GUARDRAIL": Role.GUARDRAIL,
+    "PROMPT": Role.PROMPT,
+    "DECISION": Role.ASIDE,
+}
+"""LoongSuite uses the same words."""
+_PREPARES: Final = "._prepare_"
+"""In names of methods: LlamaIndex marks all of a model, also what only puts a request together."""
 
 
 class OpenInference(Convention):
     """`openinference.span.kind` and its flattened lists."""
 
     name: ClassVar[str] = "openinference"
+    marks: ClassVar[frozenset[str]] = frozenset({semconv.OI_SPAN_KIND, semconv.GEN_AI_SPAN_KIND})
 
-    def speaks(self, span: Span) -> bool:
-        """The span kind is required."""
-        return semconv.OI_SPAN_KIND in span.attributes
+    def role(self, span: Span) -> Role | None:
+        """The span's kind, or LoongSuite's."""
+        kind = span.attributes.get(semconv.OI_SPAN_KIND)
+        if not kind:
+            kind = span.attributes.get(semconv.GEN_AI_SPAN_KIND)
+            return _ROLES.get(str(kind).upper()) if kind else None
+        role = _ROLES.get(str(kind).upper(), Role.OTHER)
+        return Role.ASIDE if role is Role.LLM and _PREPARES in span.name else role
+
+    def given(self, span: Span) -> object:
+        """`input.value`."""
+        return span.attributes.get(semconv.OI_INPUT)
+
+    def returned(self, span: Span) -> object:
+        """`output.value`."""
+        return span.attributes.get(semconv.OI_OUTPUT)
 
     def question(self, span: Span) -> str | None:
-        """`input.value`."""
-        return question_in(span.attributes.get(semconv.OI_INPUT), lone=not span.parent_span_id)
+        """`input.value`; a crew that is given nothing is asked what its last task says."""
+        asked = question_in(self.given(span), lone=not span.parent_span_id)
+        return asked or _task(span.attributes.get(semconv.OI_CREW_TASKS))
 
     def answer(self, span: Span) -> str | None:
         """`output.value`."""
-        return answer_in(span.attributes.get(semconv.OI_OUTPUT))
+        return answer_in(self.returned(span))
 
     def query(self, span: Span) -> str | None:
         """`reranker.query`, else `input.value`."""
         return first(
             present(span.attributes.get(semconv.OI_RERANKER_QUERY)),
-            question_in(span.attributes.get(semconv.OI_INPUT), lone=True),
+            question_in(self.given(span), lone=True),
         )
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
-        """The flattened lists; ids that they lack are in `output.value`, matched by position."""
+        """The lists of passages; ids that they lack are in `output.value`, matched by position."""
         attributes = span.attributes
-        flat = indexed(attributes, semconv.OI_RERANKED_PREFIX) or indexed(
-            attributes, semconv.OI_DOCUMENTS_PREFIX
-        )
-        whole_list = documents_in(attributes.get(semconv.OI_OUTPUT))
-        if not flat:
+        items = _items(attributes, semconv.OI_RERANKED) or _items(attributes, semconv.OI_DOCUMENTS)
+        found, whole_list = documents_in(items), documents_in(self.returned(span))
+        if found is None:
             if whole_list is not None:
                 return whole_list
-            return documents_in(attributes.get("retrieval.document"))
-        found = [_flattened(fields) for fields in flat]
-        if whole_list is not None and len(whole_list) == len(found):
-            found = [
-                replace(own, id=other.id) if other.id and "document.id" not in fields else own
-                for fields, own, other in zip(flat, found, whole_list, strict=True)
-            ]
-        return ranked(found)
+            return documents_in(attributes.get(semconv.OI_DOCUMENT))
+        if whole_list is not None and isinstance(items, list) and len(whole_list) == len(items):
+            found = ranked(
+                replace(own, id=other.id) if other.id and _lacks_id(item) else own
+                for item, own, other in zip(items, found, whole_list, strict=True)
+            )
+        return found
+
+    def candidates(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
+        """`reranker.input_documents`, else in `input.value`."""
+        found = documents_in(_items(span.attributes, semconv.OI_RERANKER_INPUT))
+        return documents_in(self.given(span)) if found is None else found
+
+    def ranking(self, span: Span) -> tuple[Place, ...] | None:
+        """Of the reranked list, else of `output.value`."""
+        found = ranking_in(_items(span.attributes, semconv.OI_RERANKED))
+        return ranking_in(self.returned(span)) if found is None else found
 
     def knowledge_base(self, span: Span) -> str | None:
         """A name in the span's metadata."""
@@ -79,8 +121,8 @@ class OpenInference(Convention):
     def call(self, span: Span) -> Call | None:
         """`llm.*`."""
         attributes = span.attributes
-        sent = _messages(span, semconv.OI_INPUT_MESSAGES_PREFIX)
-        returned = _messages(span, semconv.OI_OUTPUT_MESSAGES_PREFIX)
+        sent = _messages(span, semconv.OI_INPUT_MESSAGES, Speaker.USER)
+        returned = _messages(span, semconv.OI_OUTPUT_MESSAGES, Speaker.ASSISTANT)
         events = [e.time_ns for e in span.events if e.name == semconv.OI_FIRST_TOKEN_EVENT]
         first_ns = min(events, default=None) or first_token_ns(span)
         return Call(
@@ -96,17 +138,13 @@ class OpenInference(Convention):
             ),
             input_tokens=whole(attributes.get(semconv.OI_PROMPT_TOKENS)),
             output_tokens=whole(attributes.get(semconv.OI_COMPLETION_TOKENS)),
-            question=user_text(sent),
-            output=assistant_text(returned) or self._completion(span, bool(returned)),
-            system=system_text(sent),
+            asked=asked_in(sent) or request_of(self.given(span))[0],
+            output=_reply(returned, self.returned(span)),
+            system=instructed_in(sent),
             streamed=True if first_ns is not None else None,
             first_token_ns=first_ns,
             response_id=text_of(attributes, semconv.GEN_AI_RESPONSE_ID),
         )
-
-    def _completion(self, span: Span, has_messages: bool) -> str | None:
-        """`output.value`, unless output messages say that the model only called tools."""
-        return None if has_messages else self.answer(span)
 
     def tool(self, span: Span) -> Tool | None:
         """`tool.name`, input and output."""
@@ -135,22 +173,55 @@ class OpenInference(Convention):
         )
 
 
-def _flattened(fields: dict[str, object]) -> RetrievedDocument:
-    plain = {key.removeprefix(_DOCUMENT): value for key, value in fields.items()}
-    document = document_of(plain, members(plain.get("metadata")))
-    if document.content in semconv.WITHHELD:
-        return replace(document, content=None)
-    return document
+def _items(attributes: Mapping[str, object], prefix: str) -> object:
+    """A list of passages: flattened into indexed attributes, one JSON text each, or all in one."""
+    flat = indexed(attributes, f"{prefix}.")
+    if flat:
+        return [fields.get("") or fields.get(_DOCUMENT) or fields for fields in flat]
+    return structured(attributes.get(prefix))
 
 
-def _messages(span: Span, prefix: str) -> list[dict[str, object]]:
-    found: list[dict[str, object]] = []
-    for fields in indexed(span.attributes, prefix):
-        message = {key.removeprefix(_MESSAGE): value for key, value in fields.items()}
-        if "content" not in message:
-            parts = indexed(message, "contents.")
-            message["content"] = [
-                {"type": "text", "content": part.get("message_content.text")} for part in parts
-            ]
-        found.append(message)
-    return found
+def _lacks_id(item: object) -> bool:
+    """Whether a flattened passage was sent without an id, as LangChain's are."""
+    return (
+        isinstance(item, Mapping)
+        and f"{_DOCUMENT}.content" in item
+        and (f"{_DOCUMENT}.id" not in item)
+    )
+
+
+def _messages(span: Span, prefix: str, speaker: Speaker) -> list[Message]:
+    """Messages flattened into indexed attributes."""
+    items: list[object] = []
+    for fields in indexed(span.attributes, f"{prefix}."):
+        plain = fields.get("") or fields.get(_MESSAGE.rstrip("."))
+        items.append(plain if plain else _unflattened(fields))
+    return messages_in(items or span.attributes.get(prefix), speaker)
+
+
+def _unflattened(fields: Mapping[str, object]) -> dict[str, object]:
+    message = {key.removeprefix(_MESSAGE): value for key, value in fields.items()}
+    parts = [
+        {key.removeprefix(_PART): value for key, value in part.items()}
+        for part in indexed(message, "contents.")
+    ]
+    if parts and not message.get("content"):
+        message["content"] = parts
+    if any(key.startswith("tool_calls.") for key in message):
+        message["tool_calls"] = True
+    return {"content": None, **message}
+
+
+def _task(value: object) -> str | None:
+    """The description of the last task of a crew, unless it is a template yet to be filled."""
+    tasks = structured(value)
+    last = members(tasks[-1]) if isinstance(tasks, list) and tasks else {}
+    found = question_in(last.get("description"))
+    return None if found is None or _TEMPLATE.search(found) else found
+
+
+def _reply(returned: Sequence[Message], raw: object) -> str | None:
+    """The answer among the messages; a refusal stands in the raw reply alone."""
+    if not returned:
+        return reply_of(raw)
+    return reply_in(returned) or reply_in(messages_in(raw, Speaker.ASSISTANT))

@@ -2,69 +2,118 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import ClassVar, Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.ingest.content import answer_in, question_in, reply_of
 from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
 from rag_monitor.ingest.conventions.genai import GenAI
-from rag_monitor.ingest.documents import base_in, document_of, documents_in, ranked
-from rag_monitor.ingest.values import (
-    answer_in,
-    first,
-    known,
-    members,
-    question_in,
-    real,
-    unwrapped,
-    user_text,
-)
+from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.documents import ranked
+from rag_monitor.ingest.passages import base_in, document_of, documents_in
+from rag_monitor.ingest.values import first, known, members, present, unwrapped
 
+_SPAN_KIND: Final = "traceloop.span.kind"
+_ENTITY_NAME: Final = "traceloop.entity.name"
+_ENTITY_INPUT: Final = "traceloop.entity.input"
+_TOOL_ARGUMENTS: Final = "tool.arguments"
+_CREW_TASK: Final = "crewai.task.description"
+_ENTITY_OUTPUT: Final = "traceloop.entity.output"
+_WORKFLOW_NAME: Final = "traceloop.workflow.name"
+_ASSOCIATION_PREFIX: Final = "traceloop.association.properties."
+_DB_SYSTEM: Final = "db.system"
+_DB_OPERATION: Final = "db.operation"
+_DB_QUERY_RESULT_EVENT: Final = "db.query.result"
+_DB_SEARCH_RESULT_EVENT: Final = "db.search.result"
+_DB_OPERATION_NAME: Final = "db.operation.name"
 _EVENT_PREFIX: Final = {
-    semconv.DB_QUERY_RESULT_EVENT: "db.query.result.",
-    semconv.DB_SEARCH_RESULT_EVENT: "db.search.result.",
+    _DB_QUERY_RESULT_EVENT: "db.query.result.",
+    _DB_SEARCH_RESULT_EVENT: "db.search.result.",
 }
 _COLLECTION_SUFFIXES: Final = ("collection_name", "collection.name", "index_name", "index.name")
 _SESSION_KEYS: Final = ("session_id", "thread_id", "conversation_id")
+
+_STRONG_OPERATIONS: Final = frozenset(
+    {"vector_db_retrieve", "rerank", "embeddings", "execute_tool"}
+)
+"""What is believed of a span that is called a workflow. Others are not: every chain of LangChain is
+said to be `invoke_agent`."""
+_RETRIEVER_NAME: Final = re.compile(r"retriever(\.task)?$", re.IGNORECASE)
+_RERANKER_NAME: Final = re.compile(r"rerank(er)?(\.task)?$", re.IGNORECASE)
+_VECTOR_STORES: Final = ("db.vector.", "db.chroma.", "db.milvus.", "pinecone.", "qdrant.")
+"""What names of attributes begin with that only vector stores have."""
 
 
 class OpenLLMetry(Convention):
     """`traceloop.*` beside `gen_ai.*`, and `db.*` of vector databases."""
 
     name: ClassVar[str] = "openllmetry"
+    namespaces: ClassVar[frozenset[str]] = frozenset({"traceloop", "db"})
 
     def __init__(self) -> None:
         self._genai = GenAI()
 
-    def speaks(self, span: Span) -> bool:
-        """Any `traceloop.*` attribute, or a vector database's."""
-        return any(key.startswith((semconv.TL_PREFIX, "db.")) for key in span.attributes)
+    def role(self, span: Span) -> Role | None:
+        """A workflow; a tool or an agent where no operation is named."""
+        kind = str(span.attributes.get(_SPAN_KIND) or "")
+        operation = str(span.attributes.get(semconv.GEN_AI_OPERATION) or "")
+        if kind == "workflow" and operation not in _STRONG_OPERATIONS:
+            return Role.WORKFLOW
+        return None if operation else {"tool": Role.TOOL, "agent": Role.AGENT}.get(kind)
+
+    def likely_role(self, span: Span) -> Role | None:
+        """A vector store that is asked, or a task by the name of its class."""
+        if any(event.name in _EVENT_PREFIX for event in span.events) or _is_vector_query(span):
+            return Role.RETRIEVER
+        if span.attributes.get(_SPAN_KIND) != "task":
+            return None
+        spoke = semconv.GEN_AI_OUTPUT_MESSAGES in span.attributes
+        return _role_of_task(span) or (Role.LLM if spoke else None)
+
+    def given(self, span: Span) -> object:
+        """`traceloop.entity.input`."""
+        return span.attributes.get(_ENTITY_INPUT)
+
+    def returned(self, span: Span) -> object:
+        """`traceloop.entity.output`."""
+        return span.attributes.get(_ENTITY_OUTPUT)
 
     def question(self, span: Span) -> str | None:
-        """`traceloop.entity.input`."""
+        """`traceloop.entity.input`, or what a crew was told to do."""
+        return self._question(span, self._genai.question)
+
+    def agents_question(self, span: Span) -> str | None:
+        """The same; a message to an agent is taken as it is."""
+        return self._question(span, self._genai.agents_question)
+
+    def _question(self, span: Span, question: Callable[[Span], str | None]) -> str | None:
         return first(
-            question_in(span.attributes.get(semconv.TL_ENTITY_INPUT)), self._genai.question(span)
+            question_in(span.attributes.get(_ENTITY_INPUT)),
+            question(span),
+            present(span.attributes.get(_CREW_TASK)),
         )
 
     def answer(self, span: Span) -> str | None:
         """`traceloop.entity.output`."""
-        value = unframed(span.attributes.get(semconv.TL_ENTITY_OUTPUT))
+        value = unframed(span.attributes.get(_ENTITY_OUTPUT))
         return first(answer_in(value), self._genai.answer(span))
 
     def query(self, span: Span) -> str | None:
         """The query in the input; rerank spans carry it as a message."""
         return first(
-            user_text(span.attributes.get(semconv.GEN_AI_INPUT_MESSAGES)),
-            question_in(span.attributes.get(semconv.TL_ENTITY_INPUT)),
+            present(self._genai.given(span)),
+            question_in(span.attributes.get(_ENTITY_INPUT)),
             known(span.attributes.get(semconv.GEN_AI_QUERY_TEXT)),
         )
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
         """The output, else one event per hit, in rank order."""
-        found = documents_in(span.attributes.get(semconv.TL_ENTITY_OUTPUT))
+        found = documents_in(self.returned(span))
         if found is not None:
             return found
         events = [event for event in span.events if event.name in _EVENT_PREFIX]
@@ -84,12 +133,9 @@ class OpenLLMetry(Convention):
         call = self._genai.call(span)
         if call is None:
             return None
-        streaming = span.attributes.get(semconv.GEN_AI_IS_STREAMING)
-        streamed: bool | None = streaming if isinstance(streaming, bool) else None
-        if call.first_token_ns is not None:
-            streamed = True
+        streamed = True if call.first_token_ns is not None else call.streamed
         model = call.model or known(associations(span).get("ls_model_name"))
-        output = call.output or answer_in(unframed(span.attributes.get(semconv.TL_ENTITY_OUTPUT)))
+        output = call.output or reply_of(unframed(self.returned(span)))
         return replace(call, model=model, streamed=streamed, output=output)
 
     def tool(self, span: Span) -> Tool | None:
@@ -98,14 +144,22 @@ class OpenLLMetry(Convention):
         arguments = attributes.get(semconv.GEN_AI_TOOL_ARGUMENTS)
         result = attributes.get(semconv.GEN_AI_TOOL_RESULT)
         return Tool(
-            name=text_of(attributes, semconv.GEN_AI_TOOL_NAME, semconv.TL_ENTITY_NAME) or span.name,
-            arguments=unwrapped(arguments or attributes.get(semconv.TL_ENTITY_INPUT)),
-            result=unwrapped(result or attributes.get(semconv.TL_ENTITY_OUTPUT)),
+            name=text_of(
+                attributes,
+                semconv.GEN_AI_TOOL_NAME,
+                semconv.OI_TOOL_NAME,
+                _ENTITY_NAME,
+            )
+            or span.name,
+            arguments=unwrapped(
+                arguments or attributes.get(_TOOL_ARGUMENTS) or attributes.get(_ENTITY_INPUT)
+            ),
+            result=unwrapped(result or attributes.get(_ENTITY_OUTPUT)),
         )
 
     def workflow(self, span: Span) -> str | None:
         """The entity's name."""
-        name = text_of(span.attributes, semconv.TL_ENTITY_NAME, semconv.TL_WORKFLOW_NAME)
+        name = text_of(span.attributes, _ENTITY_NAME, _WORKFLOW_NAME)
         return None if name is None else name.removesuffix(".workflow")
 
     def identity(self, span: Span) -> Identity | None:
@@ -120,7 +174,7 @@ class OpenLLMetry(Convention):
 
 def associations(span: Span) -> dict[str, object]:
     """`traceloop.association.properties.*` without the prefix."""
-    prefix = semconv.TL_ASSOCIATION_PREFIX
+    prefix = _ASSOCIATION_PREFIX
     return {k[len(prefix) :]: v for k, v in span.attributes.items() if k.startswith(prefix)}
 
 
@@ -131,6 +185,33 @@ def unframed(value: object) -> object:
 
 
 def _hit(attributes: Mapping[str, object], prefix: str) -> RetrievedDocument:
-    fields = {k.removeprefix(prefix): v for k, v in attributes.items()}
-    fields["distance"] = real(fields.get("distance"))
-    return document_of(fields, members(fields.get("metadata")))
+    return document_of({k.removeprefix(prefix): v for k, v in attributes.items()})
+
+
+def _role_of_task(span: Span) -> Role | None:
+    """OpenLLMetry calls most steps of LlamaIndex and LangChain tasks, by the names of classes."""
+    attributes = span.attributes
+    if attributes.get(semconv.OI_TOOL_NAME):
+        return Role.TOOL
+    name = str(attributes.get(_ENTITY_NAME) or "")
+    if _RERANKER_NAME.search(name):
+        return Role.RERANKER
+    if _RETRIEVER_NAME.search(name):
+        return Role.RETRIEVER
+    given = str(attributes.get(_ENTITY_INPUT) or "")
+    found = str(attributes.get(_ENTITY_OUTPUT) or "").lstrip()
+    if 'query_bundle"' not in given or not found.startswith("["):
+        return None
+    return Role.RERANKER if '"nodes"' in given else Role.RETRIEVER
+
+
+def queries_database(span: Span) -> bool:
+    """Whether a database is asked; the second name is the newer one."""
+    names = (_DB_OPERATION, _DB_OPERATION_NAME)
+    operations = [str(span.attributes.get(name) or "").lower() for name in names]
+    return any(o in ("query", "search") or o.endswith((".query", ".search")) for o in operations)
+
+
+def _is_vector_query(span: Span) -> bool:
+    vector = any(key.startswith(_VECTOR_STORES) for key in span.attributes)
+    return bool(span.attributes.get(_DB_SYSTEM)) and vector and queries_database(span)

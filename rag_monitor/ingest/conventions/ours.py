@@ -11,7 +11,7 @@ from rag_monitor.domain.record import resolve_contexts
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Trace, utc_from_ns
 from rag_monitor.ingest.documents import without_repeats
-from rag_monitor.ingest.trace_json import decode_trace, parse_row
+from rag_monitor.ingest.trace_json import decode_trace, parse_stored
 
 
 def find_root(spans: Sequence[Span]) -> Span | None:
@@ -25,25 +25,22 @@ def read_root(project: str, root: Span, received_at: datetime) -> Trace:
     Raises:
         MalformedPayload: The record is not Trace JSON.
     """
-    record = parse_row(str(root.attributes[semconv.RECORD]))
+    record = parse_stored(str(root.attributes[semconv.RECORD]))
     trace = decode_trace(
         resolve_contexts(record),
         project=project,
         trace_id=root.trace_id,
         received_at=utc_from_ns(root.start_ns) if root.start_ns else received_at,
         app=resource_text(root, semconv.SERVICE_NAME),
-    )
-    contexts = trace.contexts
-    if contexts is not None and isinstance(record.get("contexts"), Mapping):
-        contexts = without_repeats(contexts)  # nobody said that the model got one of them twice
-    return replace(
-        trace,
-        contexts=contexts,
-        release=trace.release or resource_text(root, semconv.SERVICE_VERSION),
-        environment=trace.environment
-        or resource_text(root, semconv.DEPLOYMENT_ENVIRONMENT)
+        release=resource_text(root, semconv.SERVICE_VERSION),
+        environment=resource_text(root, semconv.DEPLOYMENT_ENVIRONMENT)
         or resource_text(root, semconv.DEPLOYMENT_ENVIRONMENT_OLD),
     )
+    contexts = trace.contexts
+    if contexts is None or not isinstance(record.get("contexts"), Mapping):
+        return trace
+    once = without_repeats(contexts)  # nobody said that the model got one of them twice
+    return trace if once == contexts else replace(trace, contexts=once)
 
 
 def resource_text(span: Span, name: str) -> str | None:

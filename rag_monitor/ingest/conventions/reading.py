@@ -1,4 +1,7 @@
-"""Asks all conventions about a span; the one that says most specifically what it is goes first."""
+"""Asks all conventions about a span; the one that says most specifically what it is goes first.
+
+A new convention is one file with a class beside the others, and a line in `CONVENTIONS`.
+"""
 
 from __future__ import annotations
 
@@ -14,6 +17,7 @@ from rag_monitor.ingest.conventions.langfuse import Langfuse
 from rag_monitor.ingest.conventions.mlflow import MLflow
 from rag_monitor.ingest.conventions.openinference import OpenInference
 from rag_monitor.ingest.conventions.openllmetry import OpenLLMetry
+from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.conventions.spring_ai import SpringAI
 from rag_monitor.ingest.conventions.vercel_ai import VercelAI
 
@@ -28,12 +32,28 @@ CONVENTIONS: Final[Sequence[Convention]] = (
     GenAI(),
 )
 
+_Reading = Callable[[Span], Role | None]
+_READINGS: Final[Sequence[_Reading]] = (
+    *(c.role for c in CONVENTIONS if type(c).role is not Convention.role),
+    *(c.likely_role for c in CONVENTIONS if type(c).likely_role is not Convention.likely_role),
+)
+
 T = TypeVar("T")
+
+
+def role_of(span: Span) -> Role:
+    """What the span is: as the first convention has it said, else as it looks to the first."""
+    for read in _READINGS:
+        role = read(span)
+        if role is not None:
+            return role
+    return Role.OTHER
 
 
 def speakers(span: Span) -> list[Convention]:
     """The conventions whose attributes the span carries."""
-    return [convention for convention in CONVENTIONS if convention.speaks(span)]
+    namespaces = {name.partition(".")[0] for name in span.attributes}
+    return [convention for convention in CONVENTIONS if convention.speaks(span, namespaces)]
 
 
 def ask(span: Span, question: Callable[[Convention], T | None]) -> T | None:
@@ -46,22 +66,14 @@ def ask(span: Span, question: Callable[[Convention], T | None]) -> T | None:
 
 
 def call_of(span: Span) -> Call:
-    """The model call, each fact from the first convention that states it.
+    """The model call, each fact from the first convention that states it."""
+    found = (convention.call(span) for convention in speakers(span))
+    return merge_calls([call for call in found if call is not None] or [Call()])
 
-    Whether it streamed is not filled in from GenAI: its silence means "no" only where GenAI alone
-    describes the call.
-    """
-    found = [(convention, convention.call(span)) for convention in speakers(span)]
-    calls = [call for _, call in found if call is not None]
-    if not calls:
-        return Call()
-    said = [
-        call.streamed
-        for convention, call in found
-        if call is not None and (len(calls) == 1 or convention.name != GenAI.name)
-    ]
-    streamed = next((answer for answer in said if answer is not None), None)
-    return replace(_merged(calls), streamed=streamed)
+
+def merge_calls(calls: Sequence[Call]) -> Call:
+    """Each fact from the first that has it."""
+    return _merged(calls)
 
 
 def identity_of(span: Span) -> Identity:
@@ -77,15 +89,18 @@ def merge_identities(identities: Iterable[Identity]) -> Identity:
 
 
 D = TypeVar("D", Call, Identity)
+_NOTHING: Final = (None, ())
+_NAMES: Final = {kind: tuple(field.name for field in fields(kind)) for kind in (Call, Identity)}
 
 
 def _merged(values: Sequence[D]) -> D:
     found = values[0]
     for other in values[1:]:
         missing = {
-            f.name: getattr(other, f.name)
-            for f in fields(found)
-            if getattr(found, f.name) in (None, ())
+            name: value
+            for name in _NAMES[type(found)]
+            if getattr(found, name) in _NOTHING and (value := getattr(other, name)) not in _NOTHING
         }
-        found = replace(found, **missing)
+        if missing:
+            found = replace(found, **missing)
     return found

@@ -8,14 +8,23 @@ from __future__ import annotations
 
 from typing import ClassVar, Final
 
-from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
-from rag_monitor.ingest.conventions.old_content import bare_texts
+from rag_monitor.ingest.conventions.openllmetry import queries_database
+from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.conventions.span_messages import bare_texts
 from rag_monitor.ingest.documents import ranked
 from rag_monitor.ingest.values import known, present, unwrapped
 
+_KIND: Final = "spring.ai.kind"
+_CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
+_TOOL_NAME: Final = "spring.ai.tool.definition.name"
+_TOOL_ARGUMENTS: Final = "spring.ai.tool.call.arguments"
+_TOOL_RESULT: Final = "spring.ai.tool.call.result"
+_QUERY_TEXT: Final = "db.vector.query.content"
+_QUERY_DOCUMENTS: Final = "db.vector.query.response.documents"
+_COLLECTION: Final = "db.collection.name"
 _NONE: Final = "none"
 """What Micrometer writes where there is no value."""
 _NOBODY: Final = "default"
@@ -26,24 +35,28 @@ class SpringAI(Convention):
     """Vector stores and tools; conversations of the chat client."""
 
     name: ClassVar[str] = "spring_ai"
+    marks: ClassVar[frozenset[str]] = frozenset({_KIND})
 
-    def speaks(self, span: Span) -> bool:
-        """All but the model calls say what kind they are."""
-        return semconv.SPRING_KIND in span.attributes
+    def role(self, span: Span) -> Role | None:
+        """A tool, or a vector store that is asked; the other kinds are GenAI's."""
+        kind = span.attributes.get(_KIND)
+        if kind == "vector_store":
+            return Role.RETRIEVER if queries_database(span) else Role.OTHER
+        return Role.TOOL if kind == "tool_call" else None
 
     def query(self, span: Span) -> str | None:
         """What the vector store was asked for."""
-        asked = present(span.attributes.get(semconv.DB_QUERY_TEXT))
+        asked = present(span.attributes.get(_QUERY_TEXT))
         return None if asked == _NONE else asked
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
         """Texts, where the application adds them; ids and scores are not among them."""
-        texts = bare_texts(span.attributes.get(semconv.DB_QUERY_DOCUMENTS))
+        texts = bare_texts(span.attributes.get(_QUERY_DOCUMENTS))
         return ranked(RetrievedDocument(content=text) for text in texts) if texts else None
 
     def knowledge_base(self, span: Span) -> str | None:
         """The collection."""
-        name = known(span.attributes.get(semconv.DB_COLLECTION))
+        name = known(span.attributes.get(_COLLECTION))
         return None if name == _NONE else name
 
     def call(self, span: Span) -> Call | None:
@@ -55,12 +68,12 @@ class SpringAI(Convention):
         """`spring.ai.tool.*`; arguments and result only where the application includes them."""
         attributes = span.attributes
         return Tool(
-            name=text_of(attributes, semconv.SPRING_TOOL_NAME) or span.name,
-            arguments=unwrapped(attributes.get(semconv.SPRING_TOOL_ARGUMENTS)),
-            result=unwrapped(attributes.get(semconv.SPRING_TOOL_RESULT)),
+            name=text_of(attributes, _TOOL_NAME) or span.name,
+            arguments=unwrapped(attributes.get(_TOOL_ARGUMENTS)),
+            result=unwrapped(attributes.get(_TOOL_RESULT)),
         )
 
     def identity(self, span: Span) -> Identity | None:
         """The conversation."""
-        conversation = text_of(span.attributes, semconv.SPRING_CONVERSATION)
+        conversation = text_of(span.attributes, _CONVERSATION)
         return Identity(session_id=None if conversation in (_NOBODY, _NONE) else conversation)

@@ -16,13 +16,10 @@ from libc.math cimport rint
 from libc.stdint cimport int32_t, uint8_t, uint64_t
 from libc.string cimport memchr, memset
 
-INTERFACE = 2  # see `compiled.INTERFACE`
+INTERFACE = 3  # see `compiled.INTERFACE`
 
 cdef extern from "Python.h":
     object PyFrozenSet_New(PyObject *iterable)  # NULL for an empty one, which may be filled
-
-cdef enum:
-    FEWEST = 2
 
 include "_tables.pxi"
 include "_weighed.pxi"
@@ -46,10 +43,6 @@ cdef struct Answer:
     int32_t *row_of         # per place of a word its row, from 1
     uint64_t base           # places are below it
     Table pairs             # pairs of words that are a term, to their row from 1
-    Table neighbours        # words with a meaning that stand together, to whether they do elsewhere
-    Table triples           # runs of three words, likewise
-    int32_t *neighbour_at   # per place in `said` where the pair that ends there is kept, from 1
-    int32_t *triple_at      # likewise
 
 
 cdef struct Passages:
@@ -61,7 +54,6 @@ cdef struct Passages:
     Py_ssize_t count
     uint8_t *held           # per row and passage whether the one stands in the other
     double *scores          # per sentence and statement the weight that they share
-    int32_t *shared         # and how many words with a meaning
 
 
 def compare(
@@ -122,12 +114,8 @@ cdef list _gather(
     if total and not 0 <= lowest <= answer.highest < len(words):
         raise ValueError("a statement has numbers of another vocabulary")
     answer.row_of = <int32_t *>rooms.take(total + 1, sizeof(int32_t))
-    answer.neighbour_at = <int32_t *>rooms.take(total, sizeof(int32_t))
-    answer.triple_at = <int32_t *>rooms.take(total, sizeof(int32_t))
     answer.firsts = <int32_t *>rooms.take(2 * total, sizeof(int32_t))
     answer.seconds = <int32_t *>rooms.take(2 * total, sizeof(int32_t))
-    _open(&answer.neighbours, rooms, total)
-    _open(&answer.triples, rooms, total)
     cdef uint8_t *han = <uint8_t *>rooms.take(total, 1)
     for place in range(total):
         han[place] = _is_han(words[answer.said[place]])
@@ -238,7 +226,6 @@ cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *ans
     known.ends = <int32_t *>rooms.take(known.count, sizeof(int32_t))
     known.held = <uint8_t *>rooms.take(answer.rows * known.count, 1)
     known.scores = <double *>rooms.take(known.sentences * answer.claims, sizeof(double))
-    known.shared = <int32_t *>rooms.take(known.sentences * answer.claims, sizeof(int32_t))
     words_done = 0
     cdef Py_ssize_t passage = 0
     for words, lengths in passages:
@@ -263,10 +250,10 @@ cdef int _lay_out(Passages *known, Rooms rooms, list passages, const Answer *ans
 
 
 cdef void _index(Answer *answer) noexcept nogil:
-    """Give every word of the answer its place, and note which pairs and triples are looked for."""
-    cdef Py_ssize_t claim, place = 0, row
+    """Give every word of the answer its place, and note which pairs are looked for."""
+    cdef Py_ssize_t place, row
     cdef int32_t number, distinct = 0
-    cdef uint64_t here, before, second, third
+    cdef uint64_t here
     cdef Py_ssize_t total = answer.said_ends[answer.claims - 1] if answer.claims else 0
     for place in range(total):
         number = answer.said[place]
@@ -274,23 +261,6 @@ cdef void _index(Answer *answer) noexcept nogil:
             distinct += 1
             _places[number] = distinct
     answer.base = distinct + 1
-    place = 0
-    for claim in range(answer.claims):
-        before = second = third = 0
-        while place < answer.said_ends[claim]:
-            here = _places[answer.said[place]]
-            if second:
-                answer.triple_at[place] = _keep(
-                    &answer.triples, _triple(answer, second, third, here)
-                )
-            second, third = third, here
-            if answer.said[place] > answer.grammar:
-                if before:
-                    answer.neighbour_at[place] = _keep(
-                        &answer.neighbours, before * answer.base + here
-                    )
-                before = here
-            place += 1
     for row in range(answer.rows):
         here = _places[answer.firsts[row]]
         if answer.seconds[row] < 0:
@@ -300,19 +270,13 @@ cdef void _index(Answer *answer) noexcept nogil:
             answer.pairs.entries[_keep(&answer.pairs, here) - 1].value = row + 1
 
 
-cdef inline uint64_t _triple(
-    const Answer *answer, uint64_t first, uint64_t second, uint64_t third
-) noexcept nogil:
-    return (first * answer.base + second) * answer.base + third
-
-
 cdef void _scan(const Answer *answer, Passages *known, int32_t *last) noexcept nogil:
     """Read the passages once; `last` is, per row, the sentence that held it last, from 1."""
     cdef Py_ssize_t passage, sentence = 0, place = 0, end, slot, row
-    cdef uint64_t here, before, content, second = 0, third = 0
+    cdef uint64_t here, before
     for passage in range(known.count):
         while sentence < known.ends[passage]:
-            before = content = 0
+            before = 0
             end = place + known.lengths[sentence]
             while place < end:
                 here = _places[known.words[place]]
@@ -324,15 +288,7 @@ cdef void _scan(const Answer *answer, Passages *known, int32_t *last) noexcept n
                         if answer.pairs.entries[slot].key:
                             row = answer.pairs.entries[slot].value - 1
                             _hold(answer, known, row, passage, sentence, last)
-                    if second and third:
-                        slot = _slot(&answer.triples, _triple(answer, second, third, here))
-                        answer.triples.entries[slot].value = 1
-                if known.words[place] > answer.grammar:
-                    if content and here:
-                        slot = _slot(&answer.neighbours, content * answer.base + here)
-                        answer.neighbours.entries[slot].value = 1
-                    content = here
-                second, third, before = third, here, here
+                before = here
                 place += 1
             sentence += 1
 
@@ -350,7 +306,6 @@ cdef inline void _hold(
     for place in range(answer.owner_ends[row - 1] if row else 0, answer.owner_ends[row]):
         claim = answer.owners[place]
         known.scores[sentence * answer.claims + claim] += answer.weights[row]
-        known.shared[sentence * answer.claims + claim] += answer.seconds[row] < 0
 
 
 cdef void _forget(const Answer *answer) noexcept nogil:
@@ -361,8 +316,6 @@ cdef void _forget(const Answer *answer) noexcept nogil:
 
 cdef struct Sums:  # of the weights of a statement's terms
     double total
-    double missing  # of those that stand in no passage
-    double given    # of these, those of the question
     double own      # of those that the question did not give
     Py_ssize_t unseen  # how many stand in no passage
 
@@ -373,7 +326,7 @@ cdef tuple _found(
 ):
     """What was found of one statement, as `Match` takes it."""
     cdef Sums sums = _add_up(answer, known, claim, gains)
-    cdef Py_ssize_t passage, sentence, place
+    cdef Py_ssize_t passage, place
     cdef Py_ssize_t begin = answer.row_ends[claim - 1] if claim else 0
     unseen = PyFrozenSet_New(NULL)
     for place in range(begin, answer.row_ends[claim] if sums.unseen else begin):
@@ -384,15 +337,8 @@ cdef tuple _found(
     if best >= 0:
         covered = round(min(1.0, known.scores[best * answer.claims + claim] / sums.total), 9)
     return (
-        best if best >= 0 else None, sums.total, covered, sums.missing, sums.given, sums.own,
+        best if best >= 0 else None, sums.total, covered, sums.own,
         [gains[passage] for passage in range(known.count)],
-        _unseen(answer, claim, &answer.neighbours, answer.neighbour_at),
-        _unseen(answer, claim, &answer.triples, answer.triple_at),
-        [
-            sentence
-            for sentence in range(known.sentences)
-            if known.shared[sentence * answer.claims + claim] >= FEWEST
-        ],
         unseen,
     )
 
@@ -406,7 +352,7 @@ cdef Sums _add_up(
     const Answer *answer, const Passages *known, Py_ssize_t claim, double *gains
 ) noexcept nogil:
     """Sum up a statement's terms; `gains` become those of its own that each passage holds."""
-    cdef Sums sums = Sums(0, 0, 0, 0, 0)
+    cdef Sums sums = Sums(0, 0, 0)
     cdef Py_ssize_t place, row, passage
     cdef const uint8_t *held
     cdef double weight
@@ -425,8 +371,6 @@ cdef Sums _add_up(
                     gains[passage] += weight
         if not seen:
             sums.unseen += 1
-            sums.missing += weight
-            sums.given += weight if answer.asked[row] else 0
         if not answer.asked[row]:
             sums.own += weight
     return sums
@@ -448,16 +392,3 @@ cdef Py_ssize_t _best(
             if best < 0 or worth > most:
                 best, most = sentence, worth
     return best
-
-
-cdef double _unseen(
-    const Answer *answer, Py_ssize_t claim, const Table *table, const int32_t *kept
-) noexcept nogil:
-    """Share of a statement's pairs or triples that stand nowhere; 0 when it has none."""
-    cdef Py_ssize_t place, counted = 0
-    cdef double seen = 0
-    for place in range(answer.said_ends[claim - 1] if claim else 0, answer.said_ends[claim]):
-        if kept[place]:
-            counted += 1
-            seen += table.entries[kept[place] - 1].value
-    return 1 - seen / counted if counted else 0.0

@@ -9,9 +9,9 @@ from typing import Final
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, Verdict
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence
-from rag_monitor.judges.embedded.model import ClaimVerdict
+from rag_monitor.judges.embedded.model import ClaimVerdict, Read
 from rag_monitor.judges.embedded.options import EmbeddedOptions
-from rag_monitor.judges.embedded.passages import relevance
+from rag_monitor.judges.embedded.relevance import relevance
 from rag_monitor.language.claims import AnswerParts, take_apart
 from rag_monitor.language.foreign import foreign
 from rag_monitor.language.script import length
@@ -58,8 +58,8 @@ class Case:
     verdicts: list[Verdict] = field(default_factory=list)
     missing: dict[Aspect, str] = field(default_factory=dict)
     claims: list[ClaimEvidence] = field(default_factory=list)
-    read: dict[int, float] = field(default_factory=dict)
-    """What the encoder said of each claim it read, times how much it is heeded."""
+    read: dict[int, Read] = field(default_factory=dict)
+    """What the encoder said of each claim it read."""
     settled: list[ClaimVerdict] = field(default_factory=list)
     related: Relevance | None = None
 

@@ -2,9 +2,9 @@
 
 A claim's log-odds of doubt stays linear in its evidence, with weights that are never negative. The
 verdicts are soft labels of a logistic regression that is pulled towards the weights it starts from:
-few verdicts change little, many decide. What the checks floor is left as it is. Claims and whole
-answers are then calibrated to the teacher by Platt's two parameters, and the threshold is the one
-that splits the teacher's hard verdicts best.
+few verdicts change little, many decide. Claims and whole answers are then calibrated to the teacher
+by Platt's two parameters, and the threshold is the one that splits the teacher's hard verdicts
+best.
 """
 
 from __future__ import annotations
@@ -23,9 +23,11 @@ from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
 from rag_monitor.judges.embedded.model import (
     ClaimVerdict,
     Model,
+    Read,
     Weights,
     answer_doubt,
-    heed,
+    answer_odds,
+    heeded,
     judge_claim,
     settle,
     sigmoid,
@@ -42,8 +44,6 @@ _FEWEST_OF_A_CLASS: Final = 10
 _PULL: Final = 20.0
 """How many claims the weights a fit starts from are worth."""
 _ROUNDS: Final = 3000
-_FREE: Final = frozenset({"supported", "not_covered"})
-"""Reasons of claims whose doubt is the linear sum: no check has floored or cleared it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,8 +54,8 @@ class Lesson:
     """Answers of one group (question, source) are not independent."""
     text: str
     claims: Sequence[ClaimEvidence]
-    read: Sequence[float]
-    """What the encoder says of each claim; zeros without one."""
+    read: Sequence[Read | None]
+    """What the encoder says of each claim; None where it was not asked."""
     taught: Sequence[float | None]
     """The teacher's probability that each claim is supported; None where it gave none."""
     answer: float
@@ -98,11 +98,13 @@ def distil(lessons: Sequence[Lesson], start: Model, encoder: str = "") -> Distil
     for language, own in by_language.items():
         before = start.of_language(language)
         if not _enough(own):
-            learnt[language] = before if start.encoder == encoder else replace(before, encoder=0.0)
+            learnt[language] = (
+                before if start.encoder == encoder else replace(before, read=(0.0, 0.0))
+            )
             facts[language] = {"answers": len(own), "learnt": False}
             continue
         # A language whose weights leave this very encoder out goes on doing so: it costs time.
-        with_encoder = bool(encoder) and (start.encoder != encoder or before.encoder > 0)
+        with_encoder = bool(encoder) and (start.encoder != encoder or any(before.read))
         learnt[language] = _learn(own, before, with_encoder=with_encoder)
         facts[language] = _facts(own, before, with_encoder=with_encoder)
     if not any(fact["learnt"] for fact in facts.values()):
@@ -133,23 +135,32 @@ def _enough(lessons: Sequence[Lesson]) -> bool:
 
 def _learn(lessons: Sequence[Lesson], before: Weights, *, with_encoder: bool) -> Weights:
     rows, taught = [], []
+    unread = _mean_read(lessons) if with_encoder else (0.0, 0.0)
     for lesson in lessons:
-        more = heed(before, lesson.claims) if with_encoder else 0.0
         for claim, read, value in zip(lesson.claims, lesson.read, lesson.taught, strict=True):
-            if value is not None and settle(claim, 0.0)[2] in _FREE:
-                rows.append([*claim.features, more * read])
+            if value is not None and not settle(claim, 0.0)[1]:
+                told = heeded(read or unread, claim.proven) if with_encoder else (0.0, 0.0)
+                rows.append([*claim.features, *told])
                 taught.append(1.0 - value)
-    weights = before
+    weights = replace(before, unread=unread)
     if rows:
-        given = np.array([*before.claim, before.encoder, before.bias])
-        solved = _fit(np.array(rows), np.array(taught), given)
+        given = np.array([*before.claim, *before.read, before.bias])
+        solved = [round(float(w), 5) for w in _fit(np.array(rows), np.array(taught), given)]
         weights = replace(
-            before,
-            claim=tuple(round(float(w), 5) for w in solved[:-2]),
-            encoder=round(float(solved[-2]), 5),
-            bias=round(float(solved[-1]), 5),
+            weights,
+            claim=tuple(solved[:-3]),
+            read=(solved[-3], solved[-2]) if with_encoder else (0.0, 0.0),
+            bias=solved[-1],
         )
     return _calibrated(lessons, weights)
+
+
+def _mean_read(lessons: Sequence[Lesson]) -> Read:
+    said = [read for lesson in lessons for read in lesson.read if read is not None]
+    if not said:
+        return 0.0, 0.0
+    contradicted, missing = np.array(said).mean(axis=0).round(5).tolist()
+    return contradicted, missing
 
 
 def _fit(features: Vector, doubted: Vector, start: Vector) -> Vector:
@@ -182,34 +193,35 @@ def _fit(features: Vector, doubted: Vector, start: Vector) -> Vector:
 def _calibrated(lessons: Sequence[Lesson], weights: Weights) -> Weights:
     """The same weights with claims, answers and threshold fitted to the teacher."""
     claim_raw, claim_taught = [], []
-    answer_raw = []
+    answer_raw, answer_taught = [], []
     for lesson in lessons:
         verdicts = _verdicts(lesson, weights)
         for verdict, value in zip(verdicts, lesson.taught, strict=True):
             if value is not None:
                 claim_raw.append(verdict.doubt)
                 claim_taught.append(value < 0.5)
-        answer_raw.append(answer_doubt(verdicts, weights))
+        if len(verdicts) > 1:
+            answer_raw.append(answer_doubt([verdict.doubt for verdict in verdicts], weights))
+            answer_taught.append(not lesson.holds)
     if len(set(claim_taught)) == 2:
         slope, shift = _platt(claim_raw, claim_taught)
         weights = replace(weights, slope=slope, shift=shift)
-    slope, shift = _platt(answer_raw, [not lesson.holds for lesson in lessons])
-    weights = replace(weights, answer_slope=slope, answer_shift=shift)
+    if len(set(answer_taught)) == 2:
+        slope, shift = _platt(answer_raw, answer_taught)
+        weights = replace(weights, answer_slope=slope, answer_shift=shift)
     supported = [_supported(lesson, weights) for lesson in lessons]
     return replace(weights, threshold=_threshold(supported, [lesson.holds for lesson in lessons]))
 
 
 def _verdicts(lesson: Lesson, weights: Weights) -> list[ClaimVerdict]:
-    more = heed(weights, lesson.claims)
     return [
-        judge_claim(claim, more * read, weights)
+        judge_claim(claim, read, weights)
         for claim, read in zip(lesson.claims, lesson.read, strict=True)
     ]
 
 
 def _supported(lesson: Lesson, weights: Weights) -> float:
-    raw = answer_doubt(_verdicts(lesson, weights), weights)
-    return 1 - sigmoid(weights.answer_slope * raw + weights.answer_shift)
+    return 1 - sigmoid(answer_odds([v.doubt for v in _verdicts(lesson, weights)], weights))
 
 
 def _platt(raw: Sequence[float], doubted: Sequence[bool]) -> tuple[float, float]:

@@ -5,9 +5,11 @@ A folder holds `model.onnx`, `tokenizer.json` (of the `tokenizers` library) and 
     {"format": 1, "reads": "pairs", "longest": 160}
 
 `reads` is `pairs` for a cross encoder (claim and evidence in one window) or `texts` for an
-embedding model (bge-m3 ...). Of `pairs` the first output is log-odds of doubt, one a row, or logits
-of several classes with `entailment` naming the supporting one (mDeBERTa and other NLI models). Of
-`texts` it is one vector a row, or one a token with `pooling` `mean` or `cls`; doubt is minus the
+embedding model (bge-m3 ...). An encoder says two things of a claim: log-odds of contradiction and
+of missing support, both against support. Of `pairs` the first output is one log-odds a row, which
+then stands for both; the two; or logits of several classes with `entailment` naming the supporting
+one and `contradiction`, where there is one, the contrary (mDeBERTa and other NLI models). Of
+`texts` it is one vector a row, or one a token with `pooling` `mean` or `cls`; both are minus the
 cosine of claim and evidence, less `centre`, times `scale`.
 """
 
@@ -16,6 +18,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -27,17 +30,19 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.installation import install_command
 
 FORMAT: Final = 1
 LIMIT: Final = 8.0
 """Log-odds of doubt of one claim are kept within this."""
-_BATCH_TOKENS: Final = 4096
-"""Tokens of one call, padding included; short rows go together."""
-_MASKED: Final = 1e-9
+_NOTHING: Final = 1e-9
 
 Floats = NDArray[np.float32]
 Reading = tuple[str, str]
 """A claim (with its question where it is short) and the evidence packed for it."""
+Doubts = tuple[float, float]
+"""Log-odds that the evidence contradicts the claim, and that it only does not support it, against
+its support, -8 to 8."""
 
 
 class Encoder(Protocol):
@@ -52,8 +57,8 @@ class Encoder(Protocol):
         """Tokens each reading takes."""
         ...
 
-    def doubts(self, readings: Sequence[Reading]) -> list[float]:
-        """Log-odds that the evidence does not support the claim, one each, -8 to 8."""
+    def doubts(self, readings: Sequence[Reading]) -> list[Doubts]:
+        """What the evidence says of each claim."""
         ...
 
 
@@ -67,6 +72,8 @@ class EncoderSpec:
     """Tokens of claim and evidence together; the longer of the two is cut first."""
     entailment: int | None = None
     """Which of several outputs means "supported"."""
+    contradiction: int | None = None
+    """Which means "contradicted"; None where the model has no such class."""
     pooling: Literal["mean", "cls"] | None = None
     centre: float = 0.6
     scale: float = 10.0
@@ -102,13 +109,18 @@ def load_encoder(folder: Path, threads: int) -> OnnxEncoder:
         ) from None
     except ImportError as error:
         raise ConfigurationError(
-            f"encoder {folder} needs {error.name or error}; install rag-monitor[server],"
+            f"encoder {folder} needs {error.name or error}: {install_command('server')};"
             " or judge by words alone with the judge embedded-lexical"
         ) from None
 
 
 class OnnxEncoder:
-    """An ONNX file. Thread-safe: a session may be run from several threads."""
+    """An ONNX file. Thread-safe: a session may be run from several threads.
+
+    Every row is read on its own: nothing is spent on filling rows up to the longest, arithmetic in
+    eight bits does not depend on what else is read, and threads that have a row each need not wait
+    for each other at every product, as threads that share one do.
+    """
 
     def __init__(self, folder: Path, spec: EncoderSpec, threads: int) -> None:
         from tokenizers import Tokenizer
@@ -119,7 +131,8 @@ class OnnxEncoder:
         self._tokenizer = Tokenizer.from_buffer(vocabulary)
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(spec.longest, strategy="longest_first")
-        self._session = _session(packed, threads, folder)
+        self._session = _session(packed, folder)
+        self._readers = ThreadPoolExecutor(threads, "encoder") if threads > 1 else None
         self._wanted = [value.name for value in self._session.get_inputs()]
         unknown = set(self._wanted) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown:
@@ -131,90 +144,81 @@ class OnnxEncoder:
         """Tokens each reading takes."""
         return [len(encoding.ids) for encoding in self._encode(readings)]
 
-    def doubts(self, readings: Sequence[Reading]) -> list[float]:
-        """Log-odds of doubt, one each."""
+    def doubts(self, readings: Sequence[Reading]) -> list[Doubts]:
+        """Log-odds of contradiction and of missing support, a pair each."""
         if self._spec.reads == "pairs":
-            found = self._run([self._tokenizer.encode(*pair) for pair in readings], self._of_pairs)
+            found = [self._of_pair(output) for output in self._read(self._encode(readings))]
         else:
             texts = sorted({text for reading in readings for text in reading})
-            vectors = self._run([self._tokenizer.encode(text) for text in texts], self._of_texts)
-            by_text = dict(zip(texts, vectors, strict=True))
+            outputs = self._read([self._tokenizer.encode(text) for text in texts])
+            by_text = dict(zip(texts, map(self._of_text, outputs), strict=True))
             cosines = [float(by_text[claim] @ by_text[evidence]) for claim, evidence in readings]
-            found = [self._spec.scale * (self._spec.centre - cosine) for cosine in cosines]
-        return [min(LIMIT, max(-LIMIT, float(value))) for value in found]
+            found = [(self._spec.scale * (self._spec.centre - cosine),) * 2 for cosine in cosines]
+        return [(_limited(contradicted), _limited(missing)) for contradicted, missing in found]
 
     def _encode(self, readings: Sequence[Reading]) -> list[Any]:
         if self._spec.reads == "pairs":
             return [self._tokenizer.encode(*pair) for pair in readings]
         return [self._tokenizer.encode(" ".join(pair)) for pair in readings]
 
-    def _run(self, encodings: Sequence[Any], read: Any) -> list[Any]:
-        """Run in batches of like lengths; results in the order given."""
-        order = sorted(range(len(encodings)), key=lambda i: len(encodings[i].ids))
-        found: list[Any] = [None] * len(encodings)
-        while order:
-            width = 0
-            batch: list[int] = []
-            while order:
-                width = max(width, len(encodings[order[-1]].ids))
-                if batch and width * (len(batch) + 1) > _BATCH_TOKENS:
-                    break
-                batch.append(order.pop())
-            mask, fed = self._fed([encodings[i] for i in batch], width)
-            [output, *_] = self._session.run(None, fed)
-            for place, value in zip(batch, read(np.asarray(output), mask), strict=True):
-                found[place] = value
-        return found
+    def _read(self, encodings: Sequence[Any]) -> list[Floats]:
+        """The first output for each row; the longest go first, so that threads end together."""
+        order = sorted(range(len(encodings)), key=lambda n: -len(encodings[n].ids))
+        rows = [encodings[n] for n in order]
+        each = self._readers.map if self._readers and len(rows) > 1 else map
+        outputs = dict(zip(order, each(self._output, rows), strict=True))
+        return [outputs[n] for n in range(len(encodings))]
 
-    def _fed(
-        self, encodings: Sequence[Any], width: int
-    ) -> tuple[NDArray[np.int64], dict[str, NDArray[np.int64]]]:
-        shape = (len(encodings), width)
-        fed = {
-            name: np.zeros(shape, np.int64)
-            for name in ("input_ids", "attention_mask", "token_type_ids")
+    def _output(self, encoding: Any) -> Floats:
+        told = {
+            "input_ids": encoding.ids,
+            "attention_mask": encoding.attention_mask,
+            "token_type_ids": encoding.type_ids,
         }
-        for row, encoding in enumerate(encodings):
-            size = len(encoding.ids)
-            fed["input_ids"][row, :size] = encoding.ids
-            fed["attention_mask"][row, :size] = 1
-            fed["token_type_ids"][row, :size] = encoding.type_ids
-        return fed["attention_mask"], {name: fed[name] for name in self._wanted}
+        fed = {name: np.array([told[name]], np.int64) for name in self._wanted}
+        [output, *_] = self._session.run(None, fed)
+        return np.asarray(np.asarray(output)[0])
 
-    def _of_pairs(self, output: Floats, _mask: NDArray[np.int64]) -> Floats:
-        rows = output.reshape(len(output), -1)
-        if rows.shape[1] == 1:
-            return rows[:, 0]
+    def _of_pair(self, output: Floats) -> Doubts:
+        row = output.reshape(-1)
         place = self._spec.entailment
-        if place is None or place >= rows.shape[1]:
+        if len(row) == 1:
+            return float(row[0]), float(row[0])
+        if place is None:
+            if len(row) == 2:
+                return float(row[0]), float(row[1])
             raise ConfigurationError(
-                f"the encoder gives {rows.shape[1]} numbers; encoder.json must name `entailment`"
+                f"the encoder gives {len(row)} numbers; encoder.json must name `entailment`"
             )
-        others = np.delete(rows, place, axis=1)
-        return np.asarray(np.logaddexp.reduce(others, axis=1) - rows[:, place])
+        against = self._spec.contradiction
+        if max(place, against or 0) >= len(row):
+            raise ConfigurationError(
+                f"the encoder gives {len(row)} numbers; encoder.json must name `entailment`"
+                " and `contradiction` among them"
+            )
+        others = np.delete(row, [place] if against is None else [place, against])
+        missing = float(np.logaddexp.reduce(others))
+        contradicted = missing if against is None else float(row[against])
+        return contradicted - float(row[place]), missing - float(row[place])
 
-    def _of_texts(self, output: Floats, mask: NDArray[np.int64]) -> Floats:
-        if output.ndim == 3:
-            if self._spec.pooling == "cls":
-                output = output[:, 0]
-            else:
-                weights = mask[:, :, None].astype(np.float32)
-                output = (output * weights).sum(1) / weights.sum(1)
-        return np.asarray(output / (np.linalg.norm(output, axis=1, keepdims=True) + _MASKED))
+    def _of_text(self, output: Floats) -> Floats:
+        if output.ndim == 2:
+            output = output[0] if self._spec.pooling == "cls" else output.mean(0)
+        return np.asarray(output / (np.linalg.norm(output) + _NOTHING))
 
 
-def _session(packed: bytes, threads: int, folder: Path) -> Any:
-    """A session that keeps to its threads and leaves the processor alone between calls."""
+def _limited(value: float) -> float:
+    return min(LIMIT, max(-LIMIT, float(value)))
+
+
+def _session(packed: bytes, folder: Path) -> Any:
+    """A session that reads a row in the thread that asks."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = threads
+    options.intra_op_num_threads = 1
     options.inter_op_num_threads = 1
     options.log_severity_level = 3
-    # Several threads wait for each other's part awake, which saves a seventh of the time, but only
-    # while a reading runs.
-    options.add_session_config_entry("session.intra_op.allow_spinning", "1")
-    options.add_session_config_entry("session.force_spinning_stop", "1")
     try:
         return onnxruntime.InferenceSession(packed, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # noqa: BLE001 - the library's errors have no base of their own

@@ -1,77 +1,137 @@
-"""Does the answer answer the question? A grade from what it takes up and what it adds."""
+"""Does the answer answer the question? A few features and learnt weights."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import fsum
 from typing import Final
 
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.asked import asked_for
+from rag_monitor.judges.embedded.combination import weights_for
+from rag_monitor.judges.embedded.lexicon import WEIGHTS
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.answers import is_hedged
 from rag_monitor.language.claims import AnswerParts
-from rag_monitor.language.tokens import is_content, is_han
+from rag_monitor.language.tokens import is_han
 
-_NUMBER_ASKED: Final = re.compile(
-    r"\bhow (?:many|much|long|old|far|tall|big|fast|often|large|high|deep)\b|\bwhat (?:year|"
-    r"percentage|rate|price|cost|age|number|amount)\b"
-    r"|多少|几(?!乎)|多大|多长|多久|多高|多远|比例|价格|费用|利率|金额"
-)
-_TIME_ASKED: Final = re.compile(
-    r"\bwhen\b|\bwhat (?:year|date|day|month|time)\b|什么时候|何时|哪年|哪一年|哪天|几月|"
-    r"几号|时间|日期"
-)
-_WHO_ASKED: Final = re.compile(r"\bwho(?:se|m)?\b|谁|哪位|何人|什么人")
-_WEEKDAY: Final = re.compile(
-    r"\b(?:mon|tues|wednes|thurs|fri|satur|sun)day|\b(?:yesterday|today|tomorrow|noon|"
-    r"midnight|century|spring|summer|autumn|winter|morning|evening|never|always)\b|"
-    r"周[一二三四五六日]|星期|今天|明天|昨天|世纪|春|夏|秋|冬"
-)
-_YES_NO: Final = re.compile(
-    r"^(?:is|are|was|were|do|does|did|can|could|will|would|should|has|have|had|may)\b|"
-    r"吗[?？]?$|是否|能否|可否|能不能|是不是|会不会"
-)
 _EVASIVE: Final = re.compile(
     r"\bit depends\b|\bhard to say\b|\bnot sure\b|\buncertain\b|\bvaries\b|"
     r"\bmay or may not\b|\bconsult\b|看情况|视情况|不好说|说不准|不确定|因人而异|建议(?:您|"
     r"你)?咨询"
 )
-_SHORT: Final = 12
-"""Answers of at most so many tokens need not repeat the question."""
-_MATCHES: Final = 0.45
-"""Share of the question's weight an answer takes up when it is on the subject."""
+_UNKNOWN: Final = 0.5
+"""Of the features about a kind of answer where the question asks for another."""
+_ENOUGH: Final = 0.3
+"""Weight of own words at which `brings` is one half: a third of a rare word."""
+_RARER: Final = 1.5
+"""Power of a background weight: rare words and names tell more."""
+_FEW: Final = 2
+"""Statements that are no padding whatever they say: a right answer may be in words of its own."""
+_COVERED: Final = 0.35
+"""Share of a statement in one sentence of the passages from which on it is about what they are."""
+_BEGINNING: Final = 4
+"""Letters that words of one root share."""
 
 
-def grade(
-    evidence: Evidence, answer: str, parts: AnswerParts, borne_out: Callable[[], float]
-) -> float:
-    """How well the answer answers the question, 0 to 1.
+@dataclass(frozen=True, slots=True)
+class Said:
+    """One statement of an answer."""
 
-    Refusals grade 0. Otherwise: the share of the question's focus that is taken up, times whether
-    the asked kind of thing (number, time, name) is there, less padding that is neither on the
-    question nor in the passages.
+    piece: Piece
+    covered: float = 0.0
+    """Share of it that the passages hold in one sentence; 0 where none are known."""
+
+
+def grade(question: Piece, statements: Sequence[Said], parts: AnswerParts, manner: float) -> float:
+    """How well the answer answers the question, 0 to 1; refusals grade 0.
 
     Args:
-        evidence: The passages and the question.
-        answer: The whole answer.
+        question: What was asked.
+        statements: Of the answer.
         parts: The answer taken apart.
-        borne_out: Mean support of its claims by passages that are on the question's subject, asked
-            for a short answer: such a one need not echo the question.
+        manner: `noncommittal` of it.
     """
-    if parts.declines or not (parts.claims or parts.refusals):
+    if parts.declines or not statements:
         return 0.0
-    piece = Piece(answer)
-    focus = _focus(evidence, piece)
-    if len(piece.tokens) <= _SHORT:
-        focus = max(focus, borne_out())
-    value = min(1.0, focus / _MATCHES) * _kind_present(evidence.question, piece)
-    return value * (1 - 0.5 * _padding(evidence, parts)) * (0.7 if parts.refusals else 1.0)
+    features = answer_features(question, statements, manner)
+    return weights_for(question.text or statements[0].piece.text).answer.probability(features)
 
 
-def rests_on_passages(answer: str) -> bool:
-    """Whether an answer is so short that only the passages tell whether it answers anything."""
-    return len(Piece(answer).tokens) <= _SHORT
+def answer_features(question: Piece, statements: Sequence[Said], manner: float) -> list[float]:
+    """The features of an answer, as `combination.ANSWER_FEATURES` names them, each 0 to 1.
+
+    Of the statements that belong to the question: focus: share of the question's weight that they
+    take up; brings: how much they say beyond it; own: which share that is, little in an echo;
+    measured: as much where they tell a number or date of the kind asked for; worded: the same of
+    what only words tell. to_the_point: the share of the answer's length that they are; commits: one
+    less the probability that it is evasive.
+    """
+    asked = asked_for(question.text)
+    told = [asked.told_by(one.piece) for one in statements]
+    belonging = _belonging(question, statements, told)
+    said = frozenset().union(*[statements[place].piece.terms for place in belonging])
+    weights = _weights(question.terms)
+    total = fsum(weights.values()) or 1.0
+    taken_up = fsum([weights[term] for term in weights.keys() & said])
+    brought = fsum(_weights(_own(said, question.terms)).values())
+    brings = brought / (brought + _ENOUGH)
+    own = brought / (brought + taken_up) if brought + taken_up else 0.0
+    if all(asked.picked_by(one.piece) for one in statements):
+        brings = own = 1 - taken_up / total
+    tells = own * any(told)
+    sizes = [max(1, len(one.piece.tokens)) for one in statements]
+    return [
+        taken_up / total,
+        brings,
+        own,
+        tells if asked.measured else _UNKNOWN * own,
+        tells if asked.worded else _UNKNOWN * own,
+        sum(sizes[place] for place in belonging) / sum(sizes),
+        1 - manner,
+    ]
+
+
+def _weights(terms: frozenset[str]) -> dict[str, float]:
+    """How much each term tells; pairs of Han characters count nothing beside their characters."""
+    return {
+        term: WEIGHTS[term] ** _RARER for term in terms if len(term) == 1 or not is_han(term[0])
+    }
+
+
+def _own(said: frozenset[str], given: frozenset[str]) -> frozenset[str]:
+    """Terms that are not of the question, nor begin as one of its words does (safe, safety)."""
+    beginnings = {term[:_BEGINNING] for term in given if len(term) >= _BEGINNING}
+    return frozenset(term for term in said - given if term[:_BEGINNING] not in beginnings)
+
+
+def _words(piece: Piece) -> frozenset[str]:
+    """Terms but single Han characters, which unrelated words share."""
+    return frozenset([term for term in piece.terms if len(term) > 1 or term.isascii()])
+
+
+def _belonging(question: Piece, statements: Sequence[Said], told: Sequence[bool]) -> list[int]:
+    """The places of the statements that belong to the question; the longest when none does.
+
+    They take up a word of it, tell the kind of thing it asks for, stand in the passages, or share
+    a word with one that does, and so on.
+    """
+    if len(statements) <= _FEW:
+        return list(range(len(statements)))
+    terms = [_words(one.piece) for one in statements]
+    asked = _words(question)
+    apart = [
+        place
+        for place, (one, holds) in enumerate(zip(statements, told, strict=True))
+        if not holds and one.covered < _COVERED and terms[place].isdisjoint(asked)
+    ]
+    subject = asked.union(*[t for place, t in enumerate(terms) if place not in apart])
+    while joined := [place for place in apart if not terms[place].isdisjoint(subject)]:
+        subject = subject.union(*[terms[place] for place in joined])
+        apart = [place for place in apart if place not in joined]
+    belonging = [place for place in range(len(terms)) if place not in apart]
+    return belonging or [max(range(len(terms)), key=lambda place: len(terms[place]))]
 
 
 def noncommittal(answer: str, parts: AnswerParts) -> float:
@@ -86,37 +146,3 @@ def noncommittal(answer: str, parts: AnswerParts) -> float:
     hedged = sum(is_hedged(Piece(claim.text).folded) for claim in parts.claims)
     share = (len(parts.refusals) + 0.3 * hedged) / (len(parts.claims) + len(parts.refusals))
     return min(0.45, 0.03 + 0.6 * share)
-
-
-def _focus(evidence: Evidence, answer: Piece) -> float:
-    """Share of the question's weight that the answer takes up."""
-    background = evidence.weights
-    weights = {t: background[t] for t in evidence.question.terms}
-    total = fsum(weights.values())
-    return fsum([w for t, w in weights.items() if t in answer.terms]) / total if total else 1.0
-
-
-def _kind_present(question: Piece, answer: Piece) -> float:
-    asked = question.folded
-    if _TIME_ASKED.search(asked):
-        found = bool(answer.dates or answer.quantities or _WEEKDAY.search(answer.folded))
-        return 1.0 if found else 0.6
-    if _NUMBER_ASKED.search(asked):
-        return 1.0 if answer.quantities or answer.dates else 0.6
-    if _WHO_ASKED.search(asked):
-        named = any(c.isupper() for c in answer.text) or any(map(is_han, answer.tokens))
-        return 1.0 if named else 0.7
-    return 1.0
-
-
-def _padding(evidence: Evidence, parts: AnswerParts) -> float:
-    """Share of claims that touch neither the question nor, to a quarter, the passages."""
-    if len(parts.claims) < 2:
-        return 0.0
-    idle = 0
-    for claim in parts.claims:
-        content = {token for token in Piece(claim.text).tokens if is_content(token)}
-        on_question = content & evidence.question.terms
-        known = len(content & evidence.terms) / max(1, len(content))
-        idle += not on_question and known < 0.25
-    return idle / len(parts.claims)

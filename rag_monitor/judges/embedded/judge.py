@@ -19,9 +19,10 @@ from rag_monitor.domain.judgement import (
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.calibration import Calibration, read_calibration
 from rag_monitor.judges.embedded.case import Case, open_request
+from rag_monitor.judges.embedded.combination import with_relevance
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import look_up_all
-from rag_monitor.judges.embedded.model import Model, heed
+from rag_monitor.judges.embedded.model import Model
 from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.pieces import PassageCache
@@ -51,9 +52,9 @@ _ON_SUPPORT: Final = (
     Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED, Aspect.USEFULNESS, Aspect.USE, Aspect.GRADE
 )  # fmt: skip
 """What follows from how well the statements are supported."""
-FEATURES_VERSION: Final = "13"
+FEATURES_VERSION: Final = "2"
 """Grows when the same text and weights score otherwise than before."""
-READING_VERSION: Final = "4"
+READING_VERSION: Final = "6"
 """Grows when an encoder is given other texts, or is run otherwise, than before."""
 
 
@@ -76,11 +77,11 @@ class EmbeddedJudge:
         if self._encoder and self._model.encoder != self._encoder.version:
             raise ConfigurationError(mismatch(self._options, self._model, self._encoder))
         self._passage_cache = PassageCache(self._options.passage_cache_chars)
-        kind = f"lexical-{FEATURES_VERSION}"
+        kind = f"coverage-{FEATURES_VERSION}"
         own = JudgeIdentity(
             name=FULL if self._encoder else LEXICAL,
             model=f"{kind}+{self._encoder.version}-{READING_VERSION}" if self._encoder else kind,
-            prompts=self._model.digest,
+            prompts=with_relevance(self._model.digest),
             calibration=self._model.version
             if self._options.weights
             else f"shipped-{self._model.version}",
@@ -94,7 +95,7 @@ class EmbeddedJudge:
 
     @property
     def identity(self) -> JudgeIdentity:
-        """`prompts` is a hash of features and weights."""
+        """`prompts` is a hash of features and weights, of support and of relevance."""
         return self._identity
 
     @property
@@ -147,7 +148,7 @@ class EmbeddedJudge:
         evidence = Evidence.build(opened.contexts or (), request.question, self._passage_cache.get)
         case = Case(opened, evidence, opened.unsupported)
         if not case.unsupported:
-            case.claims = look_up_all(opened.spans, evidence, opened.answer)
+            case.claims = look_up_all(opened.spans, evidence)
             said = [claim.piece for claim in case.claims]
             if case.foreign(piece.folded for piece in said if not piece.addressed):
                 case.unsupported = FOREIGN
@@ -155,18 +156,13 @@ class EmbeddedJudge:
         return case
 
     def _read(self, case: Case, evidence: Evidence) -> None:
-        """Let the encoder read the claims of a trace, within its window.
-
-        One trace at a time: arithmetic in eight bits depends on everything that is read together,
-        and a score must not depend on which traces happened to come with it.
-        """
+        """Let the encoder read the claims of a trace, within its window."""
         if self._encoder is None or case.unsupported or not case.asks(*_ON_SUPPORT):
             return
         chosen = dict(self._readings(case, evidence, self._encoder))
         if chosen:
             told = self._encoder.doubts(list(chosen.values()))
-            more = heed(self._model.weights(case.opened.answer), case.claims)
-            case.read = {number: more * odds for number, odds in zip(chosen, told, strict=True)}
+            case.read = dict(zip(chosen, told, strict=True))
 
     def _readings(
         self, case: Case, evidence: Evidence, encoder: Encoder
@@ -175,7 +171,8 @@ class EmbeddedJudge:
         asked = [
             number
             for number, claim in enumerate(case.claims)
-            if self._model.weights(claim.span.text).encoder and not claim.verbatim  # it is settled
+            if any(self._model.weights(claim.span.text).read)
+            and not (claim.verbatim or claim.piece.addressed)  # these are settled
         ]
         pairs = {number: reading(case.claims[number].piece, evidence) for number in asked}
         asked = [number for number in asked if pairs[number][1]]

@@ -46,24 +46,12 @@ class Match:
     """Weight of the statement's terms."""
     covered: float
     """Share of it that the best sentence holds."""
-    missing: float
-    """Weight of the terms that stand in no passage."""
-    given: float
-    """The part of it that the question gave."""
     own: float
     """Weight of the terms that the question did not give."""
     gains: list[float]
     """How much of that each passage holds."""
-    pairs: float
-    """Share of its neighbouring content words that are neighbours nowhere."""
-    triples: float
-    """Share of its runs of three words that stand nowhere."""
-    near: list[int]
-    """Numbers of the sentences that share at least two words with a meaning with it."""
     unseen: frozenset[str]
     """Terms of it that stand in no passage."""
-    spelled: float = 0.0
-    """Weight of terms that no passage holds and that count as seen all the same."""
 
 
 class Matches:

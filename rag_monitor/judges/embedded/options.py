@@ -19,7 +19,7 @@ class EmbeddedOptions:
     max_answer_chars: int = 5_000
     """Longer answers are judged by their beginning; `Judgement.coverage` says how much. A Han
     character counts as three."""
-    max_context_chars: int = 40_000
+    max_context_chars: int = 3_000_000
     """All passages together, counted likewise; later ones are cut first."""
     max_statements: int = 60
     """Statements of an answer that are judged; `Judgement.coverage` says how much that leaves."""
@@ -33,8 +33,8 @@ class EmbeddedOptions:
     """Folder of an ONNX encoder (`encoder.py` says what is in it) that `weights` were learnt with;
     empty: the shipped one, or none where the weights know none."""
     encoder_threads: int = 1
-    """Threads the reading of one trace may take; more help only while the machine is idle."""
-    encoder_window: int = 256
+    """Threads that read the statements of a trace, one statement each."""
+    encoder_window: int = 1024
     """Tokens of one trace that the encoder reads; the least certain statements go first."""
     calibration: str = ""
     """Path of a file `rag-monitor calibrate` wrote; its version becomes part of the identity."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import fsum
 from typing import Final
 
@@ -12,19 +13,29 @@ from rag_monitor.language.normalise import to_simplified
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.script import length
 
-EVIDENCE_UNITS: Final = 420
-"""Letters of evidence beside one claim, about 90 word pieces; a Han character counts four."""
-_MOST_SENTENCES: Final = 4
 _HAN_UNITS: Final = 4
 _HELD_AGAIN: Final = 0.25
 """What a term counts that an earlier chosen sentence already holds."""
 _LENGTH_COSTS: Final = 0.02
 """What each token of a sentence costs it."""
-_LEAST_GAIN: Final = 0.3
 _GIVEN: Final = 0.5
 """What a term of the question counts: the claim is about it, but does not rest on it alone."""
 _NAMELESS: Final = 6
 """Claims of at most so many tokens are read together with their question."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much evidence is read beside a claim."""
+
+    units: int = 420
+    """Letters, about 90 word pieces; a Han character counts four."""
+    sentences: int = 4
+    gain: float = 0.8
+    """Least weight of terms, not yet held, that one sentence more must bring."""
+
+
+LIMITS: Final = Limits()
 
 
 def units(text: str) -> int:
@@ -32,12 +43,13 @@ def units(text: str) -> int:
     return length(text, han=_HAN_UNITS)
 
 
-def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list[Piece]:
+def pack(claim: Piece, evidence: Evidence, limits: Limits = LIMITS) -> list[Piece]:
     """The sentences that together hold most of a claim, in the order of the passages.
 
     Greedy by weight of the claim's terms, terms that are held already counting little. The first
-    sentence is taken whatever its length; an encoder cuts it. Of short passages that share no term
-    with the claim all is taken where there is no question.
+    sentence is taken whatever its length; an encoder cuts it. Of short passages all is taken, for
+    what contradicts a claim need not share its words; but a claim that shares none with them is
+    likely chatter where there is a question.
     """
     left = {
         term: evidence.weights[term] * (_GIVEN if term in evidence.question.terms else 1.0)
@@ -45,13 +57,16 @@ def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list
     }
     places = evidence.places(claim.terms)
     candidates = {number for numbers in places.values() for number in numbers}
+    if _short(evidence, limits) and (candidates or not evidence.question.terms):
+        return evidence.sentences
     if not candidates:
-        return evidence.sentences if _all_there_is(evidence, budget) else []
+        return []
     chosen: list[int] = []
-    while candidates and len(chosen) < _MOST_SENTENCES:
+    budget = limits.units
+    while candidates and len(chosen) < limits.sentences:
         gain, best = max((_gain(evidence.sentences[n], left), -n) for n in candidates)
         number = -best
-        if chosen and gain < _LEAST_GAIN:
+        if chosen and gain < limits.gain:
             break
         candidates.discard(number)
         size = units(evidence.sentences[number].text)
@@ -64,13 +79,14 @@ def pack(claim: Piece, evidence: Evidence, budget: int = EVIDENCE_UNITS) -> list
     return [evidence.sentences[number] for number in sorted(chosen)]
 
 
-def _all_there_is(evidence: Evidence, budget: int) -> bool:
-    """Whether a statement that shares no word with the evidence may be about it all the same.
-
-    Without a question it can be about nothing else; beside one it is more likely chatter.
-    """
-    size = sum(units(sentence.text) for sentence in evidence.sentences)
-    return size <= budget and not evidence.question.terms
+def _short(evidence: Evidence, limits: Limits) -> bool:
+    """Whether all passages together are no longer than what is read beside a claim."""
+    left = limits.units
+    for sentence in evidence.sentences:
+        left -= units(sentence.text)
+        if left < 0:
+            return False
+    return True
 
 
 def _gain(sentence: Piece, left: dict[str, float]) -> float:
@@ -79,12 +95,12 @@ def _gain(sentence: Piece, left: dict[str, float]) -> float:
     return held - _LENGTH_COSTS * min(60, len(sentence.tokens))
 
 
-def reading(claim: Piece, evidence: Evidence) -> tuple[str, str]:
+def reading(claim: Piece, evidence: Evidence, limits: Limits = LIMITS) -> tuple[str, str]:
     """What an encoder reads of one claim: the claim, with its question when short, and evidence.
 
     Chinese in Simplified characters, of which small encoders know more.
     """
-    chosen = pack(claim, evidence)
+    chosen = pack(claim, evidence, limits)
     first = strip_opening(claim.text)
     if len(claim.tokens) <= _NAMELESS and evidence.question.text:
         first = f"{evidence.question.text} {first}"

@@ -1,10 +1,8 @@
-"""Verdicts about passages and key points: relevant, useful, used, covered."""
+"""Verdicts about passages and key points beside an answer: useful, used, covered."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from math import fsum
 from typing import Final
 
@@ -12,145 +10,10 @@ from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import ClaimEvidence
 from rag_monitor.judges.embedded.model import sigmoid
 from rag_monitor.judges.embedded.pieces import Passage, Piece
-from rag_monitor.language.polarity import HAN_OPPOSITES, OPPOSITES
-from rag_monitor.language.tokens import is_content, is_han
+from rag_monitor.language.tokens import is_content
 
-_ASKING_TEXT: Final = """
-best way name list tell explain describe define mean meaning difference type kind number
-amount purpose role long old big far often time place person reason thing
-"""
-_ASKING: Final = frozenset(_ASKING_TEXT.split())
-"""Words that shape a question rather than name its subject."""
-_ORDINALS: Final = tuple(
-    frozenset(group.split())
-    for group in (
-        "first second third fourth fifth sixth seventh eighth ninth tenth",
-        "primary secondary tertiary",
-        "spring summer autumn winter",
-        "monday tuesday wednesday thursday friday saturday sunday",
-        "basic standard premium enterprise",
-        "bronze silver gold platinum",
-    )
-)
-_HAN_SERIES: Final = (
-    re.compile(r"([首一二两三四五六七八九十]+)(套|期|季|届|类|级|代|号|年级|等奖|胎|孩|线)"),
-    re.compile(r"第([一二三四五六七八九十百\d]+)(个?[季届章条款期次代批集名号])"),
-)
-_SAME: Final = {"首": "一", "两": "二"}
-_NARROW: Final = 2.0
-_NO_WORD: Final = 0.3
-_CONFLICT_CAP: Final = 0.3
-_RELEVANT_AT: Final = 0.5
-_STEEPNESS: Final = 8.0
 _USED_GAIN: Final = 0.2
 _HELD: Final = 0.55
-_WHOLLY: Final = 4
-"""Power that leaves little of a passage which holds a part of a short answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Qualifier:
-    """What narrows a question: a year, a place in a series, one of two opposites."""
-
-    kind: str
-    value: str
-    text: str = ""
-    """As the question spells it."""
-
-
-def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
-    """Per passage: probability that it is relevant to `query`, and the conflict found if any.
-
-    The share of the query's weight that the passage holds; a passage about another year, another
-    member of a series or the opposite of what was asked is not relevant.
-    """
-    asked = Piece(query)
-    qualifiers = _qualifiers(asked)
-    weights = _query_weights(asked, evidence, qualifiers)
-    total = fsum(weights.values())
-    found: list[tuple[float, str | None]] = []
-    for passage in evidence.passages:
-        covered = _covered(weights, passage) / total if total else 0.0
-        probability = sigmoid(_STEEPNESS * (covered - _RELEVANT_AT))
-        conflict = _conflict(qualifiers, passage)
-        if conflict:
-            probability = min(probability, _CONFLICT_CAP)
-        found.append((probability, conflict))
-    return found
-
-
-def _query_weights(
-    asked: Piece, evidence: Evidence, qualifiers: Sequence[Qualifier]
-) -> dict[str, float]:
-    """Weight of each query term: rare words and names tell more, question words nothing.
-
-    Years and places in a series narrow the question most. A Han pair that no passage holds is
-    often no word at all but two halves of neighbours, so it counts little.
-    """
-    background = evidence.weights
-    narrow = {value for q in qualifiers for value in (q.value, q.text)}
-    weights = {}
-    for term in asked.terms - _ASKING:
-        weight = background[term] ** 1.5
-        if is_han(term[0]):
-            weight *= 0.5 if len(term) == 1 else (1.0 if term in evidence.terms else _NO_WORD)
-        weights[term] = _NARROW if term in narrow else weight
-    return weights
-
-
-def _covered(weights: Mapping[str, float], passage: Passage) -> float:
-    """Query weight held by the passage, its best sentence counting half."""
-    if not passage.sentences:
-        return 0.0
-    whole = _weight_in(passage, weights)
-    best = max(
-        fsum([w for term, w in weights.items() if term in piece.terms])
-        for piece in passage.sentences
-    )
-    return 0.7 * whole + 0.3 * best
-
-
-def _qualifiers(asked: Piece) -> list[Qualifier]:
-    found = [Qualifier("year", str(date.year)) for date in asked.dates if date.year]
-    for series in _ORDINALS:
-        found.extend(Qualifier("series", t) for t in _words(asked.folded) if t in series)
-    for pattern in _HAN_SERIES:
-        found.extend(
-            Qualifier(match[2], _SAME.get(match[1], match[1]), match[0][:2])
-            for match in pattern.finditer(asked.folded)
-        )
-    return found
-
-
-def _words(folded: str) -> list[str]:
-    return re.findall(r"[a-z]+", folded)
-
-
-def _conflict(qualifiers: Sequence[Qualifier], passage: Passage) -> str | None:
-    """The first qualifier that the passage contradicts: it names another value and never this."""
-    for qualifier in qualifiers:
-        if qualifier.kind == "year":
-            years = {str(d.year) for piece in passage.sentences for d in piece.dates if d.year}
-            if years and qualifier.value not in years:
-                return "year_mismatch"
-        elif qualifier.kind == "series":
-            series = next(s for s in _ORDINALS if qualifier.value in s)
-            words = set(_words(passage.folded))
-            if qualifier.value not in words and words & (series - {qualifier.value}):
-                return "series_mismatch"
-        elif _other_member(qualifier, passage):
-            return "series_mismatch"
-    return None
-
-
-def _other_member(qualifier: Qualifier, passage: Passage) -> bool:
-    values = {
-        _SAME.get(match[1], match[1])
-        for pattern in _HAN_SERIES
-        for match in pattern.finditer(passage.folded)
-        if match[2] == qualifier.kind
-    }
-    return bool(values) and qualifier.value not in values
 
 
 def use(
@@ -246,16 +109,7 @@ def _facts_agree(piece: Piece, passage: Passage) -> float:
     for quantity in piece.quantities:
         if not any(quantity.equals(q) for q in numbers):
             return 1 / 3
-    opposed = any(
-        OPPOSITES.get(token, frozenset()) & passage.terms and token not in passage.terms
-        for token in piece.tokens
-    )
-    opposed = opposed or any(
-        (a in piece.folded and b in passage.folded and a not in passage.folded and len(a) > 1)
-        or (b in piece.folded and a in passage.folded and b not in passage.folded and len(b) > 1)
-        for a, b in HAN_OPPOSITES
-    )
-    return 0.5 if opposed else 1.0
+    return 1.0
 
 
 def usefulness(
@@ -282,30 +136,6 @@ def usefulness(
         helped = max(drawn_on, sigmoid(14 * (held - _HELD)))
         found.append(min(1.0, helped * (0.4 + 0.6 * on_subject) + 0.1 * on_subject))
     return found
-
-
-def borne_out(
-    evidence: Evidence,
-    claims: Sequence[ClaimEvidence],
-    supported: Sequence[float],
-    relevant: Sequence[tuple[float, str | None]],
-) -> float:
-    """How far claims are supported by passages that are on the question's subject, 0 to 1.
-
-    A short answer stands in several passages at times: what counts is the most relevant of those.
-    """
-    found = [
-        probability
-        * max(
-            on_subject * (1.0 if index == claim.passage else _held(claim, passage) ** _WHOLLY)
-            for index, (passage, (on_subject, _)) in enumerate(
-                zip(evidence.passages, relevant, strict=True)
-            )
-        )
-        for claim, probability in zip(claims, supported, strict=True)
-        if claim.passage is not None
-    ]
-    return sum(found) / len(claims) if claims else 0.0
 
 
 def _held(claim: ClaimEvidence, passage: Passage) -> float:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections import OrderedDict
 from collections.abc import Collection, Sequence
-from itertools import accumulate, pairwise
+from itertools import accumulate
 from threading import Lock
 from typing import Final, NamedTuple
 
@@ -15,16 +15,12 @@ from rag_monitor.judges.embedded.addressed import (
     letters_apart,
     may_plead,
 )
-from rag_monitor.judges.embedded.crossed import clauses
 from rag_monitor.judges.embedded.lazily import lazily
-from rag_monitor.judges.embedded.stated import Sort, Stated, Value, by_sort, places
-from rag_monitor.language import labelled
-from rag_monitor.language.clauses import split_clauses
 from rag_monitor.language.dates import Date, find_dates
-from rag_monitor.language.labelled import Label
 from rag_monitor.language.normalise import fold, fold_all
-from rag_monitor.language.numbers import Quantity, find_quantities
-from rag_monitor.language.polarity import NOTHING_DENIED, Denials, denials, may_negate
+from rag_monitor.language.numbers import find_quantities
+from rag_monitor.language.polarity import denies, may_negate
+from rag_monitor.language.quantity import Quantity
 from rag_monitor.language.sentences import sentence_texts
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.tokens import term_set, tokenise
@@ -32,10 +28,6 @@ from rag_monitor.language.vocabulary import Words, present
 
 _SEPARATOR: Final = "\0"
 """Between sentences while numbers are read: no pattern reads across it."""
-
-
-_BARS: Final = 2
-"""Bars that make a line a row of a table."""
 
 
 class Piece:
@@ -72,37 +64,15 @@ class Piece:
         """Content tokens and Han bigrams."""
         return term_set(self.folded)
 
-    @property
-    def is_row(self) -> bool:
-        """Whether it is a row of a table in Markdown."""
-        return self.folded.count("|") >= _BARS
-
-    @property
-    def first_cell(self) -> frozenset[str]:
-        """Terms of the first cell of a row."""
-        return Piece(self.folded.strip().strip("|").split("|", 1)[0]).terms
-
     @lazily
-    def denied(self) -> Denials:
-        """What its negations deny."""
-        if not may_negate(self.folded, self.token_set):
-            return NOTHING_DENIED
-        return denials(self.folded)
-
-    @lazily
-    def parts(self) -> list[Piece]:
-        """Its clauses."""
-        return [Piece(text, text) for text in split_clauses(self.folded)]
+    def denies(self) -> bool:
+        """Whether it denies anything."""
+        return may_negate(self.folded, self.token_set) and denies(self.folded)
 
     @lazily
     def addressed(self) -> bool:
         """Whether it talks to a judge."""
         return addresses_judge(self.folded, self.token_set)
-
-    @lazily
-    def clauses(self) -> list[frozenset[str]]:
-        """The terms of each of its clauses."""
-        return clauses(self.folded)
 
     @lazily
     def dates(self) -> tuple[Date, ...]:
@@ -186,24 +156,6 @@ class Passage:
         return frozenset().union(*[piece.terms for piece in self.sentences])
 
     @lazily
-    def rows(self) -> list[tuple[Piece, frozenset[str]]]:
-        """Rows of tables in Markdown, heads left out, with the terms of their first cell."""
-        if "|" not in self.folded:
-            return []
-        pairs = pairwise(self.sentences)
-        return [(row, row.first_cell) for above, row in pairs if above.is_row and row.is_row]
-
-    @lazily
-    def labels(self) -> frozenset[Label]:
-        """Models, versions, articles and quarters it names."""
-        return labelled.labels(self.folded)
-
-    @lazily
-    def ordinals(self) -> frozenset[Label]:
-        """What it counts: the fifth of the month."""
-        return labelled.ordinals(self.folded)
-
-    @lazily
     def dates(self) -> list[tuple[Date, Piece]]:
         """Every date with the sentence it stands in; offsets are of the passage."""
         return [(date, self._at(date.start)) for date in find_dates(self._apart, self.token_set)]
@@ -221,25 +173,6 @@ class Passage:
     def _numbers(self) -> list[Quantity]:
         taken = tuple((date.start, date.end) for date, _ in self.dates)
         return find_quantities(self._apart, taken, self.token_set, idioms=True)
-
-    @lazily
-    def values(self) -> dict[Sort, list[Value]]:
-        """Numbers and days that may stand in each other's place.
-
-        A 一 may belong to a word (一次, 一年): it is no other number than the stated one.
-        """
-        numbers = [q for q in self._numbers if q.value != 1 or self._apart[q.start] != "一"]
-        return by_sort([*numbers, *(date for date, _ in self.dates)])
-
-    def stated(self, sort: Sort) -> list[Stated]:
-        """Those of one sort with what they are said of, worked out once."""
-        if sort not in self._stated:
-            self._stated[sort] = places(self._apart, self.values.get(sort, ()))
-        return self._stated[sort]
-
-    @lazily
-    def _stated(self) -> dict[Sort, list[Stated]]:
-        return {}
 
     @lazily
     def _apart(self) -> str:

@@ -1,13 +1,13 @@
 """Words of statements found among words of passages, by tables in numpy.
 
-Tokens are numbers, so that words, pairs and triples are found by table, not one by one. Places 0
-and 1 stand for words of the passages that no statement holds, with and without a meaning.
+Tokens are numbers, so that words and pairs are found by table, not one by one. Place 0 stands for
+words of the passages that no statement holds.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import accumulate, chain, compress, count, pairwise
+from itertools import accumulate, chain, compress, count
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -19,21 +19,15 @@ from rag_monitor.language.vocabulary import Words, terms_among
 Numbers = NDArray[np.intp]
 Weights = NDArray[np.float64]
 
-Found = tuple[
-    int | None, float, float, float, float, float, list[float], float, float, list[int],
-    frozenset[str],
-]  # fmt: skip
-"""The fields of a `Match` but for the last."""
+Found = tuple[int | None, float, float, float, list[float], frozenset[str]]
+"""The fields of a `Match`."""
 Compared = tuple[list[str], bytes, list[Found]]
 """All terms; for each of them a byte a passage, 1 where it stands there; what was found of each
 statement."""
 
-_CONTENT: Final = 0
-_PLAIN: Final = 1
-_FREE: Final = 2
+_UNSAID: Final = 0
+_FREE: Final = 1
 """The first place of a word that a statement holds."""
-_FEWEST: Final = 2
-"""Words with a meaning that a sentence shares with a statement that it may be about."""
 _BLOCK: Final = 512
 """Sentences scored at a time, which bounds the memory that the longest input takes."""
 
@@ -89,12 +83,8 @@ class _Comparison:
         said = [np.frombuffer(numbers, np.int32) for numbers in claims]
         everything = np.concatenate([np.empty(0, np.int32), *said])
         self._spoken = np.unique(everything)
-        self._first = _FREE + int(np.searchsorted(self._spoken, grammar, side="right"))
-        """The place of the first word with a meaning, for these have the higher numbers."""
         self._size = _FREE + len(self._spoken)
         self._scoring = scoring
-        self._said = np.searchsorted(self._spoken, everything) + _FREE
-        self._owner = np.arange(len(claims)).repeat([len(numbers) for numbers in said])
         common = frozenset(vocabulary.words[1 : grammar + 1])
         self._claims = [
             terms_among([vocabulary.words[number] for number in numbers.tolist()], common)
@@ -104,7 +94,7 @@ class _Comparison:
             [np.empty(0, np.int32), *[np.frombuffer(w, np.int32) for w, _ in passages]]
         )
         lengths = np.array([length for _, own in passages for length in own], np.intp)
-        self._read = self._places_of(words, grammar)
+        self._read = self._places_of(words)
         self._where = np.arange(len(lengths)).repeat(lengths)
         self._costs = scoring.length_costs * lengths
         self._sizes = [len(own) for _, own in passages]
@@ -114,13 +104,12 @@ class _Comparison:
         self._background = weights
         self._asked = asked
 
-    def _places_of(self, words: NDArray[np.int32], grammar: int) -> Numbers:
+    def _places_of(self, words: NDArray[np.int32]) -> Numbers:
         """The place of each word of the passages."""
         if not len(self._spoken):
-            return np.where(words > grammar, _CONTENT, _PLAIN)
+            return np.full(len(words), _UNSAID)
         near = np.minimum(np.searchsorted(self._spoken, words), len(self._spoken) - 1)
-        unsaid = np.where(words > grammar, _CONTENT, _PLAIN)
-        return np.where(self._spoken[near] == words, near + _FREE, unsaid)
+        return np.where(self._spoken[near] == words, near + _FREE, _UNSAID)
 
     def _find(self, vocabulary: Words) -> NDArray[np.bool_]:
         """Which terms stand in which sentences, one row a term."""
@@ -164,7 +153,6 @@ class _Comparison:
         weights, asked = self._weigh()
         totals = add(weights, axis=1)
         own = weights * ~asked
-        unseen = weights * ~seen
         best, scores = self._best(weights)
         found = frozenset(compress(self._terms, seen.tolist()))
         columns = (
@@ -175,25 +163,11 @@ class _Comparison:
                 round(min(1.0, s / t), 9) if s else 0.0
                 for s, t in zip(scores, totals.tolist(), strict=True)
             ],
-            add(unseen, axis=1).tolist(),
-            (unseen @ asked).tolist(),
             add(own, axis=1).tolist(),
             (own @ held).tolist(),
-            self._unseen_pairs(),
-            self._unseen_triples(),
-            self._near(),
             [terms - found for terms in self._claims],
         )
         return self._terms, held.tobytes(), list(zip(*columns, strict=True))
-
-    def _near(self) -> list[list[int]]:
-        """Per statement the sentences that share enough words with a meaning."""
-        words = np.array([not _is_pair(term) for term in self._terms], bool)
-        said = np.zeros((len(self._claims), len(self._terms)))
-        for claim, terms in enumerate(self._claims):
-            said[claim, [self._rows[term] for term in terms]] = 1
-        shared = (said * words) @ self._held_in
-        return [(row >= _FEWEST).nonzero()[0].tolist() for row in shared]
 
     def _weigh(self) -> tuple[Weights, NDArray[np.bool_]]:
         """Weight of each term in each statement, and which terms the question gave."""
@@ -226,47 +200,9 @@ class _Comparison:
         best = np.where(near & (scores > 0), worth, -np.inf).argmax(axis=1)
         return best.tolist(), scores[np.arange(len(best)), best].tolist()
 
-    def _unseen_triples(self) -> list[float]:
-        """Share of each statement's runs of three tokens that stand in no passage."""
-        said, owner = self._said, self._owner
-        if len(said) < 3:
-            return [0.0] * len(self._claims)
-        pairs = said[:-1] * self._size + said[1:]
-        table = np.zeros(self._size**2, np.int32)
-        table[pairs] = np.arange(1, len(pairs) + 1)
-        known = np.zeros((len(pairs) + 1) * self._size, bool)
-        if len(self._read) > 2:
-            first = table[self._read[:-2] * self._size + self._read[1:-1]].astype(np.intp)
-            known[first * self._size + self._read[2:]] = True
-        seen = known[table[pairs[:-1]].astype(np.intp) * self._size + said[2:]]
-        within = owner[:-2] == owner[2:]
-        return _shares_unseen(seen[within], owner[:-2][within], len(self._claims))
-
-    def _unseen_pairs(self) -> list[float]:
-        """Share of each statement's neighbouring content tokens that are so in no sentence."""
-        known = np.zeros(self._size**2, bool)
-        kept = (self._read >= self._first) | (self._read == _CONTENT)
-        read, where = self._read[kept], self._where[kept]
-        known[(read[:-1] * self._size + read[1:])[where[:-1] == where[1:]]] = True
-        kept = self._said >= self._first
-        said, owner = self._said[kept], self._owner[kept]
-        within = owner[:-1] == owner[1:]
-        seen = known[(said[:-1] * self._size + said[1:])[within]]
-        return _shares_unseen(seen, owner[:-1][within], len(self._claims))
-
 
 def _is_pair(term: str) -> bool:
     return len(term) == 2 and is_han(term[0]) and is_han(term[1])
-
-
-def _shares_unseen(seen: NDArray[np.bool_], owner: Numbers, claims: int) -> list[float]:
-    """Per statement, the share of its entries that were not seen; 0 when it has none."""
-    stops = np.searchsorted(owner, np.arange(claims + 1)).tolist()
-    marks = seen.tolist()
-    return [
-        1 - sum(marks[start:stop]) / (stop - start) if stop > start else 0.0
-        for start, stop in pairwise(stops)
-    ]
 
 
 def lcs_length(pattern: bytes, text: bytes) -> int:

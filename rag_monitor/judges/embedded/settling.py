@@ -9,8 +9,9 @@ from rag_monitor.domain.judgement import Aspect, JudgeRequest, Verdict
 from rag_monitor.judges.calibration import Calibration
 from rag_monitor.judges.embedded import addressed, passages
 from rag_monitor.judges.embedded.case import Case
-from rag_monitor.judges.embedded.grade import grade, noncommittal, rests_on_passages
+from rag_monitor.judges.embedded.grade import Said, grade, noncommittal
 from rag_monitor.judges.embedded.model import ClaimVerdict, Model
+from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.claims import take_apart
 from rag_monitor.language.foreign import foreign
 from rag_monitor.language.normalise import fold
@@ -56,9 +57,9 @@ def _support(case: Case, model: Model, calibration: Calibration | None) -> None:
         return
     empty = not any(passage.sentences for passage in case.evidence.passages)
     case.settled = [
-        ClaimVerdict(_HOPELESS, _HOPELESS, 0.0, "no_contexts", hopeless=1.0)
+        ClaimVerdict(_HOPELESS, 0.0, "no_contexts")
         if empty
-        else model.claim(claim, case.read.get(number, 0.0))
+        else model.claim(claim, case.read.get(number))
         for number, claim in enumerate(case.claims)
     ]
     for index, (claim, verdict) in enumerate(zip(case.claims, case.settled, strict=True)):
@@ -122,13 +123,18 @@ def _of_passages(case: Case, on_subject: list[float]) -> Mapping[Aspect, list[fl
     asked_abroad = case.foreign([fold(case.request.passage_query)])
     found = {} if asked_abroad else {Aspect.RELEVANCE: on_subject}
     if case.unsupported != FOREIGN:
-        supported = [verdict.probability for verdict in case.settled]
+        supported = _borne(case)
         used = passages.use(case.evidence, case.claims, supported)
         found[Aspect.USEFULNESS] = passages.usefulness(
             case.evidence, case.claims, supported, used if asked_abroad else on_subject, used
         )
         found[Aspect.USE] = used
     return found
+
+
+def _borne(case: Case) -> list[float]:
+    """How far each statement is borne out, 1 from even evidence on."""
+    return [min(1.0, 2 * verdict.probability) for verdict in case.settled]
 
 
 def _coverage(case: Case) -> None:
@@ -160,33 +166,39 @@ def _coverage(case: Case) -> None:
 
 def _manner(case: Case) -> None:
     opened = case.opened
+    if not case.asks(Aspect.NONCOMMITTAL, Aspect.GRADE):
+        return
+    manner = noncommittal(opened.answer, opened.parts)
     if case.asks(Aspect.NONCOMMITTAL):
-        value = noncommittal(opened.answer, opened.parts)
-        case.verdicts.append(Verdict(aspect=Aspect.NONCOMMITTAL, probability=value, raw=value))
+        case.verdicts.append(Verdict(aspect=Aspect.NONCOMMITTAL, probability=manner, raw=manner))
     if not case.asks(Aspect.GRADE):
         return
+    question = case.evidence.question
     if not opened.answer.strip():
         case.missing[Aspect.GRADE] = "empty_answer"
-        return
-    if not opened.parts.declines and _beyond_grading(case):
+    elif not opened.parts.declines and foreign([fold(opened.answer)], [question.folded]):
         case.missing[Aspect.GRADE] = FOREIGN
-        return
-    supported = [verdict.probability for verdict in case.settled]
-    value = grade(
-        case.evidence,
-        opened.answer,
-        opened.parts,
-        lambda: passages.borne_out(case.evidence, case.claims, supported, case.relevance()),
-    )
-    case.verdicts.append(Verdict(aspect=Aspect.GRADE, probability=value, raw=value))
+    else:
+        said = _said(case)
+        value = grade(question, said, opened.parts, manner)
+        case.verdicts.append(Verdict(aspect=Aspect.GRADE, probability=value, raw=value))
 
 
-def _beyond_grading(case: Case) -> bool:
-    """Whether a language keeps an answer from being held against its question."""
-    answer = case.opened.answer
-    if foreign([fold(answer)], [case.evidence.question.folded]):
-        return True
-    return case.unsupported == FOREIGN and rests_on_passages(answer)
+def _said(case: Case) -> list[Said]:
+    """The statements of the answer, with what is known of them already."""
+    spans = case.opened.parts.claims
+    if case.request.statements is not None or not case.claims:
+        return [Said(Piece(span.text)) for span in spans]
+    return [
+        Said(_unopened(claim.piece, span.text), claim.covered)
+        for span, claim in zip(spans, case.claims, strict=True)
+    ]
+
+
+def _unopened(piece: Piece, text: str) -> Piece:
+    """A statement as looked up, unless that left out what it opens with, such as a yes."""
+    folded = fold(text)
+    return piece if piece.folded == folded else Piece(text, folded)
 
 
 def _key_points(request: JudgeRequest) -> Sequence[tuple[str, str]]:

@@ -44,6 +44,8 @@ class Answers:
     """Why a probability is less sure than others: `bounded`, `text_verdict`."""
     refused: dict[Aspect, str] = field(default_factory=dict)
     """Aspects with a verdict that cannot be used, and why: `low_label_mass`."""
+    said: str | None = None
+    """What was wrong with the last reply that brought nothing."""
 
     def add(self, other: Answers) -> None:
         """Take over what another call was answered."""
@@ -52,6 +54,7 @@ class Answers:
         self.lists |= other.lists
         self.notes |= other.notes
         self.refused |= other.refused
+        self.said = other.said or self.said
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +86,7 @@ class Form:
     def text(self, prompts: PromptSet) -> str:
         """The description of the fields, to stand after the evidence."""
         words = prompts.structured
-        lines = [words["closing"], f'"nonce": {words["nonce"]} "{self.nonce}"']
+        lines = [words["closing"], f'"{parsing.NONCE}": {words["nonce"]} "{self.nonce}"']
         for aspect, asked in self._groups().items():
             kind = self._kind(aspect)
             lines.append(f'"{aspect}"{_keys(aspect, asked)}: {words[kind]}')
@@ -96,7 +99,7 @@ class Form:
 
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the reply."""
-        properties: dict[str, Any] = {"nonce": {"type": "string", "enum": [self.nonce]}}
+        properties: dict[str, Any] = {parsing.NONCE: {"type": "string", "enum": [self.nonce]}}
         for aspect, asked in self._groups().items():
             if aspect in ONCE:
                 properties[aspect.value] = _PROBABILITY
@@ -113,7 +116,7 @@ class Form:
         return _object(properties)
 
     def read(self, reply: Mapping[str, Any], answers: Answers) -> None:
-        """Check a whole reply, then add it to `answers`.
+        """Check a whole reply, which repeats the nonce, then add it to `answers`.
 
         Verdicts that are left out or null stay open; the caller asks again.
 
@@ -121,10 +124,8 @@ class Form:
             JudgeOutputInvalid: Anything in it was not asked for or is not what was asked for.
         """
         groups = self._groups()
-        names = {"nonce", *(aspect.value for aspect in groups), *self.lists}
+        names = {parsing.NONCE, *(aspect.value for aspect in groups), *self.lists}
         parsing.only(reply, names | ({"rests_on"} if Aspect.SUPPORT in groups else set()))
-        if reply.get("nonce") != self.nonce:
-            raise JudgeOutputInvalid("the reply belongs to another request: wrong nonce")
         found: dict[Question, float] = {}
         for aspect, asked in groups.items():
             if reply.get(aspect.value) is not None:

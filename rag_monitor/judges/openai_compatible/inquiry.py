@@ -17,7 +17,7 @@ from rag_monitor.domain.judgement import (
     Verdict,
 )
 from rag_monitor.domain.ports import Embedder
-from rag_monitor.errors import JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
+from rag_monitor.errors import JudgeError, JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
 from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import clean
 from rag_monitor.judges.limits import Deadline, Limits, OnlyThisRequest
@@ -35,6 +35,7 @@ from rag_monitor.judges.pleas import suspicion
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of
 from rag_monitor.judges.similarity import cosines
+from rag_monitor.redaction.foreign import presentable
 
 VERDICT_MISSING = "verdict_missing"
 _MAX_STATEMENTS = 40
@@ -205,7 +206,7 @@ class Inquirer:
             exactly=exactly,
         )
 
-    async def _similarities(self, inquiry: _Inquiry) -> tuple[Verdict, ...] | str:
+    async def _similarities(self, inquiry: _Inquiry) -> tuple[Verdict, ...] | JudgeError:
         """One verdict per regenerated question, or why there is none.
 
         A failure here costs this aspect only, unless nothing else was asked.
@@ -219,12 +220,12 @@ class Inquirer:
                 inquiry, "questions", self._options.questions, answer, exactly=True
             )
             values = cosines(await self._embed([plan.request.question, *questions], inquiry))
-        except JudgeOutputInvalid:
-            return VERDICT_MISSING
+        except JudgeOutputInvalid as error:
+            return error
         except (JudgeUnavailable, JudgeTimeout) as error:
             if not plan.questions and not _wanted_lists(plan):
                 raise
-            return error.reason
+            return error
         return tuple(
             Verdict(
                 aspect=Aspect.QUESTION_SIMILARITY, probability=value, raw=value, index=i, text=text
@@ -254,7 +255,9 @@ def _together(
     for result in results:
         if isinstance(result, Answers):
             answers.add(result)
-        elif not isinstance(result, spoilt):
+        elif isinstance(result, spoilt):
+            answers.said = str(result)
+        else:
             raise result
     if not answers.probabilities:
         raise error
@@ -298,7 +301,7 @@ def _conclude(
     inquiry: _Inquiry,
     identity: JudgeIdentity,
     answers: Answers,
-    similar: tuple[Verdict, ...] | str,
+    similar: tuple[Verdict, ...] | JudgeError,
 ) -> Judgement:
     plan = inquiry.plan
     missing = dict(plan.missing) | answers.refused
@@ -311,8 +314,12 @@ def _conclude(
         place = answers.evidence.get(question.index) if question.aspect is Aspect.SUPPORT else None
         verdicts.append(question.verdict(value, evidence=place, reason=answers.notes.get(question)))
     _add_lists(plan, answers, verdicts, missing)
-    if isinstance(similar, str):
-        missing[Aspect.QUESTION_SIMILARITY] = similar
+    left_out = [aspect for aspect, why in missing.items() if why == VERDICT_MISSING]
+    details = dict.fromkeys(left_out, answers.said) if answers.said else {}
+    if isinstance(similar, JudgeError):
+        wrong = isinstance(similar, JudgeOutputInvalid)
+        missing[Aspect.QUESTION_SIMILARITY] = VERDICT_MISSING if wrong else similar.reason
+        details[Aspect.QUESTION_SIMILARITY] = str(similar)
     else:
         verdicts += similar
     declines = any(v.aspect is Aspect.NONCOMMITTAL and v.holds for v in verdicts)
@@ -320,6 +327,7 @@ def _conclude(
         identity=identity,
         verdicts=tuple(verdicts),
         missing=missing,
+        details={aspect: presentable(said) for aspect, said in details.items()},
         refusal=plan.refusal or declines,
         suspect=_suspect(inquiry),
         coverage=inquiry.sight.coverage,

@@ -28,6 +28,7 @@ from rag_monitor.judges.openai_compatible.inquiry import Inquirer
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
 from rag_monitor.judges.openai_compatible.probe import probe_server
+from rag_monitor.judges.openai_compatible.served_model import recorded
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
 from rag_monitor.judges.openai_compatible.ways import WayFinder
 from rag_monitor.judges.prompts import LANGUAGES, load, prompts_hash
@@ -69,12 +70,12 @@ class OpenAICompatibleJudge:
         self._transport = ChatTransport(options)
         self._limits = limits or Limits(options.limits)
         self._chat = AdaptiveChat(options, self._transport, self._limits)
-        canary = secrets.token_hex(8)
+        self._canary = secrets.token_hex(8)
         self._inquirer = Inquirer(
-            options, self._chat, self._transport, self._limits, embedder, canary
+            options, self._chat, self._transport, self._limits, embedder, self._canary
         )
         self._embeds = embedder is not None or options.embedding_model is not None
-        self._identity = JudgeIdentity(
+        self._configured = self._answering = JudgeIdentity(
             name=NAME, model=_model_name(options, embedder), prompts=prompts_hash()
         )
         self._judged = 0
@@ -82,8 +83,8 @@ class OpenAICompatibleJudge:
 
     @property
     def identity(self) -> JudgeIdentity:
-        """Name, model and how it is asked, hash of all prompts."""
-        return self._identity
+        """Name, model and how it is asked, hash of all prompts; another model that answers."""
+        return self._answering
 
     @property
     def aspects(self) -> frozenset[Aspect]:
@@ -101,9 +102,9 @@ class OpenAICompatibleJudge:
         """
         key = ""
         if self._cache is not None:
-            key = remembered.cache_key(request, self._identity, self._parameters())
+            key = remembered.cache_key(request, self._configured, self._parameters())
             stored = await asyncio.to_thread(self._cache.get, key)
-            known = None if stored is None else remembered.load(stored, self._identity)
+            known = None if stored is None else remembered.load(stored, self._configured)
             if known is not None:
                 return known
         judgement = await self._judge_fresh(request)
@@ -134,7 +135,7 @@ class OpenAICompatibleJudge:
         if not isinstance(check, Judgement):
             _log.info("a known-answer probe got no judgement: %s", check)
             return real
-        _log.warning("judge %s got a known answer wrong; its batch is suspect", self._identity)
+        _log.warning("judge %s got a known answer wrong; its batch is suspect", self.identity)
         return [_mark(result) for result in real]
 
     async def probe(self) -> Capabilities:
@@ -145,11 +146,16 @@ class OpenAICompatibleJudge:
         """
         hurried = Limits(replace(self._options.limits, attempts=2, deadline_s=_PROBE_DEADLINE_S))
         chat = AdaptiveChat(self._options, self._transport, hurried)
-        return await probe_server(chat, hurried.deadline())
+        meter = Meter()
+        found = await probe_server(chat, self._canary, hurried.deadline(), meter)
+        self._answered_by(meter)
+        return found
 
     async def inspect(self) -> Mapping[str, object]:
         """What `probe` found, by name, and where label probabilities come from."""
-        found = asdict(await self.probe())
+        found: dict[str, object] = asdict(await self.probe())
+        if self.identity.served_model:
+            found["served_model"] = self.identity.served_model
         finder = WayFinder(self._options, self._transport)
         way = await finder.way(load(LANGUAGES[0]), Meter())
         return found | {"labels_by": way.scoring}
@@ -174,17 +180,22 @@ class OpenAICompatibleJudge:
             plan.regenerate = False
             plan.missing[Aspect.QUESTION_SIMILARITY] = "no_embedder"
         if not _has_work(plan):
-            return _finished(plan, self._identity)
+            return _finished(plan, self.identity)
         estimate = estimate_usage(request, self._price, _calls(plan, self._options))
         purse = await self._account.open(request.project, estimate)
         meter = Meter(purse, self._price)
         try:
-            judgement = await self._inquirer.inquire(plan, self._identity, meter)
+            judgement = await self._inquirer.inquire(plan, self._configured, meter)
         finally:
             usage = self._usage(meter, time.perf_counter() - began)
             if purse is not None:
                 await purse.settle(usage)
-        return replace(judgement, usage=usage)
+        return replace(judgement, usage=usage, identity=self._answered_by(meter))
+
+    def _answered_by(self, meter: Meter) -> JudgeIdentity:
+        """The identity with the models that answered the calls of one judgement."""
+        self._answering = replace(self._configured, served_model=recorded(meter.served))
+        return self._answering
 
     def _usage(self, meter: Meter, seconds: float) -> JudgeUsage:
         return JudgeUsage(
@@ -205,6 +216,8 @@ class OpenAICompatibleJudge:
         options = self._options
         return {
             "base_url": options.base_url,
+            "query": dict(options.query),
+            "served_model": options.served_model.value,
             "verdicts": options.verdicts.value,
             "questions": options.questions,
             "max_input_chars": options.max_input_chars,

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges import parsing
-from rag_monitor.judges.hardening import draw_boundary, fenced
+from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.meter import Meter
@@ -51,24 +51,19 @@ class ListWriter:
             JudgeError: See `AdaptiveChat.structured`.
         """
         before, after = prompts.generate[kind]
-        schema = {
-            "type": "object",
-            "properties": {kind: {"type": "array", "items": {"type": "string"}}},
-            "required": [kind],
-            "additionalProperties": False,
-        }
         refusal = JudgeOutputInvalid("no list was asked for")
         for _ in range(1 + self._reasks):
-            asked = f'{before}{count}{after} {{"{kind}": ["…"]}}'
+            nonce = draw_nonce()
+            asked = f'{before}{count}{after} {{"{parsing.NONCE}": "{nonce}", "{kind}": ["…"]}}'
             messages = [
                 {"role": "system", "content": prompts.generate_system},
                 {"role": "user", "content": fenced(draw_boundary(), evidence) + "\n" + asked},
             ]
-            text = await self._chat.structured(
-                messages, schema, 40 + _TOKENS_PER_TEXT * count, deadline, meter
+            reply = await self._chat.structured(
+                messages, _schema(kind, nonce), 40 + _TOKENS_PER_TEXT * count, deadline, meter
             )
             try:
-                found = _read(kind, count, text)
+                found = _read(kind, count, reply.object(nonce))
             except RequestRefused:
                 raise
             except JudgeOutputInvalid as error:
@@ -80,7 +75,18 @@ class ListWriter:
         raise refusal
 
 
-def _read(kind: str, count: int, text: str | None) -> list[str]:
-    reply = parsing.parse_object(text)
-    parsing.only(reply, [kind])
+def _schema(kind: str, nonce: str) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": {
+            parsing.NONCE: {"type": "string", "enum": [nonce]},
+            kind: {"type": "array", "items": {"type": "string"}},
+        },
+        "required": [parsing.NONCE, kind],
+        "additionalProperties": False,
+    }
+
+
+def _read(kind: str, count: int, reply: Mapping[str, Any]) -> list[str]:
+    parsing.only(reply, [parsing.NONCE, kind])
     return parsing.texts(reply.get(kind), count, kind)

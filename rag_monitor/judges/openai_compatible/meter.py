@@ -41,6 +41,8 @@ class Meter:
     output_tokens: int = 0
     notes: set[str] = field(default_factory=set)
     """What was noticed on the way, e.g. `canary_leaked`."""
+    served: set[str] = field(default_factory=set)
+    """Models that answered in place of the configured one."""
     _under_way: list[Call] = field(default_factory=list)
 
     @asynccontextmanager

@@ -25,6 +25,16 @@ class VerdictMode(StrEnum):
     metric, one per passage. For comparisons; costs several times more."""
 
 
+class ServedModelMode(StrEnum):
+    """What follows when a reply names another model than the configured one."""
+
+    IDENTITY = "identity"
+    """Its name becomes part of the judge's identity: the scores are a series of their own."""
+    FAIL = "fail"
+    """The judgement fails; a dated version of the configured model is recorded instead."""
+    IGNORE = "ignore"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Price:
     """Money per million tokens, in any one currency."""
@@ -38,9 +48,16 @@ class OpenAICompatibleOptions:
     """What `[judges.openai_compatible]` may say."""
 
     base_url: str
-    """Up to and including `/v1`."""
+    """Up to and including `/v1`; for Azure up to the deployment."""
     model: str
     api_key: str = field(default="none", repr=False)
+    """Sent as a bearer token; `none`: nothing is sent."""
+    query: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Added to the URL of every request, e.g. Azure's `api-version`."""
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    """Sent with every request, e.g. Azure's `api-key`."""
+    served_model: ServedModelMode = ServedModelMode.IDENTITY
+    """What follows when a reply names another model than `model`."""
     verdicts: VerdictMode = VerdictMode.STRUCTURED
     questions: int = 3
     """Questions regenerated from the answer for answer_relevancy."""

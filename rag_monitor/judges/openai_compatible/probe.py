@@ -4,35 +4,42 @@ from __future__ import annotations
 
 from typing import Final
 
+from rag_monitor.domain.judgement import Aspect, JudgeRequest
 from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
 from rag_monitor.judges.openai_compatible.meter import Meter
-from rag_monitor.judges.parsing import parse_object
+from rag_monitor.judges.openai_compatible.structured import Sight, StructuredAsker
+from rag_monitor.judges.prompts import LANGUAGES, load
+from rag_monitor.judges.questions import make_plan
 
-_SCHEMA: Final = {
-    "type": "object",
-    "properties": {"ready": {"type": "boolean"}},
-    "required": ["ready"],
-    "additionalProperties": False,
-}
-_MESSAGES: Final = (
-    {"role": "system", "content": "Reply with exactly one JSON object and nothing else."},
-    {"role": "user", "content": '{"ready": true} or {"ready": false}: are you ready?'},
+_ASPECTS: Final = frozenset({Aspect.GRADE})
+_REQUEST: Final = JudgeRequest(
+    question="How many days has a week?",
+    answer="A week has seven days.",
+    contexts=None,
+    aspects=_ASPECTS,
+    key="probe",
 )
 _YES_NO: Final = ({"role": "user", "content": "Is water wet? Reply Yes or No."},)
+_MOST_CHARS: Final = 10_000
 
 
-async def probe_server(chat: AdaptiveChat, deadline: Deadline) -> Capabilities:
-    """Two small requests; the answers land in `chat.capabilities`.
+async def probe_server(
+    chat: AdaptiveChat, canary: str, deadline: Deadline, meter: Meter
+) -> Capabilities:
+    """One small judgement as any other and one token; the answers land in `chat.capabilities`.
 
     Raises:
-        JudgeError: The server is not reachable, refuses us or every shape of request.
-        JudgeOutputInvalid: It replies to a request for JSON with something else.
+        JudgeError: The server is not reachable, refuses us or every form of request.
+        JudgeOutputInvalid: Its reply is not what it was asked for.
     """
-    meter = Meter()
-    text = await chat.structured(_MESSAGES, _SCHEMA, 50, deadline, meter)
-    if type(parse_object(text).get("ready")) is not bool:
-        raise JudgeOutputInvalid("the model does not reply in the JSON it was asked for")
+    asker, prompts = StructuredAsker(chat, canary), load(LANGUAGES[0])
+    plan = make_plan(_REQUEST, _ASPECTS)
+    found = await asker.ask(
+        plan, plan.questions, (), prompts, Sight(_MOST_CHARS), deadline, meter, 1
+    )
+    if not found.probabilities:
+        raise JudgeOutputInvalid("the model leaves out the verdict it was asked for")
     await chat.one_token(_YES_NO, deadline, meter)
     return chat.capabilities

@@ -6,9 +6,24 @@ from rag_monitor.errors import JudgeOutputInvalid
 
 
 class RequestRefused(JudgeOutputInvalid):
-    """The server does not take a request of this shape or size."""
+    """The server does not take a request of this shape or size.
+
+    Args:
+        message: What to show.
+        words: All that the server said, codes included: what tells which shape it would take.
+    """
 
     reason = "request_refused"
+
+    def __init__(self, message: str | None = None, words: str = "") -> None:
+        super().__init__(message)
+        self.words = words or str(self)
+
+
+class TooLong(RequestRefused):
+    """The request does not fit into the model's context."""
+
+    reason = "input_too_long"
 
 
 class ReplyWithheld(JudgeOutputInvalid):

@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rag_monitor.errors import JudgeOutputInvalid
-from rag_monitor.judges import parsing
 from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced
 from rag_monitor.judges.limits import Deadline
-from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, TooLong
+from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.form import Answers, Form
 from rag_monitor.judges.openai_compatible.meter import Meter
-from rag_monitor.judges.openai_compatible.refused import FINAL
+from rag_monitor.judges.openai_compatible.refused import FINAL, TooLong
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question
 
@@ -27,14 +26,17 @@ class Sight:
         self.max_chars = max_chars
         self.coverage = 1.0
 
-    def narrow(self) -> None:
+    def narrow(self, refused: TooLong) -> None:
         """Show half as much from now on.
+
+        Args:
+            refused: What the server said to what was shown.
 
         Raises:
             TooLong: Next to nothing is left to show.
         """
         if self.max_chars <= _MIN_CHARS:
-            raise TooLong("even a cut trace does not fit into the model's context")
+            raise TooLong(f"even a cut trace does not fit into the model's context: {refused}")
         self.max_chars //= 2
 
 
@@ -73,12 +75,14 @@ class StructuredAsker:
             try:
                 await self._round(form, plan, prompts, sight, deadline, meter, answers)
                 answered = True
-            except FINAL:
+            except FINAL as error:
                 if not answered:
                     raise
+                answers.said = str(error)
                 break  # what was answered before it stands
             except JudgeOutputInvalid as error:
                 refusal = error
+                answers.said = str(error)
         if refusal is not None and not answered:
             raise refusal
         return answers
@@ -96,15 +100,15 @@ class StructuredAsker:
         while True:
             messages = self._messages(form, plan, prompts, sight)
             try:
-                text = await self._chat.structured(
+                reply = await self._chat.structured(
                     messages, form.schema(), form.max_tokens, deadline, meter
                 )
                 break
-            except TooLong:
-                sight.narrow()
-        if text is not None and self._canary in text:
+            except TooLong as refused:
+                sight.narrow(refused)
+        if any(self._canary in text for text in reply.texts):
             meter.notes.add("canary_leaked")
-        form.read(parsing.parse_object(text), answers)
+        form.read(reply.object(form.nonce), answers)
 
     def _messages(
         self, form: Form, plan: Plan, prompts: PromptSet, sight: Sight

@@ -7,22 +7,24 @@ import math
 from collections.abc import Sequence
 from functools import partial
 
-from rag_monitor.errors import JudgeOutputInvalid, JudgeRefused
+from rag_monitor.errors import (
+    JudgeOutputInvalid,
+    JudgeRefused,
+    OtherModelServed,
+    QuotaExhausted,
+)
 from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, MIN_LABEL_MASS, LabelVerdict, verdict_of
 from rag_monitor.judges.limits import Deadline, Limits
-from rag_monitor.judges.openai_compatible.capabilities import (
-    AdaptiveChat,
-    TooLong,
-    named_refusal,
-)
+from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
+from rag_monitor.judges.openai_compatible.chat_reply import ChatReply
 from rag_monitor.judges.openai_compatible.form import Answers
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused
+from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, TooLong
 from rag_monitor.judges.openai_compatible.structured import Sight
-from rag_monitor.judges.openai_compatible.transport import ChatReply, Message
+from rag_monitor.judges.openai_compatible.transport import Message
 from rag_monitor.judges.openai_compatible.ways import Scoring, Way, WayFinder
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question, question_text
@@ -83,10 +85,10 @@ class TokenAsker:
             way = await self._ways.way(prompts, meter)
             try:
                 return await self._ask(plan, questions, prompts, sight, deadline, meter, way)
-            except TooLong:
-                sight.narrow()
-            except ReplyWithheld:
-                raise  # of this trace; the way is none the worse
+            except TooLong as refused:
+                sight.narrow(refused)
+            except (ReplyWithheld, QuotaExhausted, OtherModelServed):
+                raise  # the way is none the worse
             except (JudgeRefused, JudgeOutputInvalid):
                 if way.scoring is Scoring.TOP_LOGPROBS:
                     raise
@@ -138,14 +140,11 @@ class TokenAsker:
         self, asked: Sequence[Sequence[Message]], way: Way, deadline: Deadline, meter: Meter
     ) -> list[tuple[float, float]]:
         """All verdicts by one scoring request (vLLM: one per label)."""
-        try:
-            ids = [
-                await self._limits.call(partial(self._ways.token_ids, messages), deadline)
-                for messages in asked
-            ]
-            return await self._limits.call(partial(self._ways.scores, way, ids, meter), deadline)
-        except RequestRefused as error:
-            raise named_refusal(error) from None
+        ids = [
+            await self._limits.call(partial(self._ways.token_ids, messages), deadline)
+            for messages in asked
+        ]
+        return await self._limits.call(partial(self._ways.scores, way, ids, meter), deadline)
 
 
 async def _all(calls: Sequence[object]) -> list[ChatReply]:
@@ -164,7 +163,7 @@ def _read(question: Question, reply: ChatReply, prompts: PromptSet, answers: Ans
         if verdict.bounded:
             answers.notes[question] = "bounded"
     else:
-        verdict = _read_text(reply.content or "", prompts)
+        verdict = _read_text(reply.content, prompts)
         answers.notes[question] = "text_verdict"
     _settle(question, verdict, answers)
 

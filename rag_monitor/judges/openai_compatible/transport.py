@@ -1,14 +1,14 @@
 """The one place that talks through the `openai` client: one chat request, one reply or error.
 
-No retries here; `limits.Limits` owns them.
+No retries here; `limits.Limits` owns them. Replies are read up to a size, and what is compressed is
+counted as it comes out: a server that never stops, or one whose few kilobytes unpack to gigabytes,
+would else fill the memory of the worker before its time ran out.
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 import httpx
@@ -16,53 +16,93 @@ import httpx
 from rag_monitor.errors import (
     ConfigurationError,
     JudgeOutputInvalid,
-    JudgeRefused,
     JudgeTimeout,
     JudgeUnavailable,
 )
+from rag_monitor.installation import install_command
 from rag_monitor.judges.accounting import estimate_tokens
-from rag_monitor.judges.limits import Overloaded
-from rag_monitor.judges.openai_compatible.bounded import ENCODING, ReplyRefusedError, bound
+from rag_monitor.judges.openai_compatible.address import Address, address_of
+from rag_monitor.judges.openai_compatible.chat_reply import ChatReply, read_chat
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused
-from rag_monitor.judges.openai_compatible.thinking import has_thought, without_thoughts
-from rag_monitor.outbound import patience
+from rag_monitor.judges.openai_compatible.served_model import ServedModels
+from rag_monitor.judges.openai_compatible.server_errors import error_of
+from rag_monitor.judges.openai_compatible.server_words import error_in, words_of
+from rag_monitor.judges.openai_compatible.streams import gathered, is_stream
+from rag_monitor.redaction.foreign import presentable
 
 if TYPE_CHECKING:
     import openai
+import zlib
+from collections.abc import AsyncIterable, AsyncIterator
+from functools import cache
+from importlib import import_module
+
+MAX_REPLY_BYTES: Final = 16 * 1024 * 1024
+"""A page of verdicts with logprobs is less than one, a batch of embeddings a few."""
+ENCODING: Final = "gzip"
+"""The only compression that is asked for, and unpacked here."""
+_GZIP: Final = 16 + zlib.MAX_WBITS
+
+
+class ReplyRefusedError(Exception):
+    """The server sent more than is read, or packed it in a way that cannot be."""
+
+
+async def bound(response: Any) -> None:
+    """Have the body of a response read up to `MAX_REPLY_BYTES`.
+
+    An event hook for the client of httpx, or of whichever library like it the `openai` client uses.
+    """
+    packed = response.headers.get("content-encoding", "identity").strip().lower()
+    gzip = packed in {ENCODING, f"x-{ENCODING}"}
+    if gzip:
+        del response.headers["content-encoding"]  # it is unpacked before the library sees it
+    elif packed not in {"", "identity"}:
+        raise ReplyRefusedError(f"the reply is packed as {packed[:40]!r}, not as {ENCODING}")
+    library = import_module(type(response).__module__.partition(".")[0])
+    response.stream = _bounded(library.AsyncByteStream)(response.stream, gzip=gzip)
+
+
+@cache
+def _bounded(base: Any) -> Any:
+    """A stream that fails after so much; the library takes none but of its own kind."""
+
+    class Bounded(base):  # type: ignore[misc] # known at run time only
+        def __init__(self, inner: Any, *, gzip: bool) -> None:
+            self._inner = inner
+            self._gzip = gzip
+
+        def __aiter__(self) -> AsyncIterator[bytes]:
+            return _read(self._inner, gzip=self._gzip)
+
+        async def aclose(self) -> None:
+            await self._inner.aclose()
+
+    return Bounded
+
+
+async def _read(parts: AsyncIterable[bytes], *, gzip: bool) -> AsyncIterator[bytes]:
+    unpack = zlib.decompressobj(_GZIP).decompress if gzip else None
+    left = MAX_REPLY_BYTES
+    async for part in parts:
+        plain = part
+        if unpack is not None:
+            try:  # one byte beyond what is left tells that there is more
+                plain = unpack(part, left + 1)
+            except zlib.error:
+                raise ReplyRefusedError(f"the reply is not {ENCODING} as it says") from None
+        left -= len(plain)
+        if left < 0:
+            raise ReplyRefusedError(f"the reply is longer than {MAX_REPLY_BYTES:,} bytes")
+        yield plain
+
 
 Message = Mapping[str, str]
 
-_REFUSED: Final = frozenset({401, 402, 403, 404, 405})
-_BROKE: Final = 500
-_WITHHELD: Final = frozenset({"content_filter", "sensitive"})
 _MOST_TOKENS: Final = 100_000_000
 """Of one call; what claims more is no count."""
 _TOKENS_PER_PART: Final = 4
-_SLACK: Final = 1e-2
-"""Logprobs of servers that compute in half precision may lie a little above 0."""
-_FILTERED: Final = re.compile(
-    r"content[ _-]?(?:filter|management policy|exists risk)|data_?inspection_?failed"
-    r"|\bcontentfilter\b|\b1301\b.{0,80}(?:sensitive|敏感)|responsible_?ai",
-    re.IGNORECASE,
-)
-"""How Azure, DashScope, DeepSeek and Zhipu say that a filter stopped the request."""
-_BAD_REQUEST: Final = frozenset({400, 413, 415, 422, 501})
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ChatReply:
-    """What one request brought."""
-
-    content: str | None
-    """The text after any thoughts, or the arguments of the tool call."""
-    top_logprobs: Sequence[tuple[str, float]] | None = None
-    """Of the first token, most likely first."""
-    cut: bool = False
-    """It ends where the limit of tokens was reached."""
-    thought: bool = False
-    """The model thought before it replied, as far as the server says so."""
 
 
 class ChatTransport:
@@ -73,11 +113,12 @@ class ChatTransport:
             import openai
         except ModuleNotFoundError as error:
             raise ConfigurationError(
-                "the openai_compatible judge needs the openai client: "
-                "pip install 'rag-monitor[openai]'"
+                "the openai_compatible judge needs the openai client: " + install_command("openai")
             ) from error
         self._openai = openai
         self._options = options
+        self._address: Address = address_of(options)
+        self._served = ServedModels(options.model, options.served_model)
         self._client: openai.AsyncOpenAI | None = None
 
     async def chat(
@@ -87,7 +128,7 @@ class ChatTransport:
 
         Raises:
             JudgeUnavailable: Connection, overload or server error.
-            JudgeRefused: No access: key, model name, address or credit.
+            JudgeRefused: No access (key, model name, address), no credit, or another model.
             JudgeTimeout: The client's own timeout ran out.
             RequestRefused: The server does not accept the request.
             ReplyWithheld: A content filter or the model declines.
@@ -99,9 +140,10 @@ class ChatTransport:
             raw = await self._post("/chat/completions", payload)
             said = _usage(raw, "prompt_tokens"), _usage(raw, "completion_tokens")
             call.used(sent if said[0] is None else said[0], said[1] or 0)
-            reply = _read_chat(raw)
+            meter.served |= self._served.note(raw.get("model"))
+            reply = read_chat(raw)
             if said[1] is None:
-                call.output_tokens = estimate_tokens([reply.content or ""])
+                call.output_tokens = estimate_tokens(reply.texts)
         return reply
 
     async def embed(self, texts: Sequence[str], meter: Meter) -> list[list[float]]:
@@ -112,7 +154,8 @@ class ChatTransport:
         """
         payload = {
             "model": self._options.embedding_model,
-            "input": list(texts),
+            # Half a surrogate pair is text to Python and an error to every encoder.
+            "input": [text.encode("utf-8", "replace").decode() for text in texts],
             "encoding_format": "float",
         }
         sent = _expected(texts)
@@ -146,103 +189,79 @@ class ChatTransport:
             # The typed methods of the client copy every request through its own models first, which
             # costs as much again as sending it.
             response = await self._connected().post(
-                path, cast_to=httpx.Response, body=dict(payload)
+                path, cast_to=httpx.Response, body=dict(payload), options=self._without_key()
             )
-            raw = json.loads(response.content)
         except openai.APITimeoutError as error:
             if type(error.__cause__).__name__ == "ConnectTimeout":  # of whichever HTTP library
-                base = self._options.base_url
-                raise JudgeUnavailable(f"cannot reach {base}: no connection") from None
+                raise JudgeUnavailable(
+                    f"cannot reach {self._address.shown}: no connection"
+                ) from None
             raise JudgeTimeout from None
         except openai.APIStatusError as error:
-            raise _status_error(error, self._options.api_key) from None
+            raise self._status_error(error) from None
         except openai.APIConnectionError as error:
             if isinstance(error.__cause__, ReplyRefusedError):  # as some versions hand it on
                 raise JudgeOutputInvalid(str(error.__cause__)) from None
-            raise JudgeUnavailable(
-                f"cannot reach {self._options.base_url}: {error.__cause__ or error}"
-            ) from None
+            reason = presentable(str(error.__cause__ or error), self._address.secrets)
+            raise JudgeUnavailable(f"cannot reach {self._address.shown}: {reason}") from None
         except ReplyRefusedError as error:
             raise JudgeOutputInvalid(str(error)) from None
-        except (ValueError, RecursionError):
-            raise JudgeOutputInvalid("the response is not JSON") from None
+        return self._read(response)
+
+    def _read(self, response: httpx.Response) -> Mapping[str, Any]:
+        """The body of a response with status 200 as one object, where it holds no error."""
+        kind = response.headers.get("content-type", "")
+        try:
+            text = response.content.decode(response.charset_encoding or "utf-8", "replace")
+            text = text.lstrip("\ufeff")
+            raw: Any = gathered(text) if is_stream(kind, text) else json.loads(text)
+        except (ValueError, LookupError, RecursionError):
+            said = presentable(words_of(response.content).sentence, self._address.secrets, _SHOWN)
+            raise JudgeOutputInvalid(f"the response is not JSON but {said or 'empty'}") from None
         if not isinstance(raw, Mapping):
-            raise JudgeOutputInvalid("the response is not a JSON object")
-        return raw
+            found = words_of(response.content)
+            if not found.messages:
+                raise JudgeOutputInvalid("the response is not a JSON object")
+        elif (stated := error_in(raw)) is None:
+            return raw
+        else:
+            found = stated
+        raise error_of(200, found, response.headers, self._address.secrets)
+
+    def _status_error(self, error: openai.APIStatusError) -> Exception:
+        response = error.response
+        words = words_of(response.content)
+        return error_of(error.status_code, words, response.headers, self._address.secrets)
+
+    def _without_key(self) -> Any:
+        """Options of a request to a server that wants no key, or gets it by another header."""
+        named = any(name.lower() == "authorization" for name in self._address.headers)
+        if self._address.key or named:
+            return {}
+        return {"headers": {"Authorization": self._openai.Omit()}}
 
     def _connected(self) -> openai.AsyncOpenAI:
         if self._client is None:
-            longest = self._options.limits.attempt_timeout_s
-            self._client = self._openai.AsyncOpenAI(
-                base_url=self._options.base_url,
-                api_key=self._options.api_key or "none",
+            longest, openai = self._options.limits.attempt_timeout_s, self._openai
+            self._client = openai.AsyncOpenAI(
+                base_url=self._address.base,
+                api_key=self._address.key or "none",
                 # Half the time without a connection: nothing was sent, so nothing counts as used.
-                timeout=self._openai.Timeout(longest, connect=longest / 2),
+                timeout=openai.Timeout(longest, connect=longest / 2),
                 max_retries=0,
-                default_headers={"Accept-Encoding": ENCODING},
-                http_client=self._openai.DefaultAsyncHttpxClient(event_hooks={"response": [bound]}),
+                default_headers={"Accept-Encoding": ENCODING, **self._address.headers},
+                default_query=dict(self._address.query),
+                http_client=openai.DefaultAsyncHttpxClient(event_hooks={"response": [bound]}),
             )
         return self._client
 
 
-def _status_error(error: openai.APIStatusError, key: str | None) -> Exception:
-    status, message = error.status_code, str(error.message)
-    if key:  # some servers repeat it
-        message = message.replace(key, "…")
-    said = f"the judge's server answered {status}: {message[:200]}"
-    if status in _REFUSED:
-        return JudgeRefused(said)
-    if status in _BAD_REQUEST and _FILTERED.search(f"{error.code} {message}"):
-        return ReplyWithheld(said)
-    if status in _BAD_REQUEST:
-        return RequestRefused(said)
-    return Overloaded(said, _retry_after(error.response.headers), broke=status == _BROKE)
-
-
-def _retry_after(headers: Mapping[str, str]) -> float | None:
-    exact = patience.retry_after(headers.get("retry-after-ms"))
-    return patience.retry_after(headers.get("retry-after")) if exact is None else exact / 1000
-
-
-def _read_chat(raw: Mapping[str, Any]) -> ChatReply:
-    try:
-        choice = raw["choices"][0]
-        message = choice["message"]
-        calls = message.get("tool_calls")
-        content = calls[0]["function"]["arguments"] if calls else message.get("content")
-        logprobs = _first_token(choice.get("logprobs"))
-        finish, declined = choice.get("finish_reason"), message.get("refusal")
-        thought = has_thought(message, raw.get("usage"))
-    except (KeyError, IndexError, TypeError, AttributeError, ValueError, OverflowError):
-        raise JudgeOutputInvalid("the response is not a chat completion") from None
-    if content is not None and not isinstance(content, str):
-        raise JudgeOutputInvalid("the content of the reply is not text")
-    if finish in _WITHHELD:
-        raise ReplyWithheld(f"the judge's server withholds its reply: {finish}")
-    if declined and isinstance(declined, str) and not content:
-        raise ReplyWithheld(f"the model declines to judge: {declined[:200]}")
-    return ChatReply(
-        content=content if calls else without_thoughts(content),
-        top_logprobs=logprobs,
-        cut=finish == "length",
-        thought=thought,
-    )
-
-
-def _first_token(logprobs: Any) -> list[tuple[str, float]] | None:
-    if not logprobs or not logprobs.get("content"):
-        return None
-    first = logprobs["content"][0]
-    listed = first.get("top_logprobs") or [first]
-    found = [(str(entry["token"]), float(entry["logprob"])) for entry in listed]
-    # JSON of Python servers knows NaN and Infinity; a verdict made of one would be a score.
-    if not all(logprob <= _SLACK for _, logprob in found):
-        raise JudgeOutputInvalid("the server's logprobs are none")
-    return sorted(found, key=lambda pair: -pair[1])
+_SHOWN: Final = 120
+"""Characters of a response that is none, in a message."""
 
 
 def _expected(texts: Iterable[str]) -> int:
-    """A guess at the tokens of what is sent, with those of the chat template."""
+    """A guess at the tokens of a prompt with its chat template."""
     parts = list(texts)
     return estimate_tokens(parts) + _TOKENS_PER_PART * (len(parts) + 1)
 

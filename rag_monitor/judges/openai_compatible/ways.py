@@ -15,7 +15,14 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any, Final
 
-from rag_monitor.errors import JudgeError, JudgeOutputInvalid, JudgeRefused
+from rag_monitor.errors import (
+    JudgeError,
+    JudgeOutputInvalid,
+    JudgeRefused,
+    OtherModelServed,
+    QuotaExhausted,
+)
+from rag_monitor.judges.openai_compatible.address import address_of
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message
@@ -25,6 +32,8 @@ _TRIAL: Final = (
     {"role": "user", "content": "Is water wet? Reply Yes or No."},
     {"role": "user", "content": "Is water dry? Reply Yes or No."},
 )
+_ELSEWHERE: Final = (QuotaExhausted, OtherModelServed)
+"""Refusals that say nothing about what the server can do."""
 _SLACK: Final = 1e-3
 """Probabilities of servers that compute in half precision may add up to a little over 1."""
 
@@ -87,6 +96,7 @@ class WayFinder:
     def __init__(self, options: OpenAICompatibleOptions, transport: ChatTransport) -> None:
         self._options = options
         self._transport = transport
+        self._base = address_of(options).base
         self._turn = asyncio.Lock()
 
     async def way(self, prompts: PromptSet, meter: Meter) -> Way:
@@ -146,6 +156,8 @@ class WayFinder:
     async def _find(self, prompts: PromptSet, meter: Meter) -> Way:
         try:
             yes, no = await self._single(prompts.yes), await self._single(prompts.no)
+        except _ELSEWHERE:
+            raise
         except (JudgeRefused, JudgeOutputInvalid):
             return Way()
         if not yes or not no or set(yes) & set(no):
@@ -154,6 +166,8 @@ class WayFinder:
             way = Way(scoring=scoring, yes=yes, no=no)
             try:
                 await self._try(way, meter)
+            except _ELSEWHERE:
+                raise
             except (JudgeRefused, JudgeOutputInvalid):
                 continue
             return way
@@ -187,7 +201,7 @@ class WayFinder:
 
     def _url(self, path: str) -> str:
         """Of an endpoint that stands beside `/v1`."""
-        return self._options.base_url.rstrip("/").removesuffix("/v1") + path
+        return self._base.removesuffix("/v1") + path
 
     async def _sglang(
         self, way: Way, query: list[int], items: list[list[int]], meter: Meter
@@ -195,7 +209,7 @@ class WayFinder:
         body = _scoring_body(query, items, way.ids)
         read = len(query) + sum(map(len, items))
         async with meter.call(read) as call:
-            raw = await self._transport.post(self._options.base_url.rstrip("/") + "/score", body)
+            raw = await self._transport.post(self._base + "/score", body)
             call.used(read, 0)
         rows = _numbers(raw.get("scores"), len(items))
         return [dict(zip(way.ids, _numbers(row, len(way.ids)), strict=True)) for row in rows]

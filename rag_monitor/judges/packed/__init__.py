@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.installation import install_command
 from rag_monitor.judges.packed.options import PackedOptions, read_options
 
 if TYPE_CHECKING:
@@ -32,7 +33,7 @@ def create(options: Mapping[str, Any], **services: Any) -> PackedJudge:
         from rag_monitor.judges.packed import loading
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            "the packed judge needs torch and transformers: pip install 'rag-monitor[gpu]'"
+            f"the packed judge needs torch and transformers: {install_command('gpu')}"
         ) from error
     return loading.load_judge(settings, **services)
 

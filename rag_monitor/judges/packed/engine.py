@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-import logging
 import math
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
 import torch
 
-from rag_monitor import telemetry
-from rag_monitor.errors import ConfigurationError, JudgeUnavailable
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.judges.batching import DeviceBatches
 from rag_monitor.judges.packed.tree import Tree, pack
-
-_log = logging.getLogger(__name__)
 
 SELF_TEST_LIMIT: Final = {torch.float32: 1e-3, torch.bfloat16: 3e-2, torch.float16: 1e-2}
 """Largest difference in probability between packed and separate that is accepted at load."""
@@ -41,7 +38,12 @@ class PackedEngine:
         self.model = model
         self._yes = torch.tensor(list(yes), device=model.device)
         self._no = torch.tensor(list(no), device=model.device)
-        self._batch_tokens = batch_tokens
+        self._batches = DeviceBatches(
+            batch_tokens,
+            exhausted=torch.OutOfMemoryError,
+            release=torch.cuda.empty_cache,
+            noun="trace",
+        )
         self.passes = 0
         """Forward passes so far."""
         self.tokens = 0
@@ -54,13 +56,7 @@ class PackedEngine:
         Raises:
             JudgeUnavailable: Not even one tree at a time fits into memory.
         """
-        results: list[list[tuple[float, float]]] = [[] for _ in trees]
-        order = sorted(range(len(trees)), key=lambda place: trees[place].tokens)
-        for places in _batches(order, trees, self._batch_tokens):
-            found = self._within_memory([trees[place] for place in places])
-            for place, masses in zip(places, found, strict=True):
-                results[place] = masses
-        return results
+        return self._batches.run(self._forward, trees, [tree.tokens for tree in trees])
 
     def separate(self, tree: Tree) -> list[tuple[float, float]]:
         """The same verdicts the naive way, one ordinary pass per branch; for comparison."""
@@ -71,20 +67,6 @@ class PackedEngine:
                 logits = self.model(input_ids=ids, logits_to_keep=1, use_cache=False).logits
             found += self._read(logits[:, -1:])[0]
         return found
-
-    def _within_memory(self, trees: Sequence[Tree]) -> list[list[tuple[float, float]]]:
-        try:
-            return self._forward(trees)
-        except torch.OutOfMemoryError:
-            _log.warning("out of memory on a batch of %d traces; halving it", len(trees))
-            telemetry.dropped("judges", "out_of_memory")
-        if self.model.device.type == "cuda":
-            torch.cuda.empty_cache()
-        if len(trees) == 1:
-            raise JudgeUnavailable("one trace alone does not fit into the device's memory")
-        self._batch_tokens = max(1, self._batch_tokens // 2)
-        half = len(trees) // 2
-        return self._within_memory(trees[:half]) + self._within_memory(trees[half:])
 
     def _forward(self, trees: Sequence[Tree]) -> list[list[tuple[float, float]]]:
         batch = pack(trees)
@@ -151,18 +133,6 @@ def check_attention(config: Any) -> None:
         raise ConfigurationError(
             f"layers of type {', '.join(sorted(others))} cannot be packed; use openai_compatible"
         )
-
-
-def _batches(order: Sequence[int], trees: Sequence[Tree], budget: int) -> Iterator[list[int]]:
-    """Neighbours in length share a batch; padded size within `budget`, at least one tree."""
-    batch: list[int] = []
-    for place in order:
-        if batch and trees[place].tokens * (len(batch) + 1) > budget:
-            yield batch
-            batch = []
-        batch.append(place)
-    if batch:
-        yield batch
 
 
 def _probe_trees(vocabulary: int) -> Iterator[Tree]:

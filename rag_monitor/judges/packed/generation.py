@@ -9,9 +9,10 @@ import torch
 
 from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges import parsing
-from rag_monitor.judges.hardening import draw_boundary, fenced
+from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced
 from rag_monitor.judges.packed.template import ChatTemplate
 from rag_monitor.judges.prompts import PromptSet
+from rag_monitor.judges.thinking import without_thoughts
 
 _TOKENS_PER_TEXT: Final = 60
 _BATCH: Final = 16
@@ -34,18 +35,24 @@ class Writer:
         tasks: Sequence[tuple[Mapping[str, Any], PromptSet]],
     ) -> list[list[str] | None]:
         """Per task up to `count` texts of `kind`, or None where the model wrote no usable list."""
-        prompts = [self._prompt(kind, count, evidence, words) for evidence, words in tasks]
+        nonces = [draw_nonce() for _ in tasks]
+        prompts = [
+            self._prompt(kind, count, nonce, evidence, words)
+            for nonce, (evidence, words) in zip(nonces, tasks, strict=True)
+        ]
         most = 30 + _TOKENS_PER_TEXT * count
         replies: list[str] = []
         for start in range(0, len(prompts), _BATCH):
             replies += self._continue(prompts[start : start + _BATCH], most)
-        return [_read(kind, count, reply) for reply in replies]
+        return [
+            _read(kind, count, nonce, reply) for nonce, reply in zip(nonces, replies, strict=True)
+        ]
 
     def _prompt(
-        self, kind: str, count: int, evidence: Mapping[str, Any], words: PromptSet
+        self, kind: str, count: int, nonce: str, evidence: Mapping[str, Any], words: PromptSet
     ) -> list[int]:
         before, after = words.generate[kind]
-        asked = f'{before}{count}{after} {{"{kind}": ["…"]}}'
+        asked = f'{before}{count}{after} {{"{parsing.NONCE}": "{nonce}", "{kind}": ["…"]}}'
         system = words.generate_system
         prefix = self._template.prefix(system, fenced(draw_boundary(), evidence))
         return [*prefix, *self._template.branch(system, asked)]
@@ -72,10 +79,10 @@ class Writer:
         return [str(self._tokenizer.decode(row, skip_special_tokens=True)) for row in written]
 
 
-def _read(kind: str, count: int, text: str) -> list[str] | None:
+def _read(kind: str, count: int, nonce: str, text: str) -> list[str] | None:
     try:
-        reply = parsing.parse_object(text)
-        parsing.only(reply, [kind])
+        reply = parsing.parse_reply(without_thoughts(text), nonce)
+        parsing.only(reply, [parsing.NONCE, kind])
         return parsing.texts(reply.get(kind), count, kind)
     except JudgeOutputInvalid:
         return None

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final
 
 from rag_monitor.domain.judgement import (
@@ -14,18 +11,17 @@ from rag_monitor.domain.judgement import (
     JudgeIdentity,
     Judgement,
     JudgeRequest,
-    JudgeUsage,
     KeyPoint,
     KeyPointSource,
     Statement,
     Verdict,
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder
-from rag_monitor.errors import JudgeError, JudgeOutputInvalid
-from rag_monitor.judges.accounting import Account
+from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, verdict_of
+from rag_monitor.judges.local import LocalJudge
 from rag_monitor.judges.packed.engine import PackedEngine
 from rag_monitor.judges.packed.generation import Writer
 from rag_monitor.judges.packed.options import PackedOptions
@@ -61,8 +57,8 @@ class _Case:
     similarities: tuple[Verdict, ...] = ()
 
 
-class PackedJudge:
-    """Judges on this machine's GPU or CPU. Everything runs on one thread of its own.
+class PackedJudge(LocalJudge):
+    """Judges with a model on this machine's GPU or CPU, in as few passes as traces fit into.
 
     Args:
         options: Model and limits.
@@ -85,24 +81,21 @@ class PackedJudge:
         splitter: Splitter | None = None,
         ledger: BudgetLedger | None = None,
     ) -> None:
+        dtype = str(engine.model.dtype).removeprefix("torch.")
+        parts = [options.model.rstrip("/").rpartition("/")[2], dtype]
+        if embedder is not None:
+            parts.append(embedder.name)
+        super().__init__(
+            JudgeIdentity(name=NAME, model="+".join(parts), prompts=prompts_hash()),
+            on_gpu=engine.model.device.type == "cuda",
+            ledger=ledger,
+        )
         self._options = options
         self._engine = engine
         self._template = template
         self._writer = writer
         self._embedder = embedder
         self._splitter = splitter
-        self._account = Account(ledger, NAME)
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="packed-judge")
-        dtype = str(engine.model.dtype).removeprefix("torch.")
-        parts = [options.model.rstrip("/").rpartition("/")[2], dtype]
-        if embedder is not None:
-            parts.append(embedder.name)
-        self._identity = JudgeIdentity(name=NAME, model="+".join(parts), prompts=prompts_hash())
-
-    @property
-    def identity(self) -> JudgeIdentity:
-        """Name, model with its number format, hash of all prompts."""
-        return self._identity
 
     @property
     def aspects(self) -> frozenset[Aspect]:
@@ -112,52 +105,19 @@ class PackedJudge:
         written = {Aspect.SUMMARY_QUESTION}
         return _LOGITS | (written | {Aspect.QUESTION_SIMILARITY} if self._embedder else written)
 
-    async def judge(self, request: JudgeRequest) -> Judgement:
-        """Judge one trace; several at once are much cheaper, see `judge_many`.
-
-        Raises:
-            JudgeUnavailable: Memory does not suffice for even one trace.
-            BudgetExhausted: The budget does not allow it.
-        """
-        (result,) = await self.judge_many([request])
-        if isinstance(result, Exception):
-            raise result
-        return result
-
-    async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
-        """Judge several traces in as few forward passes as they fit into."""
-        if not requests:
-            return []
-        return await self._account.judge_many(requests, self._on_the_thread)
-
-    async def close(self) -> None:
-        """Stop the thread; the model's memory goes with the last reference to the judge."""
-        self._thread.shutdown(wait=True)
-
-    async def _on_the_thread(
+    def _judge_batch(
         self, requests: Sequence[JudgeRequest]
-    ) -> Sequence[Judgement | Exception]:
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(self._thread, self._judge_all, requests)
-
-    def _judge_all(self, requests: Sequence[JudgeRequest]) -> list[Judgement | Exception]:
-        began = time.perf_counter()
-        try:
-            cases = [self._open(request) for request in requests]
-            self._write_items(cases)
-            for case in cases:
-                self._plant(case)
-            trees = [case.tree for case in cases if case.tree is not None]
-            masses = iter(self._engine.masses(trees))
-            done: list[Judgement | Exception] = [
-                self._conclude(case, next(masses) if case.tree is not None else [])
-                for case in cases
-            ]
-        except JudgeError as error:
-            if len(requests) == 1:
-                return [error]
-            return [outcome for request in requests for outcome in self._judge_all([request])]
-        return self._with_usage(done, cases, time.perf_counter() - began)
+    ) -> tuple[Sequence[Judgement], Sequence[int]]:
+        cases = [self._open(request) for request in requests]
+        self._write_items(cases)
+        for case in cases:
+            self._plant(case)
+        trees = [case.tree for case in cases if case.tree is not None]
+        masses = iter(self._engine.masses(trees))
+        judgements = [
+            self._conclude(case, next(masses) if case.tree is not None else []) for case in cases
+        ]
+        return judgements, [case.tree.tokens if case.tree is not None else 0 for case in cases]
 
     def _open(self, request: JudgeRequest) -> _Case:
         able = _LOGITS if self._writer is None else frozenset(Aspect)
@@ -288,27 +248,6 @@ class PackedJudge:
             suspect=suspicion([request.question, request.answer, *(request.contexts or ())]),
             coverage=case.coverage,
         )
-
-    def _with_usage(
-        self, done: Sequence[Judgement | Exception], cases: Sequence[_Case], seconds: float
-    ) -> list[Judgement | Exception]:
-        on_gpu = self._engine.model.device.type == "cuda"
-        tokens = [case.tree.tokens if case.tree is not None else 0 for case in cases]
-        total = sum(tokens) or 1
-        return [
-            replace(
-                outcome,
-                usage=JudgeUsage(
-                    calls=1 if own else 0,
-                    input_tokens=own,
-                    seconds=seconds * own / total,
-                    gpu_seconds=seconds * own / total if on_gpu else 0.0,
-                ),
-            )
-            if isinstance(outcome, Judgement)
-            else outcome
-            for outcome, own in zip(done, tokens, strict=True)
-        ]
 
 
 def _take_statements(case: _Case, texts: list[str] | None) -> None:

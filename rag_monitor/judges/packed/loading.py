@@ -1,14 +1,15 @@
-"""Loads a model and makes a judge of it."""
+"""Loads models, also one for sentence embeddings, and makes a judge of them."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 
 from rag_monitor.domain.ports import BudgetLedger, Embedder
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.packed.embedder import SentenceEmbedder
+from rag_monitor.installation import install_command
 from rag_monitor.judges.packed.engine import PackedEngine
 from rag_monitor.judges.packed.generation import Writer
 from rag_monitor.judges.packed.judge import PackedJudge
@@ -16,6 +17,45 @@ from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
 from rag_monitor.judges.prompts import LANGUAGES, load
 from rag_monitor.judges.questions import Splitter
+
+
+class SentenceEmbedder:
+    """An `Embedder` on the judge's device; safetensors only, without remote code.
+
+    Raises:
+        ConfigurationError: sentence-transformers is missing, or the model cannot be loaded.
+    """
+
+    def __init__(self, name: str, *, device: str | None = None, local_files_only: bool = True):
+        try:
+            from sentence_transformers import SentenceTransformer
+        except ModuleNotFoundError as error:
+            raise ConfigurationError(
+                f"embeddings need sentence-transformers: {install_command('gpu')}"
+            ) from error
+        self._name = name
+        try:
+            self._model: Any = SentenceTransformer(
+                name,
+                device=device,
+                trust_remote_code=False,
+                local_files_only=local_files_only,
+                model_kwargs={"use_safetensors": True},
+            )
+        except (OSError, ValueError) as error:
+            raise ConfigurationError(f"cannot load the embedder {name!r}: {error}") from error
+
+    @property
+    def name(self) -> str:
+        """The model's name."""
+        return self._name
+
+    def embed(self, texts: Sequence[str]) -> Sequence[Sequence[float]]:
+        """One unit-length vector per text, in order."""
+        vectors = self._model.encode(
+            list(texts), normalize_embeddings=True, show_progress_bar=False
+        )
+        return [[float(x) for x in vector] for vector in vectors]
 
 
 def load_judge(
@@ -65,7 +105,7 @@ def load_model(options: PackedOptions) -> tuple[Any, Any]:
         from transformers import AutoModelForCausalLM, AutoTokenizer
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            "the packed judge needs transformers: pip install 'rag-monitor[gpu]'"
+            f"the packed judge needs transformers: {install_command('gpu')}"
         ) from error
     device = options.device
     if device == "auto":

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Final
 
 from rag_monitor.domain.ports import BudgetLedger
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.installation import install_command
 from rag_monitor.judges.judge import Judge
 from rag_monitor.judges.ray.options import RayOptions, read_options
 
@@ -45,7 +46,7 @@ def create(
         from rag_monitor.judges.ray import cluster, judge
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            "a judge of kind ray needs Ray: pip install 'rag-monitor[ray]'"
+            f"a judge of kind ray needs Ray: {install_command('ray')}"
         ) from error
     leave = cluster.join(options)
     try:

@@ -9,12 +9,12 @@ from collections.abc import Callable, Sequence
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, JudgeRequest
 from rag_monitor.domain.ports import BudgetLedger
 from rag_monitor.judges.accounting import Account
-from rag_monitor.judges.judge import Judge
+from rag_monitor.judges.judge import BatchJudge, Judge
 from rag_monitor.judges.ray.crew import Crew
 from rag_monitor.judges.ray.options import RayOptions
 
 
-class RayJudge:
+class RayJudge(BatchJudge):
     """The judge its actors run, under its own name: same identity, judgements and failures.
 
     Args:
@@ -49,18 +49,6 @@ class RayJudge:
     def aspects(self) -> frozenset[Aspect]:
         """Those of the judge in the actors."""
         return self._crew.hello.aspects
-
-    async def judge(self, request: JudgeRequest) -> Judgement:
-        """Judge one trace.
-
-        Raises:
-            JudgeUnavailable: No actor is at work, or the trace ended two of them.
-            JudgeError: As the judge in the actor raised it.
-        """
-        (result,) = await self.judge_many([request])
-        if isinstance(result, Exception):
-            raise result
-        return result
 
     async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
         """Judge several traces, spread over the actors."""

@@ -3,23 +3,29 @@
 from rag_monitor.metrics.rag.passages import passages_of
 from rag_monitor.metrics.rag.scoring import (
     BAD_BELOW,
+    DEFAULT_SCORING,
     LIVE_METRICS,
     METRICS,
+    ScoringOptions,
     aspects_for,
     failed_scores,
     is_bad,
     metrics_for,
     score_trace,
+    sentence_of,
 )
 
 __all__ = [
     "BAD_BELOW",
+    "DEFAULT_SCORING",
     "LIVE_METRICS",
     "METRICS",
+    "ScoringOptions",
     "aspects_for",
     "failed_scores",
     "is_bad",
     "metrics_for",
     "passages_of",
     "score_trace",
+    "sentence_of",
 ]

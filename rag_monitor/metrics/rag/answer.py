@@ -1,7 +1,7 @@
-"""Answers: does the answer address the question?
+"""Answers: does the answer address the question, or does it decline?
 
 `answer_relevance` is the judge's grade; `answer_relevancy` compares the question with questions
-regenerated from the answer.
+regenerated from the answer. The mean of `refusal` is the refusal rate.
 """
 
 from __future__ import annotations
@@ -50,3 +50,10 @@ def answer_relevancy(trace: Trace, judgement: Judgement) -> Outcome:
         return scored(0.0, verdicts + flags)
     cosines = [max(0.0, verdict.probability) for verdict in verdicts]
     return scored(sum(cosines) / len(cosines), verdicts + flags)
+
+
+def refusal(trace: Trace, judgement: Judgement) -> Outcome:
+    """1 when the answer declines, else 0. Larger is not better."""
+    if is_blank(trace.answer):
+        return not_applicable("empty_answer")
+    return scored(float(judgement.refusal), judgement.of(Aspect.NONCOMMITTAL))

@@ -14,7 +14,8 @@ from rag_monitor.errors import NotApplicable
 from rag_monitor.language.dates import find_dates
 from rag_monitor.language.entities import capitalised_words, quoted
 from rag_monitor.language.normalise import fold
-from rag_monitor.language.numbers import Quantity, find_quantities
+from rag_monitor.language.numbers import find_quantities
+from rag_monitor.language.quantity import Quantity
 from rag_monitor.language.script import has_han
 
 _NAMES: Final = ("nr", "ns", "nt", "nz")

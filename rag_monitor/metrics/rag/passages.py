@@ -1,4 +1,4 @@
-"""Passages: how good the retriever was, judged passage by passage on hard verdicts.
+"""Passages: how good the retriever was, and whether it found all that the answer needs.
 
 Contexts known to be empty ("recalled nothing") score 0; contexts that are unknown score nothing.
 """
@@ -48,8 +48,11 @@ def context_utilization(trace: Trace, judgement: Judgement) -> Outcome:
 def context_precision(trace: Trace, judgement: Judgement) -> Outcome:
     """Average precision of the useful passages: sum_k (Precision@k * v_k) / sum_k v_k.
 
-    0 when no passage was useful in arriving at the answer.
+    0 when no passage was useful in arriving at the answer. Where there is none nothing can be told:
+    an outage of the model is no fault of the retriever.
     """
+    if is_blank(trace.answer):
+        return not_applicable("empty_answer")
     verdicts = _per_passage(trace, judgement, Aspect.USEFULNESS)
     if isinstance(verdicts, Outcome):
         return verdicts
@@ -83,3 +86,32 @@ def _per_passage(
     if not texts:
         return scored(0.0)
     return read(judgement, aspect, len(texts))
+
+
+def context_recall(trace: Trace, judgement: Judgement) -> Outcome:
+    """Key points covered by any passage / key points.
+
+    Key points are the labelled ones, else the statements of the references, else what the judge
+    inferred from the question; the last are marked `inferred`.
+    """
+    expected = trace.expected
+    labelled = expected.key_points if expected is not None else None
+    references = expected.references if expected is not None else None
+    if labelled is not None and not labelled:
+        return not_applicable("no_key_points")
+    texts = passages_of(trace)
+    if texts is None:
+        return not_applicable("contexts_unknown")
+    inferred = not labelled and not references
+    verdicts = read(judgement, Aspect.COVERAGE, len(labelled) if labelled else None)
+    if not texts and (not isinstance(verdicts, Outcome) or not inferred):
+        return scored(0.0, inferred=inferred)
+    if isinstance(verdicts, Outcome):
+        return not_applicable("no_key_points") if _none_given(verdicts, inferred) else verdicts
+    covered = sum(verdict.holds for verdict in verdicts)
+    return scored(covered / len(verdicts), verdicts, inferred=inferred)
+
+
+def _none_given(outcome: Outcome, inferred: bool) -> bool:
+    """A judge that cannot infer key points leaves a trace without labels with none."""
+    return inferred and outcome.reason in {"unsupported_aspect", "no_contexts"}

@@ -16,40 +16,61 @@ from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import JudgeError, UnknownMetric
-from rag_monitor.metrics.rag.answer import answer_relevance, answer_relevancy
-from rag_monitor.metrics.rag.coverage import context_recall
+from rag_monitor.metrics.rag.answer import answer_relevance, answer_relevancy, refusal
 from rag_monitor.metrics.rag.faithfulness import answer_supported, faithfulness
 from rag_monitor.metrics.rag.outcome import Outcome
 from rag_monitor.metrics.rag.passages import (
     context_precision,
+    context_recall,
     context_relevance,
     context_utilization,
 )
-from rag_monitor.metrics.rag.refusal import refusal
-from rag_monitor.metrics.rag.summary import summary_score
+from rag_monitor.metrics.rag.summary import CONCISENESS_SHARE, summary_score
+from rag_monitor.redaction.foreign import presentable
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScoringOptions:
+    """What can be set of the formulas."""
+
+    conciseness_share: float = CONCISENESS_SHARE
+    """c of `summary_score`, 0 to 1; with 0 its length does not count."""
+
+
+DEFAULT_SCORING: Final = ScoringOptions()
+Formula = Callable[[Trace, Judgement, ScoringOptions], Outcome]
 
 
 @dataclass(frozen=True, slots=True)
 class _Metric:
     """How a metric is computed and what it must ask a judge."""
 
-    compute: Callable[[Trace, Judgement], Outcome]
+    compute: Formula
     aspects: frozenset[Aspect]
 
 
+def _fixed(compute: Callable[[Trace, Judgement], Outcome]) -> Formula:
+    """A formula with nothing to set."""
+    return lambda trace, judgement, _: compute(trace, judgement)
+
+
+def _summary(trace: Trace, judgement: Judgement, options: ScoringOptions) -> Outcome:
+    return summary_score(trace, judgement, options.conciseness_share)
+
+
 _METRICS: Final[Mapping[str, _Metric]] = {
-    "faithfulness": _Metric(faithfulness, frozenset({Aspect.SUPPORT})),
-    "answer_supported": _Metric(answer_supported, frozenset({Aspect.ANSWER_SUPPORTED})),
-    "answer_relevance": _Metric(answer_relevance, frozenset({Aspect.GRADE})),
+    "faithfulness": _Metric(_fixed(faithfulness), frozenset({Aspect.SUPPORT})),
+    "answer_supported": _Metric(_fixed(answer_supported), frozenset({Aspect.ANSWER_SUPPORTED})),
+    "answer_relevance": _Metric(_fixed(answer_relevance), frozenset({Aspect.GRADE})),
     "answer_relevancy": _Metric(
-        answer_relevancy, frozenset({Aspect.QUESTION_SIMILARITY, Aspect.NONCOMMITTAL})
+        _fixed(answer_relevancy), frozenset({Aspect.QUESTION_SIMILARITY, Aspect.NONCOMMITTAL})
     ),
-    "context_relevance": _Metric(context_relevance, frozenset({Aspect.RELEVANCE})),
-    "context_precision": _Metric(context_precision, frozenset({Aspect.USEFULNESS})),
-    "context_utilization": _Metric(context_utilization, frozenset({Aspect.USE})),
-    "context_recall": _Metric(context_recall, frozenset({Aspect.COVERAGE})),
-    REFUSAL_METRIC: _Metric(refusal, frozenset({Aspect.NONCOMMITTAL})),
-    "summary_score": _Metric(summary_score, frozenset({Aspect.SUMMARY_QUESTION})),
+    "context_relevance": _Metric(_fixed(context_relevance), frozenset({Aspect.RELEVANCE})),
+    "context_precision": _Metric(_fixed(context_precision), frozenset({Aspect.USEFULNESS})),
+    "context_utilization": _Metric(_fixed(context_utilization), frozenset({Aspect.USE})),
+    "context_recall": _Metric(_fixed(context_recall), frozenset({Aspect.COVERAGE})),
+    REFUSAL_METRIC: _Metric(_fixed(refusal), frozenset({Aspect.NONCOMMITTAL})),
+    "summary_score": _Metric(_summary, frozenset({Aspect.SUMMARY_QUESTION})),
 }
 
 METRICS: Final = tuple(_METRICS)
@@ -103,6 +124,7 @@ def score_trace(
     judgement: Judgement,
     metrics: Sequence[str],
     created_at: datetime | None = None,
+    options: ScoringOptions = DEFAULT_SCORING,
 ) -> list[Score]:
     """One score per metric, in the order asked; a judge's silence becomes a status, never a 0.
 
@@ -110,7 +132,7 @@ def score_trace(
         UnknownMetric: One of the names is not a live metric.
     """
     return [
-        _stamp(name, _metric(name).compute(trace, judgement), judgement, created_at)
+        _stamp(name, _metric(name).compute(trace, judgement, options), judgement, created_at)
         for name in metrics
     ]
 
@@ -121,18 +143,26 @@ def failed_scores(
     identity: JudgeIdentity,
     created_at: datetime | None = None,
 ) -> list[Score]:
-    """The scores of a trace whose judge failed altogether: all failed, with the error's reason."""
+    """The scores of a trace whose judge failed altogether: all failed, with reason and sentence."""
     reason = error.reason if isinstance(error, JudgeError) else JudgeError.reason
+    detail = sentence_of(error)
     return [
         Score(
             metric=name,
             status=ScoreStatus.FAILED,
             reason=reason,
+            detail=detail,
             judge=identity,
             created_at=created_at,
         )
         for name in metrics
     ]
+
+
+def sentence_of(error: Exception) -> str:
+    """What an error says, fit to be stored and shown; its type where it is not a judge's own."""
+    said = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
+    return presentable(said)
 
 
 def _metric(name: str) -> _Metric:
@@ -155,4 +185,10 @@ def _stamp(name: str, outcome: Outcome, judgement: Judgement, created_at: dateti
         verdicts=outcome.verdicts,
         created_at=created_at,
         inferred=outcome.inferred,
+        detail=_detail(name, judgement) if outcome.status is ScoreStatus.FAILED else None,
     )
+
+
+def _detail(name: str, judgement: Judgement) -> str | None:
+    aspects = sorted(_metric(name).aspects & judgement.details.keys())
+    return judgement.details[aspects[0]] if aspects else None

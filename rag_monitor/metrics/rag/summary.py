@@ -14,11 +14,16 @@ CONCISENESS_SHARE: Final = 0.5
 """c in QA * (1 - c) + conciseness * c."""
 
 
-def summary_score(trace: Trace, judgement: Judgement) -> Outcome:
+def summary_score(trace: Trace, judgement: Judgement, share: float = CONCISENESS_SHARE) -> Outcome:
     """QA * (1 - c) + conciseness * c.
 
     QA is the share of key-phrase questions the summary answers; conciseness is
     1 - min(len(summary), len(context)) / (len(context) + 1e-10), in characters.
+
+    Args:
+        trace: Its answer is the summary, its contexts are what it sums up.
+        judgement: Which of the questions the summary answers.
+        share: c, from 0 (length does not count) to 1.
     """
     texts = passages_of(trace)
     answer = trace.answer
@@ -30,7 +35,8 @@ def summary_score(trace: Trace, judgement: Judgement) -> Outcome:
     if isinstance(verdicts, Outcome):
         return verdicts
     answered = sum(verdict.holds for verdict in verdicts) / len(verdicts)
-    return scored(summary_value(answered, len(answer), len("\n".join(texts))), verdicts)
+    value = summary_value(answered, len(answer), len("\n".join(texts)), share)
+    return scored(value, verdicts)
 
 
 def summary_value(

@@ -40,7 +40,8 @@ class BertScorer:
     ) -> list[PrecisionRecallF1 | NotApplicable]:
         """Per (text, references) the score against the best reference, or why there is none.
 
-        All texts of one call share batches, and every distinct text is encoded once.
+        All texts of one call share batches, and every distinct text is encoded once. A text without
+        tokens scores 0.
         """
         distinct = list(dict.fromkeys(t for text, refs in pairs for t in (text, *refs)))
         encoded = dict(zip(distinct, self.encoder.token_embeddings(distinct), strict=True))
@@ -61,7 +62,7 @@ class BertScorer:
                 if place not in best or score.f1 > best[place].f1:
                     best[place] = score
         return [
-            best.get(place) or NotApplicable("no tokens" if references else "no reference")
+            best.get(place) or _unmatched(any(encoded[r].inner for r in references), references)
             for place, (_, references) in enumerate(pairs)
         ]
 
@@ -87,7 +88,8 @@ class BertScorer:
             )
             for side, padded in zip(zip(*pairs, strict=True), sides, strict=True)
         ]
-        cosines = sides[0] @ sides[1].transpose(1, 2)
+        # The product of two unit vectors may pass 1 in the last bit; a cosine does not.
+        cosines = (sides[0] @ sides[1].transpose(1, 2)).clamp(-1.0, 1.0)
         lowest = -2.0  # below every cosine: padding is never the best match
         rows = cosines.masked_fill(~real[1][:, None, :], lowest).amax(dim=2).tolist()
         columns = cosines.masked_fill(~real[0][:, :, None], lowest).amax(dim=1).tolist()
@@ -115,6 +117,13 @@ class BertScorer:
         unseen = math.log(n + 1)
         weights = {token: math.log((n + 1) / (count + 1)) for token, count in seen.items()}
         return _Default(weights, unseen)
+
+
+def _unmatched(readable: bool, references: Sequence[str]) -> PrecisionRecallF1 | NotApplicable:
+    """What a text has that was compared with no reference."""
+    if readable:
+        return PrecisionRecallF1(0.0, 0.0, 0.0)
+    return NotApplicable("no tokens in the reference" if references else "no reference")
 
 
 class _Default(dict[int, float]):

@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Literal
 
-from rag_monitor.errors import NotApplicable
-from rag_monitor.metrics.text.overlap import require_references
+from rag_monitor.metrics.text.overlap import reference_tokens, require_references
 from rag_monitor.metrics.text.tokens import WORDS, Tokenizer
 
 Smoothing = Literal["none", "floor", "add-k", "exp"]
@@ -102,37 +101,17 @@ def bleu(
     """Sentence BLEU, 0 to 1.
 
     Orders longer than the text are left out of the geometric mean (sacrebleu's effective order),
-    so that a short correct answer is not punished for having no 4-grams.
+    so that a short correct answer is not punished for having no 4-grams. A text without tokens
+    scores 0.
 
     Raises:
-        NotApplicable: No reference, or nothing but punctuation on either side.
+        NotApplicable: No reference, or no tokens in any reference.
     """
-    require_references(references)
+    targets = reference_tokens(references, tokenizer)
     hypothesis = tokenizer(text)
-    targets = tuple(tokens for tokens in (tokenizer(r) for r in references) if tokens)
-    if not hypothesis or not targets:
-        raise NotApplicable("no tokens")
+    if not hypothesis:
+        return 0.0
     return _counts(hypothesis, targets).score(order, smoothing, sentence=True)
-
-
-def corpus_bleu(
-    pairs: Iterable[tuple[str, Sequence[str]]],
-    order: int = MAX_ORDER,
-    *,
-    smoothing: Smoothing = "exp",
-    tokenizer: Tokenizer = WORDS,
-) -> float:
-    """Corpus BLEU over (text, references): counts are pooled before the precisions are taken.
-
-    Raises:
-        NotApplicable: There are no pairs, or a pair has no reference.
-    """
-    pooled, rows = BleuCounts(), 0
-    for text, references in pairs:
-        pooled, rows = pooled + bleu_counts(text, references, tokenizer), rows + 1
-    if not rows:
-        raise NotApplicable("no rows")
-    return pooled.score(order, smoothing)
 
 
 @lru_cache(maxsize=64)

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.installation import install_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +49,7 @@ class Encoder:
             from transformers import AutoModel, AutoTokenizer
         except ImportError:
             raise ConfigurationError(
-                'model-backed metrics need PyTorch: pip install "rag-monitor[gpu]"'
+                f"model-backed metrics need PyTorch: {install_command('gpu')}"
             ) from None
         self.name = str(model)
         self.layer = layer

@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
-from rag_monitor.errors import NotApplicable
-from rag_monitor.metrics.text.overlap import require_references
+from rag_monitor.metrics.text.overlap import reference_tokens
 from rag_monitor.metrics.text.tokens import WORDS, Tokenizer
 
 
@@ -45,17 +44,18 @@ def meteor(
         beta: Exponent of the fragmentation penalty.
         gamma: Largest fragmentation penalty.
 
+    A text without tokens scores 0.
+
     Raises:
-        NotApplicable: No reference, or no tokens on one side.
+        NotApplicable: No reference, or no tokens in any reference.
     """
     from nltk.translate.meteor_score import single_meteor_score
 
-    require_references(references)
+    targets = reference_tokens(references, tokenizer)
     found = tokenizer(text)
-    targets = [tokens for tokens in (tokenizer(r) for r in references) if tokens]
-    if not found or not targets:
-        raise NotApplicable("no tokens")
     wordnet, stages = _synonyms()
+    if not found:
+        return Meteor(0.0, stages)
     value = max(
         single_meteor_score(
             wanted,

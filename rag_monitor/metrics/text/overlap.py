@@ -75,6 +75,21 @@ def _is_outer(character: str) -> bool:
     return character.isspace() or unicodedata.category(character)[0] == "P"
 
 
+def reference_tokens(
+    references: Sequence[str], tokenizer: Tokenizer
+) -> tuple[tuple[str, ...], ...]:
+    """The tokens of each reference that has any.
+
+    Raises:
+        NotApplicable: There is no reference, or no tokens in any.
+    """
+    require_references(references)
+    found = tuple(tokens for tokens in map(tokenizer, references) if tokens)
+    if not found:
+        raise NotApplicable("no tokens in the reference")
+    return found
+
+
 def require_references(references: Sequence[str]) -> None:
     """Raise `NotApplicable` unless there is at least one reference."""
     if not references:

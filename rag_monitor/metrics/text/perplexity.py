@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_monitor.errors import ConfigurationError, NotApplicable
+from rag_monitor.installation import install_command
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +72,7 @@ class PerplexityModel:
             from transformers import AutoModelForCausalLM, AutoTokenizer
         except ImportError:
             raise ConfigurationError(
-                'model-backed metrics need PyTorch: pip install "rag-monitor[gpu]"'
+                f"model-backed metrics need PyTorch: {install_command('gpu')}"
             ) from None
         self._torch = torch
         self.name = str(model)

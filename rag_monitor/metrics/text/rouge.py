@@ -11,8 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 from typing import Literal
 
-from rag_monitor.errors import NotApplicable
-from rag_monitor.metrics.text.overlap import PrecisionRecallF1, f1_of, require_references
+from rag_monitor.metrics.text.overlap import PrecisionRecallF1, f1_of, reference_tokens
 from rag_monitor.metrics.text.tokens import WORDS, Tokenizer
 
 Variant = Literal["1", "2", "L", "S"]
@@ -46,11 +45,8 @@ def rouge(
     Raises:
         NotApplicable: No reference, or no tokens in any reference.
     """
-    require_references(references)
+    targets = reference_tokens(references, tokenizer)
     found = tokenizer(text)
-    targets = [tokens for tokens in (tokenizer(r) for r in references) if tokens]
-    if not targets:
-        raise NotApplicable("no tokens in the reference")
     scores = [_one(found, wanted, variant, weights) for wanted in targets]
     if combine == "best":
         return max(scores, key=lambda s: s.f1)
@@ -85,7 +81,8 @@ def _one(
 
 
 def _ratio(common: float, found: float, wanted: float) -> PrecisionRecallF1:
-    return f1_of(common / found if found else 0.0, common / wanted if wanted else 0.0)
+    # Sums of weights in another order may differ in the last bit.
+    return f1_of(*(min(1.0, common / whole) if whole else 0.0 for whole in (found, wanted)))
 
 
 def longest_common_subsequence(left: Sequence[str], right: Sequence[str]) -> int:

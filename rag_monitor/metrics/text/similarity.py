@@ -21,7 +21,8 @@ def cosine(left: Sequence[float], right: Sequence[float]) -> float:
     norms = math.hypot(*left) * math.hypot(*right)
     if not norms:
         raise NotApplicable("a vector of norm 0")
-    return math.fsum(a * b for a, b in zip(left, right, strict=True)) / norms
+    value = math.fsum(a * b for a, b in zip(left, right, strict=True)) / norms
+    return max(-1.0, min(1.0, value))
 
 
 class SimilarityScorer:
@@ -31,7 +32,10 @@ class SimilarityScorer:
         self.encoder = encoder
 
     def score(self, pairs: Sequence[tuple[str, Sequence[str]]]) -> list[float | NotApplicable]:
-        """Per (text, references) the cosine with the closest reference, or why there is none."""
+        """Per (text, references) the cosine with the closest reference, or why there is none.
+
+        A text without tokens has a cosine of 0.
+        """
         texts = list(dict.fromkeys(t for text, refs in pairs for t in (text, *refs)))
         vectors = dict(zip(texts, self._pooled(texts), strict=True))
         return [self._best(vectors, text, references) for text, references in pairs]
@@ -49,9 +53,9 @@ class SimilarityScorer:
         if not references:
             return NotApplicable("no reference")
         left = vectors[text]
-        found = [
-            cosine(left, right)
-            for right in (vectors[reference] for reference in references)
-            if left is not None and right is not None and any(left) and any(right)
-        ]
-        return max(found) if found else NotApplicable("no tokens")
+        known = [right for right in map(vectors.__getitem__, references) if right and any(right)]
+        if not known:
+            return NotApplicable("no tokens in the reference")
+        if left is None or not any(left):
+            return 0.0
+        return max(cosine(left, right) for right in known)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from rag_monitor.errors import NotApplicable, UnknownMetric
 from rag_monitor.metrics.text.bleu import Smoothing, bleu
 from rag_monitor.metrics.text.meteor import meteor
 from rag_monitor.metrics.text.overlap import exact_match, token_f1
-from rag_monitor.metrics.text.rouge import Combine, rouge
+from rag_monitor.metrics.text.rouge import Combine, Variant, rouge
 from rag_monitor.metrics.text.tokens import CHARACTERS, WORDS, Tokenizer
 
 
@@ -22,9 +23,10 @@ class TextOptions:
     combine: Combine = "best"
     """What several references mean for ROUGE."""
     weights: Mapping[str, float] = field(default_factory=dict)
-    """Key terms and their weight in ROUGE."""
+    """Key terms and their weight in ROUGE; each is also a term of the tokenizer, or it is cut."""
 
 
+Part = Literal["precision", "recall", "f1"]
 Measure = Callable[[str, Sequence[str], TextOptions], float]
 
 
@@ -37,16 +39,18 @@ def _bleu(order: int) -> Measure:
     return measure
 
 
-def _rouge(variant: str, *, tokenizer: Tokenizer | None = None) -> Measure:
+def _rouge(variant: Variant, part: Part = "f1", *, tokenizer: Tokenizer | None = None) -> Measure:
     def measure(text: str, references: Sequence[str], options: TextOptions) -> float:
-        return rouge(
+        found = rouge(
             text,
             references,
-            variant,  # type: ignore[arg-type] # the table below holds only variants
+            variant,
             combine=options.combine,
             tokenizer=tokenizer or options.tokenizer,
             weights=options.weights or None,
-        ).f1
+        )
+        value: float = getattr(found, part)
+        return value
 
     return measure
 
@@ -67,6 +71,17 @@ def _meteor(text: str, references: Sequence[str], options: TextOptions) -> float
     return meteor(text, references, tokenizer=options.tokenizer).value
 
 
+def _rouge_parts(part: Part) -> dict[str, Measure]:
+    """Precision or recall of each variant; "ROUGE" that names neither is F1."""
+    return {
+        f"rouge_1_{part}": _rouge("1", part),
+        f"rouge_2_{part}": _rouge("2", part),
+        f"rouge_l_{part}": _rouge("L", part),
+        f"rouge_s_{part}": _rouge("S", part),
+        f"rouge_l_characters_{part}": _rouge("L", part, tokenizer=CHARACTERS),
+    }
+
+
 _MEASURES: Mapping[str, Measure] = {
     "bleu_1": _bleu(1),
     "bleu_2": _bleu(2),
@@ -81,6 +96,8 @@ _MEASURES: Mapping[str, Measure] = {
     "exact_match": _exact_match,
     "token_f1": _token_f1,
     "character_f1": _character_f1,
+    **_rouge_parts("precision"),
+    **_rouge_parts("recall"),
 }
 
 TEXT_METRICS = tuple(_MEASURES)

@@ -12,6 +12,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from rag_monitor.errors import ConfigurationError
+
 _CJK = re.compile(r"[㐀-䶿一-鿿豈-﫿\U00020000-\U0003134f]")
 _PIECE = re.compile(
     r"[㐀-䶿一-鿿豈-﫿\U00020000-\U0003134f]+"
@@ -19,6 +21,10 @@ _PIECE = re.compile(
     r"|\d+(?:[.,]\d+)*"
     r"|[^\s]"
 )
+
+_DICTIONARY_LINE = re.compile(r"(.+?)(?:\s+\d+(?:\s+[a-z]+)?)?")
+"""A term; in jieba's dictionaries its frequency and its part of speech follow."""
+_WEIGHTED_LINE = re.compile(r"(.*[^\s,])[\s,]+(\d+(?:\.\d+)?)")
 
 _ASCII_PIECE = re.compile(r"[a-z]+(?:'[a-z]+)?|\d+(?:[.,]\d+)*|[$+<=>^`|~]")
 """What `_PIECE` keeps of folded ASCII text, in one step: half the time on English rows."""
@@ -53,12 +59,15 @@ class Tokenizer:
         return _cut(text, self)
 
     def _tokens(self, text: str) -> tuple[str, ...]:
-        if text.isascii() and not self.keep_punctuation:
+        pieces = _pieces(self.terms) if self.unit is Unit.WORD else _PIECE
+        if text.isascii() and not self.keep_punctuation and pieces is _PIECE:
             return tuple(_ASCII_PIECE.findall(text.lower()))
-        folded = unicodedata.normalize("NFKC", text).casefold()
         tokens: list[str] = []
-        for piece in _PIECE.findall(folded):
-            if _CJK.match(piece):
+        for found in pieces.finditer(fold(text)):
+            piece = found[0]
+            if found.lastgroup:
+                tokens.append(" ".join(piece.split()))
+            elif _CJK.match(piece):
                 tokens.extend(self._cut_chinese(piece))
             elif self.keep_punctuation or piece[0].isalnum():
                 tokens.append(piece)
@@ -82,15 +91,53 @@ WORDS = Tokenizer()
 CHARACTERS = Tokenizer(unit=Unit.CHARACTER)
 
 
-def has_chinese(text: str) -> bool:
-    """Whether any Chinese character is in `text`."""
-    return _CJK.search(text) is not None
+def fold(text: str) -> str:
+    """Text as tokens have it: NFKC, case aside."""
+    return unicodedata.normalize("NFKC", text).casefold()
 
 
 def read_terms(path: Path) -> tuple[str, ...]:
     """Domain terms from a file with one term a line (jieba's dictionary format is accepted)."""
-    lines = path.read_text(encoding="utf-8").splitlines()
-    return tuple(line.split()[0].casefold() for line in lines if line.strip())
+    lines = filter(None, map(str.strip, path.read_text(encoding="utf-8-sig").splitlines()))
+    found = (_DICTIONARY_LINE.fullmatch(line) for line in lines)
+    return tuple(fold(line[1]) for line in found if line)
+
+
+def read_weights(path: Path) -> dict[str, float]:
+    """Key terms and their weights from a file with one of each a line: `营收 3`.
+
+    Raises:
+        ConfigurationError: A line is not a term and a weight above 0.
+    """
+    weights = {}
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
+        if not line.strip():
+            continue
+        found = _WEIGHTED_LINE.fullmatch(line.strip())
+        if not found or not float(found[2]):
+            raise ConfigurationError(
+                f"{path.name}, line {number}: write a term and its weight above 0, e.g. 营收 3"
+            )
+        weights[fold(found[1])] = float(found[2])
+    return weights
+
+
+@lru_cache(maxsize=16)
+def _pieces(terms: tuple[str, ...]) -> re.Pattern[str]:
+    """`_PIECE`, before it the terms that jieba never sees whole: of several words or scripts."""
+    mixed = {term for term in map(fold, terms) if not all(map(_CJK.match, term))}
+    if not mixed:
+        return _PIECE
+    written = "|".join(map(_written, sorted(mixed, key=len, reverse=True)))
+    return re.compile(f"(?P<term>{written})|{_PIECE.pattern}")
+
+
+def _written(term: str) -> str:
+    """A term between ends of words, its words parted by any space."""
+    inside = r"\s+".join(map(re.escape, term.split()))
+    before = r"(?<![a-z0-9])" if term[0].isascii() and term[0].isalnum() else ""
+    after = r"(?![a-z0-9])" if term[-1].isascii() and term[-1].isalnum() else ""
+    return f"{before}{inside}{after}"
 
 
 _build_lock = threading.Lock()
@@ -106,7 +153,7 @@ def _segmenter(terms: tuple[str, ...]) -> Any:
         segmenter = jieba.Tokenizer()
         segmenter.initialize()
         for term in terms:
-            segmenter.add_word(term.casefold())
+            segmenter.add_word(fold(term))
         return segmenter
 
 

@@ -11,11 +11,10 @@ from fastapi import APIRouter, Query, Request, Response
 from rag_monitor.alerting.unseen import warnings_of
 from rag_monitor.domain.alert import AlertState, Silence
 from rag_monitor.errors import RuleError
+from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Reader, ServicesOf, Writer
-from rag_monitor.server.bodies import OnceRoute
 from rag_monitor.server.hints import sentences, unknown_names
-from rag_monitor.server.known import require_known
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import (
     AcknowledgeIn,
@@ -31,8 +30,9 @@ from rag_monitor.server.schemas.alerts import (
     SilencesOut,
 )
 from rag_monitor.server.schemas.values import Name, RowId
+from rag_monitor.server.validation import OnceRoute, require_known
 
-router = APIRouter(prefix="/api/v1", tags=["Alerts"], route_class=OnceRoute)
+router = APIRouter(prefix="/api/v1", tags=[msgid("Alerts")], route_class=OnceRoute)
 
 MAX_SILENCE: Final = timedelta(days=366)
 
@@ -90,12 +90,12 @@ def check_rule(
     """
     rule = given.to_domain(caller.project)
     services.check_rule(rule)
-    findings = services.try_rule(rule) if services.try_rule is not None else None
+    findings = services.try_rule(rule)
     replayed = None
-    if days > 0 and services.replay_rule is not None:
+    if days > 0:
         now = services.clock.now()
         replayed = services.replay_rule(rule, now - timedelta(days=days), now)
-    apps = [summary.app for summary in services.traces.apps(caller.project) if summary.traces]
+    apps = [summary.app for summary in services.traces.apps(caller.project) if summary.kept]
     return RuleChecked.from_domain(rule, findings, replayed, warnings_of(rule, apps))
 
 

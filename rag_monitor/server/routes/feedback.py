@@ -8,14 +8,15 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from rag_monitor.domain.feedback import Feedback
+from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Marker, Reader, ServicesOf
-from rag_monitor.server.bodies import OnceRoute
 from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.schemas.labels import LabelTaskOut, LabelTasks
 from rag_monitor.server.schemas.traces import FeedbackIn, FeedbackOut
 from rag_monitor.server.schemas.values import Given, Name, WindowText, parse_length
+from rag_monitor.server.validation import OnceRoute
 
-router = APIRouter(prefix="/api/v1", tags=["Traces"], route_class=OnceRoute)
+router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRoute)
 
 
 @router.post("/feedback", status_code=201)

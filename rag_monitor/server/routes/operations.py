@@ -1,4 +1,4 @@
-"""What machines that look after us ask: metrics, liveness, readiness."""
+"""What machines that look after us ask: metrics, liveness, readiness, the OpenAPI document."""
 
 from __future__ import annotations
 
@@ -6,10 +6,12 @@ from fastapi import APIRouter, Request
 from starlette.responses import JSONResponse, Response
 
 from rag_monitor import __version__
-from rag_monitor.server.auth import Reader, ServicesOf
+from rag_monitor.i18n import msgid
+from rag_monitor.server.auth import Reader, Scraper, ServicesOf
+from rag_monitor.server.readiness import Readiness
 from rag_monitor.server.schemas.admin import Health
 
-router = APIRouter(tags=["Operations"])
+router = APIRouter(tags=[msgid("Operations")])
 
 
 @router.get(
@@ -17,7 +19,7 @@ router = APIRouter(tags=["Operations"])
     response_class=Response,
     responses={200: {"content": {"text/plain": {"schema": {"type": "string"}}}}},
 )
-def metrics(request: Request, services: ServicesOf, caller: Reader) -> Response:
+async def metrics(request: Request, services: ServicesOf, caller: Scraper) -> Response:
     """The Prometheus exposition: about this process, and the values of the key's project.
 
     In OpenMetrics, with exemplars, where the scraper asks for it; in plain text otherwise.
@@ -35,12 +37,13 @@ async def healthz() -> Health:
 
 
 @router.get("/readyz", responses={200: {"model": Health}})
-def readyz(services: ServicesOf) -> JSONResponse:
+async def readyz(request: Request) -> JSONResponse:
     """Whether the process can do its work; 503 with the reasons when it cannot.
 
     `degraded`: it can, and one of the checks says what is wrong all the same.
     """
-    report = services.health()
+    readiness: Readiness = request.app.state.readiness
+    report = await readiness.report()
     well = all(check == "ok" for check in report.checks.values())
     body = Health(
         status="unavailable" if not report.ready else "ok" if well else "degraded",
@@ -49,3 +52,10 @@ def readyz(services: ServicesOf) -> JSONResponse:
     )
     headers = {} if report.ready else {"Retry-After": "5"}
     return JSONResponse(body.model_dump(), 200 if report.ready else 503, headers)
+
+
+@router.get("/openapi.json", include_in_schema=False)
+def openapi(request: Request, caller: Reader) -> JSONResponse:
+    """What this API takes and gives, for programs."""
+    del caller
+    return JSONResponse(request.app.openapi())

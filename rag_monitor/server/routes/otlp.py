@@ -7,11 +7,12 @@ from typing import Final
 from fastapi import APIRouter, Request
 from starlette.responses import Response
 
+from rag_monitor.i18n import msgid
+from rag_monitor.ingest.replies import OtlpReply
 from rag_monitor.server.auth import Ingester, ServicesOf
-from rag_monitor.server.ports import OtlpReply
 from rag_monitor.server.problems import ProblemError
 
-router = APIRouter(tags=["OpenTelemetry"])
+router = APIRouter(tags=[msgid("OpenTelemetry")])
 
 _PREFIXES: Final = ("/v1", "/api/public/otel/v1")
 _JSON: Final = "application/json"
@@ -45,19 +46,23 @@ _IGNORED: Final = {
 
 
 async def receive_traces(request: Request, services: ServicesOf, caller: Ingester) -> Response:
-    """Take spans in. The 200 comes after the commit, so what was acknowledged is not lost."""
+    """Take spans in. The 200 comes after the commit, so what was acknowledged is not lost.
+
+    With `?bulk=true` they are history: judged behind live traffic, and by the full judge.
+    """
     headers = request.headers
     reply = await services.receiver.receive_traces(
         await request.body(),
         headers.get("content-type", ""),
         headers.get("content-encoding"),
         caller.project,
+        bulk=request.query_params.get("bulk") == "true",
     )
     return _response(reply)
 
 
 async def receive_logs(request: Request, services: ServicesOf, caller: Ingester) -> Response:
-    """Take evaluation results of other tools in; other log records are counted, not kept."""
+    """Take evaluation results and messages of model calls in; other log records are counted."""
     headers = request.headers
     reply = await services.receiver.receive_logs(
         await request.body(),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from datetime import datetime
 from typing import Annotated, Final
 
 from fastapi import APIRouter, Query
@@ -9,13 +12,14 @@ from pydantic import Field
 
 from rag_monitor.aggregation.comparison import on_one_judge
 from rag_monitor.aggregation.keys import COMBINED
-from rag_monitor.domain.alert import AlertState
-from rag_monitor.domain.window import Series
+from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.stored import AppSummary
+from rag_monitor.domain.window import Series, Window
+from rag_monitor.errors import MalformedPayload
+from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
-from rag_monitor.server.bodies import OnceRoute
 from rag_monitor.server.context import Services
 from rag_monitor.server.hints import sentences, unknown_in_series, unknown_names
-from rag_monitor.server.known import METRIC_NAMES, require_known
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import (
     app_quality,
@@ -24,10 +28,13 @@ from rag_monitor.server.quality import (
     read_together,
     step_for,
 )
+from rag_monitor.server.ranking import page_of
 from rag_monitor.server.schemas.quality import (
     AppOut,
+    AssemblingOut,
     EstimateOut,
     HitRateOut,
+    JudgeShareOut,
     KnowledgeBaseOut,
     LatencyOut,
     ReleaseChange,
@@ -42,19 +49,20 @@ from rag_monitor.server.schemas.values import (
     Moment,
     Name,
     WindowText,
+    counted_window,
     parse_length,
-    window_of,
 )
+from rag_monitor.server.validation import METRIC_NAMES, OnceRoute, require_known
 from rag_monitor.spelling import nearest
 
-router = APIRouter(prefix="/api/v1", tags=["Quality"], route_class=OnceRoute)
+router = APIRouter(prefix="/api/v1", tags=[msgid("Quality")], route_class=OnceRoute)
 
 POINTS: Final = 60
 MAX_POINTS: Final = 1500
 MAX_APPS: Final = 200
 
 
-class SummaryQuery(Given):
+class WindowQuery(Given):
     """Which window, and of which app."""
 
     app: Name | None = None
@@ -63,34 +71,58 @@ class SummaryQuery(Given):
     from_: Moment | None = Field(default=None, alias="from")
     to: Moment | None = None
 
+    def selection(self, project: str, app: str, window: Window) -> Selection:
+        """The traces of an app that every number of the answer is about."""
+        return Selection(project=project, app=app, window=window, release=self.release)
+
+
+class SummaryQuery(WindowQuery):
+    """Which apps, page by page."""
+
+    limit: int = Field(default=MAX_APPS, ge=1, le=MAX_APPS)
+    cursor: Annotated[str, Field(max_length=1000)] | None = Field(
+        default=None, description="`next` of the page before."
+    )
+
 
 @router.get("/summary")
 def summary(
     services: ServicesOf, caller: Reader, where: Annotated[SummaryQuery, Query()]
 ) -> Summary:
-    """Every app (or one) over a window: quality with intervals, latency, hits, open alerts."""
+    """Every app (or one) over a window: quality with intervals, latency, hits, open alerts.
+
+    Of more than `limit` apps the busiest come first; `next` is the cursor of the others.
+    """
     with services.reading():
         return _summary(services, caller, where)
 
 
 def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summary:
-    window = window_of(services.clock.now(), where.window, where.from_, where.to)
-    firing = services.alerts.load(caller.project, AlertState.FIRING)
+    window = counted_window(services.clock.now(), where.window, where.from_, where.to)
+    fired = services.alerts.load(caller.project)
     apps = []
     known_apps = services.traces.apps(caller.project)
     wanted = [
         known
         for known in known_apps
         if (known.told_of(window) if where.app is None else known.app == where.app)
-    ][:MAX_APPS]
-    for known, source in read_together(services.estimates, wanted):
-        of_app = (source, caller.project, known.app, window, where.release)
-        quality, by_base = app_quality(*of_app), by_knowledge_base(*of_app)
+    ]
+    try:
+        page = page_of(services.traces, caller.project, wanted, window, where.limit, where.cursor)
+    except MalformedPayload as error:
+        raise ProblemError(
+            422, "`cursor`: is not one this server gave; start again without it."
+        ) from error
+    seen = _last_seen(services, caller.project, page.shown, window, where.release)
+    for known, source in read_together(services.estimates, page.shown):
+        selection = where.selection(caller.project, known.app, window)
+        quality, by_base = app_quality(source, selection), by_knowledge_base(source, selection)
         apps.append(
             AppOut(
                 app=known.app,
-                last_seen=known.last_seen,
+                last_seen=seen.get(known.app),
                 traces=dict(quality.traces),
+                judges=[JudgeShareOut(**asdict(one)) for one in quality.judges],
                 metrics=[EstimateOut.from_domain(e) for e in quality.metrics],
                 latency=[LatencyOut.from_domain(m, s) for m, s in quality.latency.items()],
                 hit_rates=[
@@ -102,15 +134,39 @@ def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summ
                     for name, found in by_base.items()
                 ],
                 routing=[RoutingOut.from_domain(r) for r in quality.routing],
-                open_alerts=sum(alert.app == known.app for alert in firing),
+                open_alerts=None
+                if where.release is not None
+                else sum(a.app == known.app and a.fires_at(window.end) for a in fired),
             )
         )
-    if where.app is not None and not apps:
+    if where.app is not None and not wanted:
         raise _no_app(services, caller, where.app)
     unknown = []
     if where.release is not None and not any(app.metrics for app in apps):
         unknown = unknown_names(services, caller.project, app=where.app, release=where.release)
-    return Summary(start=window.start, end=window.end, apps=apps, hints=sentences(unknown))
+    return Summary(
+        start=window.start,
+        end=window.end,
+        assembling=AssemblingOut(**asdict(services.assembling(caller.project))),
+        apps=apps,
+        next=page.next,
+        apps_folded=page.less_busy,
+        hints=sentences(unknown),
+    )
+
+
+def _last_seen(
+    services: Services,
+    project: str,
+    apps: Sequence[AppSummary],
+    window: Window,
+    release: str | None,
+) -> Mapping[str, datetime]:
+    """When the newest trace began, by app: of the release, and of those before the window's end."""
+    found = {app.app: app.last_seen for app in apps}
+    if release is None and all(last < window.end for last in found.values()):
+        return found
+    return services.traces.last_seen(project, list(found), window.end, release)
 
 
 def _no_app(services: Services, caller: Principal, name: str) -> ProblemError:
@@ -135,7 +191,7 @@ def compare_releases(
     services: ServicesOf, caller: Reader, where: Annotated[ReleasesQuery, Query()]
 ) -> ReleaseChanges:
     """What changed from one release to another, with the interval of the difference."""
-    window = window_of(services.clock.now(), where.window, where.from_, where.to)
+    window = counted_window(services.clock.now(), where.window, where.from_, where.to)
     known = services.traces.releases(caller.project, where.app)
     for field, name in (("release", where.release), ("against", where.against)):
         require_known(field, name, known, "release")
@@ -160,7 +216,7 @@ def compare_releases(
     return ReleaseChanges(app=where.app, changes=changes)
 
 
-class SeriesQuery(SummaryQuery):
+class SeriesQuery(WindowQuery):
     """Which metric, how fine."""
 
     app: Name = Field(...)
@@ -183,7 +239,7 @@ def series(
     services: ServicesOf, caller: Reader, where: Annotated[SeriesQuery, Query()]
 ) -> SeriesOut:
     """One metric over time, one estimate per step."""
-    window = window_of(services.clock.now(), where.window, where.from_, where.to)
+    window = counted_window(services.clock.now(), where.window, where.from_, where.to)
     step = parse_length(where.step) if where.step else step_for(window, POINTS)
     if window.length / step > MAX_POINTS:
         raise ProblemError(422, f"`step`: makes more than {MAX_POINTS} points; take a longer step.")

@@ -11,9 +11,9 @@ from pydantic import Field
 from rag_monitor.domain.stored import SearchIn, TraceQuery
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import MalformedPayload
+from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
-from rag_monitor.server.bodies import OnceRoute
 from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas import trace_json
@@ -34,10 +34,15 @@ from rag_monitor.server.schemas.values import (
     UserId,
     plain,
 )
+from rag_monitor.server.validation import OnceRoute
 
-router = APIRouter(prefix="/api/v1", tags=["Traces"], route_class=OnceRoute)
+router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRoute)
 
 _JSON_TYPES: Final = frozenset({"application/json", "application/x-ndjson", "application/jsonl"})
+_BULK: Final = (
+    "These traces are history: they are judged behind live traffic, and by the full judge however "
+    "long that takes."
+)
 _EXAMPLE: Final = {
     "id": "q-1",
     "app": "bank-faq",
@@ -65,7 +70,12 @@ _EXAMPLE: Final = {
         }
     },
 )
-async def post_traces(request: Request, services: ServicesOf, caller: Ingester) -> TraceAccepted:
+async def post_traces(
+    request: Request,
+    services: ServicesOf,
+    caller: Ingester,
+    bulk: Annotated[bool, Query(description=_BULK)] = False,
+) -> TraceAccepted:
     """Take one trace or a list of them as Trace JSON; answers once they are committed.
 
     JSON lines are taken too, as `application/x-ndjson`. Of several, bad ones are told in `errors`.
@@ -77,7 +87,7 @@ async def post_traces(request: Request, services: ServicesOf, caller: Ingester) 
         )
     if request.headers.get("content-encoding", "identity").lower() != "identity":
         raise ProblemError(415, "Send the JSON uncompressed; /v1/traces takes gzip.")
-    reply = await services.receiver.receive_json(await request.body(), caller.project)
+    reply = await services.receiver.receive_json(await request.body(), caller.project, bulk=bulk)
     errors = [_wire_error(error) for error in reply.errors]
     if errors and not reply.accepted:
         raise ProblemError(
@@ -196,7 +206,7 @@ def read_decisions(services: ServicesOf, caller: Reader, trace_id: TraceId) -> D
     )
 
 
-@router.delete("/users/{user_id:path}", tags=["Administration"])
+@router.delete("/users/{user_id:path}", tags=[msgid("Administration")])
 def erase_user(services: ServicesOf, request: Request, caller: Admin, user_id: UserId) -> Erased:
     """Erase everything of a user: traces, marks, unreferenced passages, cached replies."""
     services.before_erasure()

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from rag_monitor.domain.stored import ApiKey, AuditEvent, KeyScope
-from rag_monitor.server.ports import BackfillPreview
+from rag_monitor.server.backfill import BackfillPreview
 from rag_monitor.server.schemas.values import (
     Flag,
     Given,

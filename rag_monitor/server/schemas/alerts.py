@@ -222,7 +222,7 @@ class RuleChecked(Wire):
     def from_domain(
         cls,
         rule: AlertRule,
-        findings: Mapping[str, Finding] | None,
+        findings: Mapping[str, Finding],
         history: Replay | None = None,
         warnings: Sequence[str] = (),
     ) -> RuleChecked:
@@ -230,9 +230,7 @@ class RuleChecked(Wire):
         return cls(
             ok=True,
             rule=RuleOut.from_domain(rule),
-            findings=None
-            if findings is None
-            else {app: FindingOut.from_domain(f) for app, f in findings.items()},
+            findings={app: FindingOut.from_domain(f) for app, f in findings.items()},
             history=None if history is None else HistoryOut.from_domain(history),
             warnings=list(warnings),
         )

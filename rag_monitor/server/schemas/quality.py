@@ -7,8 +7,9 @@ from datetime import datetime
 from pydantic import Field
 
 from rag_monitor.aggregation.comparison import compare, sentence
+from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.domain.window import Estimate
-from rag_monitor.server.measures import LatencySummary, RoutingConfusion
+from rag_monitor.metrics.routing import Confusion
 from rag_monitor.server.schemas.values import Hints, Wire, finite
 
 
@@ -204,7 +205,7 @@ class RoutingOut(Wire):
     accuracy: float | None
 
     @classmethod
-    def from_domain(cls, row: RoutingConfusion) -> RoutingOut:
+    def from_domain(cls, row: Confusion) -> RoutingOut:
         """The row as it goes out."""
         return cls(
             kind=row.kind.value,
@@ -222,12 +223,26 @@ class RoutingOut(Wire):
         )
 
 
+class JudgeShareOut(Wire):
+    """How many of an app's traces one judge has judged."""
+
+    judge: str = Field(description="Its identity.")
+    judged: int
+    share: float = Field(description="Of all traces of the app in the window.")
+
+
 class AppOut(Wire):
     """One application over the window."""
 
     app: str
-    last_seen: datetime
+    last_seen: datetime | None = Field(
+        description="When the newest of its traces before `end` began, of `release` if given; "
+        "null: there is none."
+    )
     traces: dict[str, int] = Field(description="By status.", examples=[{"ok": 120, "error": 2}])
+    judges: list[JudgeShareOut] = Field(
+        description="Which judge covers which share, the busiest first."
+    )
     metrics: list[EstimateOut]
     latency: list[LatencyOut]
     hit_rates: list[HitRateOut]
@@ -235,15 +250,33 @@ class AppOut(Wire):
         description="The same metrics where a knowledge base gave passages; at most 20."
     )
     routing: list[RoutingOut]
-    open_alerts: int
+    open_alerts: int | None = Field(
+        description="Firing at `end`. null with `release`: alerts are about the whole app."
+    )
+
+
+class AssemblingOut(Wire):
+    """Traces of the project that were acknowledged and are not part of any number yet.
+
+    Nobody knows yet which app or release they are of: no filter applies to them.
+    """
+
+    traces: int = Field(description="Those that wait for more of their spans are among them.")
+    oldest_s: float = Field(description="How long the first of them has been due, in seconds.")
 
 
 class Summary(Wire):
     """Every application over one window."""
 
-    start: datetime
+    start: datetime = Field(
+        description="Numbers are kept minute by minute: of those that begin from `start` on, "
+        "before `end`."
+    )
     end: datetime
+    assembling: AssemblingOut
     apps: list[AppOut]
+    next: str | None = Field(description="`cursor` of the next page; null on the last one.")
+    apps_folded: int = Field(description="Apps on later pages, less busy than these.")
     hints: Hints
 
 

@@ -155,6 +155,11 @@ TRACE_JSON: Final[dict[str, Any]] = {
             "Per passage whether it is relevant.", {"enum": [0, 1, True, False]}
         ),
         "label_faithful": _flag("A person's verdict: is the answer supported?"),
+        "reported_scores": {
+            "type": ["object", "array", "null"],
+            "description": "Scores of other tools: numbers by name, or objects as a trace gives "
+            "them. Shown beside ours; they enter no estimate.",
+        },
         "label": {
             "type": ["string", "number", "boolean", "null"],
             "description": "The right class, for classification.",

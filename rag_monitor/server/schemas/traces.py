@@ -15,6 +15,7 @@ from rag_monitor.domain.judgement import JudgeUsage, Verdict
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import ErasureReport, StoredTrace, TracePage, TraceSummary
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Timings
+from rag_monitor.i18n import translate
 from rag_monitor.sampling.explanation import explain
 from rag_monitor.server.schemas.reported import ReportedScoreOut
 from rag_monitor.server.schemas.values import (
@@ -240,6 +241,9 @@ class ScoreOut(Wire):
     value: float | None
     status: str = Field(examples=["scored", "not_applicable", "failed", "suspect"])
     reason: str | None
+    detail: str | None = Field(
+        description="Of a failed score, what the judge's server or the reader of its reply said."
+    )
     flagged: bool | None
     judge: str | None
     created_at: datetime | None
@@ -254,6 +258,7 @@ class ScoreOut(Wire):
             value=finite(score.value),
             status=score.status.value,
             reason=score.reason,
+            detail=score.detail,
             flagged=score.flagged,
             judge=str(score.judge) if score.judge else None,
             created_at=score.created_at,
@@ -345,8 +350,8 @@ class DecisionOut(Wire):
         """The decision as it goes out."""
         told = explain(decision, trace_id)
         return cls(
-            why=told.english,
-            why_zh=told.chinese,
+            why=told,
+            why_zh=translate(told, "zh"),
             judge=decision.judge,
             included=decision.included,
             probability=decision.probability,

@@ -20,8 +20,8 @@ from pydantic import (
 )
 
 from rag_monitor.domain.window import Window
-from rag_monitor.server.known import METRIC_NAMES, known_metric
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.validation import METRIC_NAMES, known_metric
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _ROUNDED = (
@@ -168,6 +168,24 @@ def window_of(
     if end - start > MAX_SPAN:
         raise _window_problem("from", f"the window may be at most {MAX_SPAN.days} days long")
     return Window(start, end)
+
+
+def counted_window(
+    now: datetime,
+    length: str | None,
+    since: datetime | None,
+    until: datetime | None,
+    default: str = "24h",
+) -> Window:
+    """As `window_of`, in the whole minutes that numbers are kept by: those that begin in it.
+
+    Raises:
+        ProblemError: 422 as there, and when no minute begins in it.
+    """
+    found = window_of(now, length, since, until, default).in_minutes()
+    if found is None:
+        raise _window_problem("from", "no minute begins in it; numbers are kept minute by minute")
+    return found
 
 
 def _rounded(end: datetime, length: timedelta) -> datetime:

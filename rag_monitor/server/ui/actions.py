@@ -19,12 +19,13 @@ from rag_monitor.domain.alert import AlertRule, Silence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import NotFound, RuleError
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
-from rag_monitor.server.ui import key_form, new_key
+from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.alert_pages import SILENCE_HOURS, TRIAL_DAYS, trial_page
 from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
 from rag_monitor.server.ui.confirming import confirm_page
@@ -54,8 +55,15 @@ _PAGES: Final = {
     "/ui/feedback": "/traces",
 }
 """Where the forms stand, by the address they are sent to."""
-_NO_READER: Final = "This key is not valid here, or may not read."
-_NO_ENTRY: Final = {"revoked": "This key was revoked.", "expired": "This key has expired."}
+_LACKING: Final = {
+    KeyScope.WRITE: Message("This key lacks the scope `write`."),
+    KeyScope.ADMIN: Message("This key lacks the scope `admin`."),
+}
+_NO_READER: Final = msgid("This key is not valid here, or may not read.")
+_NO_ENTRY: Final = {
+    "revoked": msgid("This key was revoked."),
+    "expired": msgid("This key has expired."),
+}
 """What the sign-in says of a key that opened something once."""
 
 
@@ -63,12 +71,12 @@ async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form that a browser sent url-encoded."""
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type != "application/x-www-form-urlencoded":
-        raise ProblemError(415, "Forms are sent as application/x-www-form-urlencoded.")
+        raise ProblemError(415, Message("Forms are sent as application/x-www-form-urlencoded."))
     try:
         text = (await request.body()).decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise ProblemError(400, "The form cannot be read.") from None
+        raise ProblemError(400, Message("The form cannot be read.")) from None
     form: dict[str, str] = {}
     for name, value in pairs:
         form[name] = f"{form[name]},{value}" if name in form else value
@@ -101,7 +109,7 @@ class Sent:
     def need(self, scope: KeyScope) -> None:
         """Raise 403 unless the sender may do it."""
         if not self.me.principal.allows(scope):
-            raise ProblemError(403, f"This key lacks the scope `{scope.value}`.")
+            raise ProblemError(403, _LACKING[scope])
 
 
 def sent_of(request: Request, form: Annotated[dict[str, str], Depends(read_form)]) -> Sent:
@@ -131,7 +139,9 @@ def mark(sent: Form) -> Response:
             comment=sent.get("comment") or None,
         )
     except ValidationError:
-        raise ProblemError(422, "The mark cannot be read; go back and choose again.") from None
+        raise ProblemError(
+            422, Message("The mark cannot be read; go back and choose again.")
+        ) from None
     # Looked up first: a mark that is stored must not end in a page that says it is not.
     thanks = _what_it_does(sent.me, given)
     sent.me.services.feedback.add(
@@ -176,7 +186,7 @@ def save_view(sent: Form) -> Response:
     name = sent.get("name")[:MAX_NAME]
     filters = {key: sent.get(key)[:500] for key in FILTERS if sent.get(key)}
     if not name or not filters:
-        raise ProblemError(422, "A view needs a name and at least one filter.")
+        raise ProblemError(422, Message("A view needs a name and at least one filter."))
     view = SavedView(name=name, filters=filters)
     kept = [old for old in saved_views(sent.me.request, FILTERS) if old.name != name]
     return _with_views(sent, view.address, [*kept, view])
@@ -197,7 +207,7 @@ def _with_views(sent: Sent, address: str, views: Sequence[SavedView]) -> Respons
         max_age=31_536_000,
         httponly=True,
         samesite="lax",
-        secure=(sent.me.services.options.public_url or "").startswith("https://"),
+        secure=sent.me.services.settings.https,
     )
     return response
 
@@ -217,7 +227,7 @@ def silence(sent: Form) -> Response:
     """Mute a rule, an app, or one on the other."""
     sent.need(KeyScope.WRITE)
     if sent.get("hours") not in SILENCE_HOURS:
-        raise ProblemError(422, "Choose for how long.")
+        raise ProblemError(422, Message("Choose for how long."))
     hours = int(sent.get("hours"))
     now = sent.me.services.clock.now()
     made = Silence(
@@ -266,8 +276,12 @@ def save_rule(sent: Form) -> Response:
         return _refused_rule(sent, rule_problem(str(error), sent.me.language))
     except NotFound:
         # Whoever renamed it may want it as it is now; saved from here, it is a second rule.
-        gone = f"name: the rule {old!r} is gone: somebody renamed or deleted it; save again to add"
-        return _refused_rule(sent, rule_problem(f"{gone} this one", sent.me.language), original="")
+        gone = Message(
+            "name: the rule {name!r} is gone: somebody renamed or deleted it; save again to add "
+            "this one",
+            name=old,
+        )
+        return _refused_rule(sent, rule_problem(gone, sent.me.language), original="")
     return _back("/settings#rules")
 
 
@@ -307,7 +321,10 @@ def _check_name(sent: Sent, name: str) -> None:
     """Raise RuleError when saving would silently replace a rule other than the one edited."""
     if name != _opened_as(sent) and name in _rule_names(sent.me):
         raise RuleError(
-            f"name: another rule is called {name!r}; choose another name, or edit that one"
+            Message(
+                "name: another rule is called {name!r}; choose another name, or edit that one",
+                name=name,
+            )
         )
 
 
@@ -322,7 +339,7 @@ def try_rule(sent: Form) -> Response:
     else:
         saved = {rule.name: rule for rule in me.services.rules.all(me.principal.project)}
         if sent.get("name") not in saved:
-            raise ProblemError(404, "There is no such rule.", kind="not-found")
+            raise ProblemError(404, Message("There is no such rule."), kind="not-found")
         rule = saved[sent.get("name")]
     days = sent.get("days")
     return trial_page(me, rule, int(days) if days in TRIAL_DAYS else 0, _opened_as(sent))
@@ -334,7 +351,7 @@ def delete_rule(sent: Form) -> Response:
     sent.need(KeyScope.WRITE)
     name, rules, project = sent.get("name")[:200], sent.me.services.rules, sent.me.principal.project
     if not sent.get(CONFIRMED):
-        asked = ("Delete this rule?", "Delete this rule", {"name": name})
+        asked = (msgid("Delete this rule?"), msgid("Delete this rule"), {"name": name})
         return confirm_page(sent.me, *asked, what=name, back="/settings#rules")
     sent.change(lambda: rules.delete(project, name), "rule.delete", name)
     return _back("/settings#rules")
@@ -362,8 +379,8 @@ def make_key(sent: Form) -> Response:
         sent.record("key.create", key.id, name=key.name, scopes=scopes, **ends)
         return secret
 
-    response = _back(new_key.PAGE)
-    new_key.carry(sent.me, response, sent.me.services.together(create))
+    response = _back(key_form.PAGE)
+    key_form.carry(sent.me, response, sent.me.services.together(create))
     return response
 
 
@@ -374,7 +391,7 @@ def revoke_key(sent: Form) -> Response:
     id, keys, project = sent.get("id")[:64], sent.me.services.keys, sent.me.principal.project
     if not sent.get(CONFIRMED):
         called = next((key.name for key in keys.list(project) if key.id == id), id)
-        asked = ("Revoke this key?", "Revoke", {"id": id})
+        asked = (msgid("Revoke this key?"), msgid("Revoke"), {"id": id})
         return confirm_page(sent.me, *asked, what=called, back="/settings#keys")
     sent.change(lambda: keys.revoke(project, id), "key.revoke", id)
     return _back("/settings#keys")
@@ -404,7 +421,7 @@ def login_form(request: Request, problem: str | None, status: int) -> HTMLRespon
     """The form that asks for a key, with what went wrong."""
     services = services_of(request)
     me = make_visitor(request, services, gate_of(request), NOBODY)
-    values = {"problem": problem, "next": inside(request), "sso": services.options.oidc is not None}
+    values = {"problem": problem, "next": inside(request), "sso": services.settings.oidc.enabled}
     return page(me, "login.html", values, status)
 
 
@@ -435,10 +452,10 @@ def _sign_in(request: Request, form: Mapping[str, str]) -> Response:
     response.set_cookie(
         COOKIE,
         gate.open_session(principal),
-        max_age=int(services.options.session_hours * 3600),
+        max_age=int(services.settings.http.session_hours * 3600),
         httponly=True,
         samesite="lax",
-        secure=services.options.secure,
+        secure=services.settings.https,
     )
     return response
 

@@ -12,7 +12,8 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.alerting.replay import Replay
 from rag_monitor.domain.alert import Alert, AlertRule, Silence
-from rag_monitor.domain.stored import TraceSummary
+from rag_monitor.domain.stored import AppSummary, TraceSummary
+from rag_monitor.i18n import msgid
 from rag_monitor.server.hints import unknown_names
 from rag_monitor.server.ui.figures import Figures, figures_of
 from rag_monitor.server.ui.view import OPEN_STATES, Viewer, Visitor, page
@@ -23,7 +24,12 @@ MAX_HISTORY: Final = 100
 MAX_WORST: Final = 20
 """So many worst traces of a page are shown with their question; of more, the ids."""
 TRIAL_DAYS: Final = ("0", "1", "7", "30")
-SILENCE_HOURS: Final = {"1": "1 hour", "4": "4 hours", "24": "1 day", "168": "7 days"}
+SILENCE_HOURS: Final = {
+    "1": msgid("1 hour"),
+    "4": msgid("4 hours"),
+    "24": msgid("1 day"),
+    "168": msgid("7 days"),
+}
 """Hours a silence may last, and how they are called in English."""
 
 
@@ -65,22 +71,29 @@ def _alerts(me: Visitor) -> HTMLResponse:
     alerts = me.services.alerts.load(project)
     over = [alert for alert in alerts if alert.state not in OPEN_STATES and app in {"", alert.app}]
     alerted = {alert.app for alert in alerts}
+    known = me.services.traces.apps(project)
     return page(
         me,
         "alerts.html",
         {
             "app": app,
+            "refused": me.not_applied("app"),
             "hints": unknown_names(me.services, project, app=app or None, further=alerted),
             "open": _open(me, app, {rule.name: rule for rule in rules}, silences, now),
             "over": sorted(over, key=lambda alert: alert.since, reverse=True)[:MAX_HISTORY],
             "silences": silences,
             "now": now,
+            "untold": me.untold([app] if app else _newest_first(known)),
             "hours": SILENCE_HOURS,
             "rules": rules,
-            "apps": [known.app for known in me.services.traces.apps(project)],
-            "tries": me.services.try_rule is not None,
+            "apps": [one.app for one in known],
         },
     )
+
+
+def _newest_first(apps: Sequence[AppSummary]) -> list[str]:
+    kept = [one for one in apps if one.kept]
+    return [one.app for one in sorted(kept, key=lambda one: one.last_seen, reverse=True)]
 
 
 def _open(
@@ -136,9 +149,9 @@ def trial_page(me: Visitor, rule: AlertRule, days: int, original: str) -> HTMLRe
     `original` is the name that the form of the rule was opened with; empty for a new one.
     """
     services = me.services
-    findings = services.try_rule(rule) if services.try_rule is not None else {}
+    findings = services.try_rule(rule)
     replayed: Replay | None = None
-    if days and services.replay_rule is not None:
+    if days:
         now = services.clock.now()
         replayed = services.replay_rule(rule, now - timedelta(days=days), now)
     return page(
@@ -156,6 +169,6 @@ def trial_page(me: Visitor, rule: AlertRule, days: int, original: str) -> HTMLRe
             },
             "replayed": replayed,
             "days": str(days),
-            "choices": TRIAL_DAYS if services.replay_rule is not None else TRIAL_DAYS[:1],
+            "choices": TRIAL_DAYS,
         },
     )

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 
+from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.rollup import TRACES_METRIC
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary
-from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.measures import LatencySummary
-from rag_monitor.server.ports import EstimateSource
+from rag_monitor.domain.window import Estimate, Window
 from rag_monitor.server.quality import read_together
 from rag_monitor.server.ui import changes
-from rag_monitor.server.ui.changes import Changed, Side
+from rag_monitor.server.ui.changes import Changed
 
 METRICS: Final = ("faithfulness", "context_relevance", "answer_relevance")
 _LATENCY: Final = "end_to_end_ms"
@@ -40,7 +41,7 @@ class Line:
 
 
 def lines(
-    source: EstimateSource,
+    source: Estimates,
     project: str,
     apps: Sequence[AppSummary],
     window: Window,
@@ -56,32 +57,25 @@ def lines(
 
 
 def _line(
-    source: EstimateSource,
+    source: Estimates,
     project: str,
     app: AppSummary,
     window: Window,
     alerts: Sequence[Alert],
 ) -> Line:
     """The numbers of an app over a window."""
-    found = {
-        metric: source.estimate(
-            Series(project=project, app=app.app, metric=metric, judge=COMBINED), window
-        )
-        for metric in METRICS
-    }
-    sides = (Side(window=window), Side(window=window.before()))
-    counts = source.traces(project, app.app, window)
+    now = Selection(project=project, app=app.app, window=window)
+    before = now.over(window.before())
+    found = {metric: source.estimate(now.series(metric, COMBINED), window) for metric in METRICS}
+    counts = source.traces(now)
     return Line(
         app=app.app,
         last_seen=app.last_seen,
         estimates=found,
-        changes={
-            metric: changes.of_metric(source, project, app.app, metric, *sides)
-            for metric in METRICS
-        },
+        changes={metric: changes.of_metric(source, metric, now, before) for metric in METRICS},
         traces=sum(counts.values()),
         errors=counts.get("error", 0),
-        latency=source.latency(project, app.app, _LATENCY, window),
+        latency=source.latency(now, _LATENCY),
         alerts=[alert for alert in alerts if alert.app == app.app],
     )
 

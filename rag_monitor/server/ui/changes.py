@@ -12,10 +12,11 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
+from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.rollup import REFUSAL_METRIC
-from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.ports import EstimateSource
+from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.window import Estimate
 from rag_monitor.statistics.comparison import p_from_interval
 from rag_monitor.statistics.multiplicity import benjamini_hochberg
 from rag_monitor.statistics.wilson import Interval, wilson_interval
@@ -88,55 +89,33 @@ def _p_value(one: Changed) -> float | None:
     return p_from_interval(change.value, Interval(change.lower, change.upper), one.a.confidence)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Side:
-    """What is held against something else: an app, or a release of it, over a window."""
-
-    window: Window
-    release: str | None = None
-
-    def estimate(self, source: EstimateSource, project: str, app: str, metric: str) -> Estimate:
-        """A metric of it."""
-        series = Series(
-            project=project, app=app, metric=metric, judge=COMBINED, release=self.release
-        )
-        return source.estimate(series, self.window, min_judged=MIN_JUDGED)
-
-
-def of_metric(
-    source: EstimateSource, project: str, app: str, metric: str, a: Side, b: Side
-) -> Changed | None:
+def of_metric(source: Estimates, metric: str, a: Selection, b: Selection) -> Changed | None:
     """A metric of both, by one judge where they rest on different ones; None: neither has one."""
-    first, second = (side.estimate(source, project, app, metric) for side in (a, b))
+    first, second = (
+        source.estimate(side.series(metric, COMBINED), side.window, min_judged=MIN_JUDGED)
+        for side in (a, b)
+    )
     if first.value is None and second.value is None:
         return None
     first, second = on_one_judge(source, first, second, min_judged=MIN_JUDGED)
     return Changed(metric=metric, a=first, b=second, change=compare(first, second))
 
 
-def of_errors(
-    source: EstimateSource, project: str, app: str, a: Window, b: Window
-) -> Changed | None:
+def of_errors(source: Estimates, a: Selection, b: Selection) -> Changed | None:
     """The share of traces that failed."""
-    first, second = (
-        _share(project, app, window, source.traces(project, app, window)) for window in (a, b)
-    )
+    first, second = (_share(side, source.traces(side)) for side in (a, b))
     if first.value is None and second.value is None:
         return None
     return Changed(metric=ERRORS, a=first, b=second, change=compare(first, second))
 
 
-def of_hits(source: EstimateSource, project: str, app: str, a: Window, b: Window) -> list[Changed]:
+def of_hits(source: Estimates, a: Selection, b: Selection) -> list[Changed]:
     """How often each thing was hit, where it was expected if anybody said so."""
-    names = dict.fromkeys(
-        name for window in (a, b) for name in source.hit_names(project, app, window)
-    )
+    names = dict.fromkeys(name for side in (a, b) for name in source.hit_names(side))
     found = []
     for kind, name in names:
         for basis in ("expected", "all"):
-            first, second = (
-                source.hit_rate(project, app, kind, name, basis, window) for window in (a, b)
-            )
+            first, second = (source.hit_rate(side, kind, name, basis) for side in (a, b))
             if first.value is None and second.value is None:
                 continue
             change = compare(first, second)
@@ -150,13 +129,12 @@ def of_hits(source: EstimateSource, project: str, app: str, a: Window, b: Window
     return found
 
 
-def _share(project: str, app: str, window: Window, counts: Mapping[str, int]) -> Estimate:
+def _share(selection: Selection, counts: Mapping[str, int]) -> Estimate:
     total, failed = sum(counts.values()), counts.get("error", 0)
-    series = Series(project=project, app=app, metric=ERRORS, judge="")
     ends = wilson_interval(failed, total) if total else None
     return Estimate(
-        series=series,
-        window=window,
+        series=selection.series(ERRORS),
+        window=selection.window,
         value=failed / total if total else None,
         lower=ends.lower if ends and total >= MIN_JUDGED else None,
         upper=ends.upper if ends and total >= MIN_JUDGED else None,

@@ -9,6 +9,7 @@ from typing import Final
 from markupsafe import Markup
 
 from rag_monitor.domain.trace import Trace
+from rag_monitor.i18n import msgid
 
 _RANGE: Final = Markup('<rect class="range" x="{:.1f}" y="1" width="{:.1f}" height="8"/>')
 _INTERVAL: Final = Markup(
@@ -170,7 +171,7 @@ def latency_interval(lower: float | None, upper: float | None) -> str:
 
 def duration(seconds: float) -> tuple[float, str]:
     """A length of time in its largest whole unit, and the unit as a text to be translated."""
-    for size, unit in ((86_400, "{n} d"), (3600, "{n} h"), (60, "{n} min")):
+    for size, unit in ((86_400, msgid("{n} d")), (3600, msgid("{n} h")), (60, msgid("{n} min"))):
         if seconds >= size and seconds % size == 0:
             return seconds / size, unit
-    return seconds, "{n} s"
+    return seconds, msgid("{n} s")

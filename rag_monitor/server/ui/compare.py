@@ -3,25 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any, Final
 
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Window
+from rag_monitor.i18n import msgid
 from rag_monitor.server.hints import Unknown
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui import changes
-from rag_monitor.server.ui.changes import Changed, Side
+from rag_monitor.server.ui.changes import Changed
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
 
 AGAINST: Final = {
-    "before": "right before",
-    "day": "a day earlier",
-    "week": "a week earlier",
+    "before": msgid("right before"),
+    "day": msgid("a day earlier"),
+    "week": msgid("a week earlier"),
 }
 """What a stretch of time is held against, and how it is called in English."""
 _EARLIER: Final = {"day": timedelta(days=1), "week": timedelta(weeks=1)}
@@ -43,12 +46,13 @@ def _compare(me: Visitor) -> HTMLResponse:
     releases = list(me.services.traces.releases(me.principal.project, app)) if app in apps else []
     chosen = tuple(_among(query.get(name), releases, place) for place, name in enumerate("ab"))
     against = _against(query.get("against", ""), period.window)
+    whole = Selection(project=me.principal.project, app=app, window=period.window)
     if by_time:
-        sides = [Side(window=period.window), Side(window=earlier(period.window, against))]
+        sides = [whole, whole.over(earlier(period.window, against))]
     else:
-        sides = [Side(window=period.window, release=name) for name in chosen if name is not None]
-    found = _Found(me, app, sides) if app and len(sides) == 2 else None
-    rows, hits = found.tables(with_hits=by_time) if found else ([], [])
+        sides = [replace(whole, release=name) for name in chosen if name is not None]
+    found = _Found(me, sides) if app and len(sides) == 2 else None
+    rows, hits = found.tables() if found else ([], [])
     return page(
         me,
         "compare.html",
@@ -61,7 +65,11 @@ def _compare(me: Visitor) -> HTMLResponse:
             "chosen": chosen,
             "by_time": by_time,
             "against": against,
-            "refused": {**period.refused, **_unapplied(query.get("against", ""), against)},
+            "refused": {
+                **me.not_applied("app", "window", "from", "to"),
+                **period.refused,
+                **_unapplied(query.get("against", ""), against),
+            },
             "choices": {name: said for name, said in AGAINST.items() if _fits(name, period.window)},
             "names": [side.release or me.between(side.window) for side in sides],
             "rows": rows,
@@ -108,40 +116,30 @@ def _among(wanted: str | None, releases: Sequence[str], place: int) -> str | Non
 class _Found:
     """The numbers of both sides of an app."""
 
-    def __init__(self, me: Visitor, app: str, sides: Sequence[Side]) -> None:
+    def __init__(self, me: Visitor, sides: Sequence[Selection]) -> None:
         self._source = me.services.estimates.once()
-        self._where = (me.principal.project, app)
         self._a, self._b = sides
 
-    def tables(self, *, with_hits: bool) -> tuple[list[Changed], list[Changed]]:
+    def tables(self) -> tuple[list[Changed], list[Changed]]:
         """Metrics and hit rates, which stand on one page: each change is judged among all."""
         rows = self._rows()
-        found = changes.together([*rows, *(self._hits() if with_hits else [])])
+        found = changes.together([*rows, *changes.of_hits(self._source, self._a, self._b)])
         return found[: len(rows)], found[len(rows) :]
 
     def _rows(self) -> list[Changed]:
-        """Metrics that either has; of two stretches of time the errors, too."""
+        """Metrics that either has, and the errors."""
         found = [
-            changes.of_metric(self._source, *self._where, metric, self._a, self._b)
-            for metric in SHOWN_METRICS
+            changes.of_metric(self._source, metric, self._a, self._b) for metric in SHOWN_METRICS
         ]
-        if self._a.release is None and any(found):
-            windows = (self._a.window, self._b.window)
-            found.append(changes.of_errors(self._source, *self._where, *windows))
+        if any(found):
+            found.append(changes.of_errors(self._source, self._a, self._b))
         return [row for row in found if row is not None]
-
-    def _hits(self) -> list[Changed]:
-        """How often each thing was hit; rollups know no releases of hits."""
-        return changes.of_hits(self._source, *self._where, self._a.window, self._b.window)
 
     def latencies(self) -> list[dict[str, Any]]:
         """Timings that both have."""
         rows = []
         for metric in LATENCIES:
-            a, b = (
-                self._source.latency(*self._where, metric, side.window, side.release)
-                for side in (self._a, self._b)
-            )
+            a, b = (self._source.latency(side, metric) for side in (self._a, self._b))
             if a.count and b.count:
                 rows.append({"metric": metric, "a": a, "b": b})
         return rows

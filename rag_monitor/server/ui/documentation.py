@@ -23,7 +23,7 @@ def documentation(me: Viewer) -> HTMLResponse:
         for method, operation in item.items():
             tag = operation.get("tags", ["API"])[0]
             groups.setdefault(tag, []).append(_operation(document, path, method, operation))
-    base = me.services.options.public_url or str(me.request.base_url).rstrip("/")
+    base = me.services.settings.public_url or str(me.request.base_url).rstrip("/")
     return page(me, "docs.html", {"groups": groups, "base": base})
 
 

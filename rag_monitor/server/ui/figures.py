@@ -8,6 +8,7 @@ from typing import Final
 
 from rag_monitor.alerting.params import number
 from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
+from rag_monitor.i18n import msgid
 from rag_monitor.server.ui.charts import latency_interval, milliseconds
 from rag_monitor.server.ui.view import Visitor, figure_text, score_text
 
@@ -45,7 +46,9 @@ def figures_of(me: Visitor, finding: Finding, rule: AlertRule | None) -> Figures
         interval=_interval(me, finding, rule),
         against="" if against is None else say(against),
         against_label=me.translate("Baseline") if compared else me.translate("Limit"),
-        counted_label=me.translate("Traces counted" if kind in _COUNTED else "Judged"),
+        counted_label=me.translate(
+            msgid("Traces counted") if kind in _COUNTED else msgid("Judged")
+        ),
     )
 
 

@@ -9,10 +9,11 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, JudgeSpending
 from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.server.context import JudgeInfo
 from rag_monitor.server.labels import MetricAgreement, agreement_by_judge
-from rag_monitor.server.ports import JudgeInfo
 from rag_monitor.server.ui.diagram import reliability
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
@@ -77,9 +78,11 @@ def _judges(me: Visitor) -> HTMLResponse:
                 for info in _infos(me, apps, window)
             ],
             "period": period,
+            "refused": me.not_applied("window", "from", "to") | period.refused,
             "days": [moment.date().isoformat() for moment in (window.start, window.end)],
             "left_out": len(known) - len(apps),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
+            "assembling": me.services.assembling(project),
         },
     )
 
@@ -93,7 +96,9 @@ def _infos(me: Visitor, apps: Sequence[AppSummary], window: Window) -> Sequence[
     found = {
         series.judge: None
         for app in apps
-        for series in me.services.estimates.judged_series(project, app.app, window)
+        for series in me.services.estimates.judged_series(
+            Selection(project=project, app=app.app, window=window)
+        )
     }
     return [JudgeInfo(name=judge) for judge in sorted(found)]
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
 from rag_monitor.domain.labelling import LabelTask
+from rag_monitor.i18n import msgid
 from rag_monitor.server.hints import unknown_names
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
@@ -19,9 +20,18 @@ MOST_LINKS: Final = 12
 """So many apps have a link each; more are chosen from a list."""
 WITHIN: Final = timedelta(days=7)
 REASONS: Final = {
-    "drawn": ("drawn for people", "Drawn by chance: only such marks may correct the estimates."),
-    "judges_disagree": ("judges disagree", "One judge flags this answer, another does not."),
-    "unsure": ("judge unsure", "The judge's probability is near one half."),
+    "drawn": (
+        msgid("drawn for people"),
+        msgid("Drawn by chance: only such marks may correct the estimates."),
+    ),
+    "judges_disagree": (
+        msgid("judges disagree"),
+        msgid("One judge flags this answer, another does not."),
+    ),
+    "unsure": (
+        msgid("judge unsure"),
+        msgid("The judge's probability is near one half."),
+    ),
 }
 """Badge and explanation of a `LabelReason`, in English; both are translated."""
 
@@ -38,6 +48,7 @@ def labels(me: Viewer) -> HTMLResponse:
         {
             "tasks": tasks,
             "hints": unknown,
+            "refused": me.not_applied("app"),
             "apps": me.services.traces.apps(me.principal.project),
             "app": app,
             "most_links": MOST_LINKS,

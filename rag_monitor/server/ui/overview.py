@@ -12,12 +12,14 @@ from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
 from rag_monitor.aggregation.comparison import alike, on_one_judge
+from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.errors import MalformedPayload
 from rag_monitor.server.hints import Unknown, unknown_names
-from rag_monitor.server.ports import EstimateSource
 from rag_monitor.server.quality import (
     HitRate,
     app_quality,
@@ -25,6 +27,7 @@ from rag_monitor.server.quality import (
     on_grid,
     step_for,
 )
+from rag_monitor.server.ranking import AppPage, page_of
 from rag_monitor.server.ui import app_lines, catalog
 from rag_monitor.server.ui.trend import LARGE, SMALL, Frame, ReleaseMark, TimeAxis, trend
 from rag_monitor.server.ui.view import Viewer, Visitor, page
@@ -90,7 +93,8 @@ def _overview(me: Visitor) -> HTMLResponse:
         chosen = [app for app in chosen if app.told_of(window)] or chosen
     alerts = me.open_alerts(wanted)
     whole = len(chosen) <= WHOLE_APPS
-    shown = chosen if whole else sorted(chosen, key=lambda app: app.last_seen)[-MAX_APPS:]
+    found, bad_cursor = _page(me, chosen, window)
+    shown = found.shown
     sort = me.request.query_params.get("sort", "")
     order, lines = app_lines.ordered(
         []
@@ -109,18 +113,36 @@ def _overview(me: Visitor) -> HTMLResponse:
             "order": order,
             "base_metrics": _BASE_METRICS,
             "line_metrics": app_lines.METRICS,
-            "left_out": len(chosen) - len(shown),
+            "left_out": found.less_busy,
+            "next": found.next,
+            "later": me.request.query_params.get("after") is not None,
             "known": known,
             "wanted": wanted,
             "hints": _hints(me, wanted) if known and not chosen else [],
             "period": period,
-            "refused": period.refused | ({"sort": sort[:100]} if sort not in {"", order} else {}),
+            "refused": me.not_applied("app", "window", "from", "to")
+            | period.refused
+            | ({"sort": sort[:100]} if sort not in {"", order} else {})
+            | bad_cursor,
             "alerts": alerts,
             "most_banners": MAX_BANNERS,
-            "endpoint": me.services.options.public_url or str(me.request.base_url).rstrip("/"),
+            "endpoint": me.services.settings.public_url or str(me.request.base_url).rstrip("/"),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
+            "assembling": me.services.assembling(me.principal.project),
         },
     )
+
+
+def _page(
+    me: Visitor, apps: Sequence[AppSummary], window: Window
+) -> tuple[AppPage, dict[str, str]]:
+    """The apps to show, the busiest first; and what of the address was not applied."""
+    after = me.request.query_params.get("after")
+    given = (me.services.traces, me.principal.project, apps, window, MAX_APPS)
+    try:
+        return page_of(*given, after), {}
+    except MalformedPayload:
+        return page_of(*given), {"after": (after or "")[:100]}
 
 
 def _hints(me: Visitor, wanted: str | None) -> list[Unknown]:
@@ -137,7 +159,8 @@ def _fitting(me: Visitor, apps: Sequence[AppSummary]) -> str:
 
     def count(app: AppSummary, minutes: int) -> int:
         window = Window.ending(now, timedelta(minutes=minutes))
-        return sum(me.services.estimates.traces(me.principal.project, app.app, window).values())
+        selection = Selection(project=me.principal.project, app=app.app, window=window)
+        return sum(me.services.estimates.traces(selection).values())
 
     for name, minutes in (("15m", 15), ("1h", 60)):
         if all(0 < count(app, minutes) == count(app, 1440) for app in apps):
@@ -149,7 +172,8 @@ def _whole(
     me: Visitor, app: AppSummary, window: Window, alerts: Sequence[Alert], *, alone: bool
 ) -> dict[str, Any]:
     source = me.services.estimates.once()
-    quality = app_quality(source, me.principal.project, app.app, window)
+    selection = Selection(project=me.principal.project, app=app.app, window=window)
+    quality = app_quality(source, selection)
     shared = _shared_notes(quality.metrics)
     starts = me.services.traces.release_starts(me.principal.project, app.app, window.start)
     marks = release_marks(starts, window)
@@ -169,19 +193,20 @@ def _whole(
         "tiles": [_tile(estimate, charts, shared) for estimate in quality.metrics],
         "routed": _routed(quality.hit_rates),
         "alerts": [alert for alert in alerts if alert.app == app.app],
+        "untold": me.untold([app.app]),
         "marks": marks,
-        "bases": _bases(source, me.principal.project, app.app, window) if alone else [],
+        "bases": _bases(source, selection) if alone else [],
     }
 
 
-def _bases(source: EstimateSource, project: str, app: str, window: Window) -> list[Base]:
+def _bases(source: Estimates, selection: Selection) -> list[Base]:
     return [
         Base(
             name=name,
             traces=max(found.traces for found in estimates),
             estimates={found.series.metric: found for found in estimates},
         )
-        for name, estimates in by_knowledge_base(source, project, app, window).items()
+        for name, estimates in by_knowledge_base(source, selection).items()
         if estimates
     ]
 
@@ -242,7 +267,7 @@ class _Charts:
     """Draws the metrics of one app over one window."""
 
     me: Visitor
-    source: EstimateSource
+    source: Estimates
     window: Window
     marks: Sequence[ReleaseMark]
     releases: Sequence[str]

@@ -15,16 +15,17 @@ from rag_monitor.domain.judgement import JudgeUsage
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import NotFound
+from rag_monitor.i18n import Message
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
-from rag_monitor.server.ui import charts, new_key
+from rag_monitor.server.ui import charts, key_form
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)
 
-NO_SUCH_TRACE: Final = (
+NO_SUCH_TRACE: Final = Message(
     "There is no such trace: it never arrived, was erased, or is older than traces are kept."
 )
 _TRACE_ID = re.compile(r"[0-9a-fA-F]{32}")
@@ -91,8 +92,8 @@ def _place(score: Score) -> tuple[bool, int]:
 @router.get("/settings")
 def settings(me: Viewer) -> HTMLResponse:
     """Rules and keys."""
-    response = settings_page(me, secret=new_key.carried(me))
-    new_key.forget(me, response)
+    response = settings_page(me, secret=key_form.carried(me))
+    key_form.forget(me, response)
     return response
 
 
@@ -115,6 +116,7 @@ def settings_page(
         key_form: The refused form of a key.
         status: Of the answer.
     """
+    settings = me.services.settings
     rules = me.services.rules.all(me.principal.project)
     edited = me.request.query_params.get("rule") if form is None else form["original"]
     rule = next((r for r in rules if r.name == edited), None)
@@ -140,8 +142,13 @@ def settings_page(
             "keys": sorted(keys, key=lambda key: key.created_at, reverse=True),
             "problem": problem,
             "secret": secret,
-            "options": me.services.options,
-            "setup": me.services.setup,
+            "open": settings.api_key is None,
+            "sampling": settings.sampling,
+            "retention": settings.retention,
+            "channels": {
+                name: str(options.get("kind", name)) for name, options in settings.notifiers.items()
+            },
+            "configured_judge": settings.judge,
             "judges": me.services.judges(),
         },
         status,

@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 
 from rag_monitor.domain.window import Window
 from rag_monitor.server.problems import ProblemError
-from rag_monitor.server.schemas.values import parse_length, window_of
+from rag_monitor.server.schemas.values import counted_window, parse_length
 
 _YEARS: Final = range(1990, 2200)
 """Times far from ours are slips of the pen, and days before or after them do not exist."""
@@ -67,9 +67,10 @@ def period_of(query: Mapping[str, str], now: datetime, zone: ZoneInfo, default: 
     refused = {name: text for name, text in given.items() if not applied[name]}
     length = "" if since is not None else length if usable else default
     try:
-        window = window_of(now, length or None, since, until)
-    except ProblemError:  # it ends before it begins, or is longer than anything is kept
-        return Period(window=window_of(now, default, None, None), length=default, refused=given)
+        window = counted_window(now, length or None, since, until)
+    except ProblemError:  # it ends before it begins, is too short, or longer than anything is kept
+        usual = counted_window(now, default, None, None)
+        return Period(window=usual, length=default, refused=given)
     return Period(window=window, length=length, since=since, until=until, refused=refused)
 
 

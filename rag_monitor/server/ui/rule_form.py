@@ -10,9 +10,9 @@ from rag_monitor.alerting.params import PARAMS, Number, Word
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.errors import RuleError
+from rag_monitor.i18n import Message, languages, translate
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui.catalog import KINDS, metric_label
-from rag_monitor.server.ui.chinese import CHINESE
 
 RULE_FIELDS: Final = (
     "name",
@@ -41,12 +41,12 @@ is checked when it is saved."""
 _CALLED: Final = {
     called.casefold(): name
     for name, label in RULE_METRICS.items()
-    for called in (label, CHINESE.get(label, label), name)
+    for called in (name, *(translate(Message(label), language) for language in languages()))
 }
 
 
 def metric_named(text: str) -> str:
-    """The metric that is called so, in either language; any other text as it is."""
+    """The metric that is called so, in whatever language; any other text as it is."""
     return _CALLED.get(" ".join(text.split()).casefold(), text)
 
 
@@ -141,9 +141,19 @@ def _params(text: str) -> dict[str, float | str]:
         name, *value = (part.strip() for part in _PAIR.split(line, maxsplit=1))
         if not name or not value or not value[0]:
             raise RuleError(
-                f"params: line {number} should read name = value, not {line.strip()[:100]!r}"
+                Message(
+                    "params: line {number} should read name = value, not {line!r}",
+                    number=number,
+                    line=line.strip()[:100],
+                )
             )
         if name in found:
-            raise RuleError(f"params: line {number} gives {name[:100]!r} again; give it once")
+            raise RuleError(
+                Message(
+                    "params: line {number} gives {name!r} again; give it once",
+                    number=number,
+                    name=name[:100],
+                )
+            )
         found[name] = _number(value[0])
     return found

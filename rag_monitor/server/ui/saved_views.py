@@ -16,6 +16,8 @@ from urllib.parse import urlencode
 
 from fastapi import Request
 
+from rag_monitor.i18n import msgid
+
 COOKIE: Final = "rag_monitor_views"
 MAX_VIEWS: Final = 12
 MAX_NAME: Final = 40
@@ -38,14 +40,14 @@ class SavedView:
 
 SHIPPED: Final = (
     SavedView(
-        name="Unsupported, last day",
+        name=msgid("Unsupported, last day"),
         filters={"metric": "faithfulness", "below": "0.5", "since": "24h"},
     ),
     SavedView(
-        name="Wrong passages, last day",
+        name=msgid("Wrong passages, last day"),
         filters={"metric": "context_relevance", "below": "0.2", "since": "24h"},
     ),
-    SavedView(name="Errors, last week", filters={"status": "error", "since": "7d"}),
+    SavedView(name=msgid("Errors, last week"), filters={"status": "error", "since": "7d"}),
 )
 """Views everybody has; their names are translated."""
 

@@ -9,6 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from rag_monitor.domain.stored import KeyScope
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, OIDC, Gate, Principal, gate_of, services_of
 from rag_monitor.server.context import Services
@@ -27,12 +28,12 @@ logger = logging.getLogger(__name__)
 
 def _provider(request: Request, services: Services) -> Provider:
     """The provider of this application, made once."""
-    options = services.options.oidc
-    if options is None:
-        raise ProblemError(404, "Single sign-on is not set up here.", kind="not-found")
+    options = services.settings.oidc
+    if not options.enabled:
+        raise ProblemError(404, Message("Single sign-on is not set up here."), kind="not-found")
     found: Provider | None = getattr(request.app.state, "identity_provider", None)
     if found is None:
-        back = f"{(services.options.public_url or '').rstrip('/')}{PATH}/callback"
+        back = f"{(services.settings.public_url or '').rstrip('/')}{PATH}/callback"
         clock = services.clock
         found = Provider(options, back, now=lambda: clock.now().timestamp())
         request.app.state.identity_provider = found
@@ -63,7 +64,7 @@ def leave(request: Request) -> Response:
         path=PATH,
         httponly=True,
         samesite="lax",
-        secure=services.options.secure,
+        secure=services.settings.https,
     )
     return response
 
@@ -81,10 +82,10 @@ def come_back(request: Request, code: str = "", state: str = "") -> Response:
         person = provider.person(code[:2000], attempt)
     except SignInFailed as error:
         return _failed(request, services, str(error))
-    options = services.options.oidc
+    options = services.settings.oidc
     principal = Principal(
-        project=options.project if options is not None else "",
-        scopes=scopes_of(options, person.roles) if options is not None else frozenset(),
+        project=options.project,
+        scopes=scopes_of(options, person.roles),
         key_id=f"{OIDC}{person.subject}",
         name=person.name,
     )
@@ -99,10 +100,10 @@ def _enter(
     response.set_cookie(
         COOKIE,
         gate.open_session(principal, roles),
-        max_age=int(services.options.session_hours * 3600),
+        max_age=int(services.settings.http.session_hours * 3600),
         httponly=True,
         samesite="lax",
-        secure=services.options.secure,
+        secure=services.settings.https,
     )
     response.delete_cookie(ATTEMPT_COOKIE, path=PATH)
     return response
@@ -112,6 +113,8 @@ def _failed(request: Request, services: Services, reason: str) -> Response:
     logger.warning("single sign-on failed: %s", reason)
     who = Principal(project=NOBODY.project, scopes=frozenset[KeyScope](), key_id=audit.NOBODY)
     audit.record(services, request, who, "login.failed", reason=reason)
-    response = login_form(request, "Single sign-on did not work. Try again, or use a key.", 401)
+    response = login_form(
+        request, msgid("Single sign-on did not work. Try again, or use a key."), 401
+    )
     response.delete_cookie(ATTEMPT_COOKIE, path=PATH)
     return response

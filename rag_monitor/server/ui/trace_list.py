@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from rag_monitor.domain.stored import SearchIn, TracePage, TraceQuery, TraceSummary
 from rag_monitor.domain.trace import TraceStatus, derive_trace_id
 from rag_monitor.errors import MalformedPayload
+from rag_monitor.i18n import msgid
 from rag_monitor.server.hints import Unknown, unknown_names
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.ui.asked import around, asked
@@ -28,9 +29,9 @@ FILTERS: Final = (
     *("from", "to", "user"),
 )
 SEARCHED: Final = {
-    SearchIn.QUESTION: "questions",
-    SearchIn.ANSWER: "answers",
-    SearchIn.PASSAGES: "passages",
+    SearchIn.QUESTION: msgid("questions"),
+    SearchIn.ANSWER: msgid("answers"),
+    SearchIn.PASSAGES: msgid("passages"),
 }
 """What a search looks through, in English; translated."""
 _TRACE_ID: Final = re.compile(r"[0-9a-fA-F]{32}")
@@ -79,7 +80,7 @@ def _listed(me: Visitor, form: dict[str, str], apps: Sequence[str]) -> HTMLRespo
             "next": me.link("/traces", **values, cursor=found.next_cursor),
             "filtered": any(values.values()),
             "hints": _hints(me, form, apps) if not found.items and not form["cursor"] else [],
-            "unknown": _unknown_values(me, form),
+            "unknown": me.not_applied(*FILTERS) | _unknown_values(me, form),
             "times": {name: moment_in(form[name], me.zone) for name in ("from", "to")},
             "ignored": _limit_is_ignored(form),
             "filters": {name: value for name, value in values.items() if value},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -20,21 +20,29 @@ from rag_monitor.alerting.notes import note_text
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
+from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
 from rag_monitor.metrics.names import told
+from rag_monitor.offline.problems import problem as in_language
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.context import Services
-from rag_monitor.server.problems import Problem, ProblemError
+from rag_monitor.server.problems import Problem, ProblemError, preferred_language
 from rag_monitor.server.ui import catalog, charts
 from rag_monitor.server.ui.asked import IN_A_HEADING, IN_A_LIST, asked, cut_in
-from rag_monitor.server.ui.chinese import CHINESE
 from rag_monitor.server.ui.period import Period, period_of
+from rag_monitor.server.untold import Looked
 
 LANGUAGE_COOKIE: Final = "rag_monitor_language"
-LANGUAGES: Final = ("en", "zh")
 WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
-_UNITS: Final = {"m": "{n} min", "h": "{n} h", "d": "{n} d", "w": "{n} w"}
+_UNITS: Final = {
+    "m": msgid("{n} min"),
+    "h": msgid("{n} h"),
+    "d": msgid("{n} d"),
+    "w": msgid("{n} w"),
+}
 _SHARES: Final = (0.5, 0.9, 0.99)
 """The percentiles of latencies that are shown."""
+_FILTERS: Final = ("app", "release", "environment", "knowledge_base", "window", "from", "to")
+"""What an address may be thought to narrow numbers down by."""
 OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
 
 
@@ -63,6 +71,7 @@ def environment() -> Environment:
         REASONS=catalog.REASONS,
         DRAWN=catalog.DRAWN,
         RULE_KINDS=catalog.RULE_KINDS,
+        ROLES=catalog.ROLES,
         SEVERITIES=catalog.SEVERITIES,
         SCOPES=catalog.SCOPES,
         THANKS=catalog.THANKS,
@@ -72,6 +81,7 @@ def environment() -> Environment:
         IN_A_LIST=IN_A_LIST,
         IN_A_HEADING=IN_A_HEADING,
         version=__version__,
+        tag_of=tag_of,
     )
     found.filters.update(
         score=score_text, figure=figure_text, change=change_text, foreign=foreign_text
@@ -116,13 +126,17 @@ class Visitor:
     language: str
     zone: ZoneInfo
 
-    def translate(self, text: str, **values: object) -> str:
-        """The text in the visitor's language, with `{names}` filled in."""
-        if self.language == "zh":
-            found = CHINESE.get(text, text)
-        else:
-            found = catalog.SINGULAR.get(text, text) if values.get("n") == 1 else text
-        return found.format(**values) if values else found
+    def translate(self, text: str, many: str = "", /, **values: Any) -> str:
+        """The text in the visitor's language, with `{names}` filled in.
+
+        Args:
+            text: What the catalogue has; where `many` is given, for an `n` of 1.
+            many: For every other `n`.
+            values: What is filled in.
+        """
+        if many:
+            return translate(Message.counted(text, many, **values), self.language)
+        return translate(Message(text, **values) if values else _message(text), self.language)
 
     def allows(self, scope: str) -> bool:
         """Whether the visitor's key covers `scope`."""
@@ -135,7 +149,11 @@ class Visitor:
     def ago(self, moment: datetime) -> str:
         """How long ago, in one unit."""
         seconds = max(0.0, (self.services.clock.now() - moment).total_seconds())
-        for size, text in ((86_400, "{n} d ago"), (3600, "{n} h ago"), (60, "{n} min ago")):
+        for size, text in (
+            (86_400, msgid("{n} d ago")),
+            (3600, msgid("{n} h ago")),
+            (60, msgid("{n} min ago")),
+        ):
             if seconds >= size:
                 return self.translate(text, n=int(seconds // size))
         return self.translate("just now")
@@ -155,13 +173,17 @@ class Visitor:
 
     def span(self, window: str) -> str:
         """The name of a window for people; English reads its short form."""
-        return (
-            self.translate(_UNITS[window[-1]], n=window[:-1]) if self.language == "zh" else window
-        )
+        if self.language == ENGLISH:
+            return window
+        return self.translate(_UNITS[window[-1]], n=window[:-1])
 
     def reason(self, word: str) -> str:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""
         return self.translate(catalog.REASONS.get(word, word))
+
+    def sentence(self, text: str) -> str:
+        """What a judge or its server said; a server's own words stay as they are."""
+        return in_language(text, self.language)
 
     def note(self, word: str) -> str:
         """What stands beside a number, in the visitor's language."""
@@ -186,10 +208,27 @@ class Visitor:
             key=lambda alert: (alert.state is not AlertState.FIRING, -alert.since.timestamp()),
         )
 
+    def untold(self, apps: Sequence[str]) -> Looked:
+        """The rules that cannot tell about some apps."""
+        services, project = self.services, self.principal.project
+        if not apps:
+            return Looked()
+        rules, now = services.rules.all(project), services.clock.now()
+        return services.blindness.of(project, rules, apps, services.try_rule, now)
+
     def period(self, default: str = "24h") -> Period:
         """The stretch of time that was chosen."""
         query, now = self.request.query_params, self.services.clock.now()
         return period_of(query, now, self.zone, default)
+
+    def not_applied(self, *applied: str) -> dict[str, str]:
+        """Filters of the address that a page does not know: whoever shares a link must be told.
+
+        Args:
+            applied: Those that it applies.
+        """
+        query = self.request.query_params
+        return {n: query[n][:100] for n in _FILTERS if n not in applied and query.get(n)}
 
     def between(self, window: Window) -> str:
         """The ends of a window, as far as they differ."""
@@ -210,7 +249,7 @@ def visitor_of(request: Request) -> Visitor:
     principal = gate.identify(request)
     if not principal.allows(KeyScope.READ):
         raise ProblemError(
-            403, "This key may not read; sign in with one that has the scope `read`."
+            403, Message("This key may not read; sign in with one that has the scope `read`.")
         )
     return make_visitor(request, services, gate, principal)
 
@@ -226,7 +265,7 @@ def make_visitor(request: Request, services: Services, gate: Gate, principal: Pr
         cookie = gate.open_session(principal)
         session = gate.read_session(cookie)
     if session is None:
-        raise ProblemError(503, "No session could be opened.")
+        raise ProblemError(503, Message("No session could be opened."))
     return Visitor(
         request=request,
         services=services,
@@ -235,8 +274,13 @@ def make_visitor(request: Request, services: Services, gate: Gate, principal: Pr
         token=gate.form_token(session),
         cookie=cookie,
         language=language_of(request, services),
-        zone=ZoneInfo(services.options.timezone),
+        zone=ZoneInfo(services.settings.timezone),
     )
+
+
+def _message(text: str) -> Message:
+    """A text of a template, or a machine's word that may be in the catalogue."""
+    return text if isinstance(text, Message) else Message(text)
 
 
 def language_of(request: Request, services: Services) -> str:
@@ -244,26 +288,11 @@ def language_of(request: Request, services: Services) -> str:
     for chosen in (
         request.query_params.get("lang"),
         request.cookies.get(LANGUAGE_COOKIE),
-        _preferred(request.headers.get("accept-language", "")),
+        preferred_language(request.headers.get("accept-language", "")),
     ):
-        if chosen in LANGUAGES:
+        if chosen in languages():
             return chosen
-    return services.options.language
-
-
-def _preferred(header: str) -> str | None:
-    """The language with the largest weight in `Accept-Language` that the pages speak (RFC 9110)."""
-    weighted = []
-    for place, part in enumerate(header[:500].split(",")):
-        tag, _, weight = part.strip().partition(";q=")
-        language = tag.partition("-")[0].lower()
-        try:
-            q = float(weight) if weight else 1.0
-        except ValueError:
-            continue
-        if language in LANGUAGES and q > 0:
-            weighted.append((-q, place, language))
-    return min(weighted)[2] if weighted else None
+    return services.settings.language
 
 
 def page(
@@ -278,24 +307,24 @@ def page(
                 "_": visitor.translate,
                 "me": visitor,
                 "path": _place(visitor.request),
-                "other_language": _other_language(visitor),
-                "locked": visitor.services.options.api_key is not None,
+                "other_languages": _other_languages(visitor),
+                "locked": visitor.services.settings.api_key is not None,
                 **values,
             }
         )
     )
     response = HTMLResponse(text, status)
-    secure = (visitor.services.options.public_url or "").startswith("https://")
+    secure = visitor.services.settings.https
     if visitor.cookie is not None:
         response.set_cookie(
             COOKIE,
             visitor.cookie,
-            max_age=int(visitor.services.options.session_hours * 3600),
+            max_age=int(visitor.services.settings.http.session_hours * 3600),
             httponly=True,
             samesite="lax",
             secure=secure,
         )
-    if visitor.request.query_params.get("lang") in LANGUAGES:
+    if visitor.request.query_params.get("lang") in languages():
         response.set_cookie(
             LANGUAGE_COOKIE,
             visitor.language,
@@ -307,11 +336,15 @@ def page(
     return response
 
 
-def _other_language(visitor: Visitor) -> str:
-    """This page in the other language."""
+def _other_languages(visitor: Visitor) -> list[tuple[str, str, str]]:
+    """Code, name and address of this page in every language but its own."""
     query = [(k, v) for k, v in visitor.request.query_params.multi_items() if k != "lang"]
-    query.append(("lang", "en" if visitor.language == "zh" else "zh"))
-    return f"{_place(visitor.request)}?{urlencode(query)}"
+    place = _place(visitor.request)
+    return [
+        (code, name_of(code), f"{place}?{urlencode([*query, ('lang', code)])}")
+        for code in languages()
+        if code != visitor.language
+    ]
 
 
 def _place(request: Request) -> str:
@@ -324,17 +357,16 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
     """A problem as a page that needs neither key nor database."""
     services = services_of(request)
     language = language_of(request, services)
-    if problem.kind == "not-found" and problem.detail not in CHINESE:
+    if problem.kind == "not-found" and not isinstance(problem.detail, Message):
         # What the store says names ids and projects; a person wants to know that it is gone.
-        problem = replace(problem, detail="This is not there any more.")
+        problem = replace(problem, detail=Message("This is not there any more."))
 
-    def translate(text: str, **values: object) -> str:
-        found = CHINESE.get(text, text) if language == "zh" else text
-        return found.format(**values) if values else found
+    def said(text: str) -> str:
+        return translate(_message(text), language)
 
     text = (
         environment()
         .get_template("problem.html")
-        .render({"_": translate, "language": language, "problem": problem})
+        .render({"_": said, "language": language, "problem": problem})
     )
     return HTMLResponse(text, problem.status, dict(problem.headers))

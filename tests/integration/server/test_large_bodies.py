@@ -11,7 +11,6 @@ import pytest
 from rag_monitor.config import load_settings
 from rag_monitor.domain.clock import SystemClock
 from rag_monitor.server.app import create_app
-from rag_monitor.server.run import server_options
 from rag_monitor.server.wiring import wire_services
 from rag_monitor.store.store import Store
 from rag_monitor.worker.wiring import wire_workshop
@@ -34,7 +33,7 @@ async def test_the_largest_body_is_the_one_that_was_set(
     clock = SystemClock()
     store = Store.open(settings.store_options, clock)
     workshop = wire_workshop(settings, store, clock, "test")
-    app = create_app(wire_services(settings, store, workshop, server_options(settings), clock))
+    app = create_app(wire_services(settings, store, workshop, clock))
     spans = request(span(1, "root", {"input.value": "q" * 1_000_000}))
     row = json.dumps({"question": "q" * 1_000_000, "answer": "a"}).encode()
     packed = JSON | {"content-encoding": "gzip"}

@@ -15,6 +15,7 @@ from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.score import ScoreStatus
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import Expected, Timings
 from rag_monitor.domain.window import Window
 from rag_monitor.statistics.effective import effective_wilson
@@ -33,6 +34,7 @@ from tests.unit.aggregation.memory import (
 )
 
 MINUTE = timedelta(minutes=1)
+EVERY = Selection(project="default", app="test-app", window=HOUR)
 
 
 def test_hard_scores_on_every_trace_have_the_plain_wilson_interval() -> None:
@@ -304,14 +306,14 @@ def test_latency_percentiles_come_from_the_histogram() -> None:
     given = [facts(timings=Timings(end_to_end_ms=100.0 + n)) for n in range(50)]
     given += [facts(timings=Timings(end_to_end_ms=3000.0)) for _ in range(50)]
 
-    found = over(*given).latency("default", "test-app", "end_to_end_ms", HOUR)
+    found = over(*given).latency(EVERY, "end_to_end_ms")
 
     assert found.count == 100
     assert found.p50 == pytest.approx(1574.5, rel=0.025)
     assert found.p90 == pytest.approx(3000.0, rel=0.025)
     assert found.mean == pytest.approx((50 * 100 + 49 * 25 + 50 * 3000) / 100)
     assert sum(found.histogram) == 100
-    assert over().latency("default", "test-app", "end_to_end_ms", HOUR).p50 is None
+    assert over().latency(EVERY, "end_to_end_ms").p50 is None
 
 
 def test_the_hit_rate_counts_minutes_in_which_nobody_hit() -> None:
@@ -321,17 +323,15 @@ def test_the_hit_rate_counts_minutes_in_which_nobody_hit() -> None:
     given += [facts(at=EPOCH + n * MINUTE) for n in range(1, 4)]
     estimates = over(*given)
 
-    everyone = estimates.hit_rate("default", "test-app", HitKind.WORKFLOW, "refund", "all", HOUR)
-    labelled = estimates.hit_rate(
-        "default", "test-app", HitKind.WORKFLOW, "refund", "expected", HOUR
-    )
+    everyone = estimates.hit_rate(EVERY, HitKind.WORKFLOW, "refund", "all")
+    labelled = estimates.hit_rate(EVERY, HitKind.WORKFLOW, "refund", "expected")
 
     assert (everyone.value, everyone.judged) == (0.25, 4)
     assert everyone.lower == pytest.approx(wilson_interval(1, 4).lower)
     assert (labelled.value, labelled.judged, labelled.traces) == (1.0, 1, 4)
-    assert estimates.hit_names("default", "test-app", HOUR) == [(HitKind.WORKFLOW, "refund")]
+    assert estimates.hit_names(EVERY) == [(HitKind.WORKFLOW, "refund")]
     with pytest.raises(ValueError, match="basis"):
-        estimates.hit_rate("default", "test-app", HitKind.WORKFLOW, "refund", "any", HOUR)
+        estimates.hit_rate(EVERY, HitKind.WORKFLOW, "refund", "any")
 
 
 def test_what_fails_or_finds_nothing_every_time_has_a_hit_rate_of_zero() -> None:
@@ -339,16 +339,16 @@ def test_what_fails_or_finds_nothing_every_time_has_a_hit_rate_of_zero() -> None
     empty = Hit(kind=HitKind.KNOWLEDGE_BASE, name="loans", items=0)
     estimates = over(facts(hits=(down,)), facts(hits=(down, empty)))
 
-    names = estimates.hit_names("default", "test-app", HOUR)
+    names = estimates.hit_names(EVERY)
 
     assert names == [(HitKind.KNOWLEDGE_BASE, "loans"), (HitKind.PLUGIN, "maps")]
     for kind, name in names:
-        found = estimates.hit_rate("default", "test-app", kind, name, "all", HOUR)
+        found = estimates.hit_rate(EVERY, kind, name, "all")
         assert (found.value, found.judged) == (0.0, 2)
 
 
 def test_a_hit_rate_without_traces_has_no_value() -> None:
-    found = over().hit_rate("default", "test-app", HitKind.PLUGIN, "x", "all", HOUR)
+    found = over().hit_rate(EVERY, HitKind.PLUGIN, "x", "all")
 
     assert (found.value, found.lower) == (None, None)
 
@@ -358,7 +358,7 @@ def test_true_negatives_of_quiet_minutes_are_counted() -> None:
     given = [facts(hits=(hit,), expected=Expected(plugin=("maps",)))]
     given += [facts(expected=Expected(plugin=()), at=EPOCH + n * MINUTE) for n in range(1, 4)]
 
-    (row,) = over(*given).routing("default", "test-app", HOUR)
+    (row,) = over(*given).routing(EVERY)
 
     assert (row.tp, row.fp, row.tn, row.fn) == (1, 0, 3, 0)
 
@@ -448,10 +448,8 @@ def test_a_knowledge_base_has_estimates_of_its_own_and_the_app_counts_each_trace
     assert (loans.traces, loans.judged, loans.value) == (120, 120, pytest.approx(0.7))
     assert (cards.traces, cards.judged, cards.value) == (60, 60, pytest.approx(0.5))
     assert cards.lower is not None
-    assert estimates.knowledge_bases("default", "test-app", HOUR) == ["cards", "loans"]
-    assert {s.metric for s in estimates.judged_series("default", "test-app", HOUR)} == {
-        "faithfulness"
-    }
+    assert estimates.knowledge_bases(EVERY) == ["cards", "loans"]
+    assert {s.metric for s in estimates.judged_series(EVERY)} == {"faithfulness"}
 
 
 def test_a_knowledge_base_that_gave_nothing_is_not_blamed() -> None:
@@ -462,7 +460,7 @@ def test_a_knowledge_base_that_gave_nothing_is_not_blamed() -> None:
     found = estimates.estimate(series(knowledge_base="loans"), HOUR)
 
     assert (found.traces, found.value) == (0, None)
-    assert estimates.knowledge_bases("default", "test-app", HOUR) == []
+    assert estimates.knowledge_bases(EVERY) == []
 
 
 def test_a_release_of_one_knowledge_base_is_compared_with_its_own_past() -> None:

@@ -11,6 +11,7 @@ import pytest
 
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.latencies import ACCURACY, LatencySummary, fine_bucket
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import Timings
 from rag_monitor.domain.window import Window
 from rag_monitor.metrics.latency import percentile
@@ -18,6 +19,7 @@ from rag_monitor.testing import EPOCH
 from tests.unit.aggregation.memory import MemoryRollups, facts
 
 HOUR = Window(EPOCH, EPOCH + timedelta(hours=1))
+EVERY = Selection(project="default", app="shop", window=HOUR)
 
 
 def source(values: list[float]) -> MemoryRollups:
@@ -34,7 +36,7 @@ def source(values: list[float]) -> MemoryRollups:
 
 
 def look(rollups: MemoryRollups) -> LatencySummary:
-    return Estimates(rollups).latency("default", "shop", "end_to_end_ms", HOUR)
+    return Estimates(rollups).latency(EVERY, "end_to_end_ms")
 
 
 @pytest.mark.parametrize("count", [1, 3, 10, 50, 1000])
@@ -125,5 +127,5 @@ def test_imported_history_is_not_live_traffic() -> None:
     ]
     estimates = Estimates(MemoryRollups(found))
 
-    assert estimates.live_traces("default", "shop", HOUR) == 3
-    assert sum(estimates.traces("default", "shop", HOUR).values()) == 4
+    assert estimates.live_traces(EVERY) == 3
+    assert sum(estimates.traces(EVERY).values()) == 4

@@ -9,12 +9,12 @@ from datetime import timedelta
 
 import pytest
 
+from benchmarks.statistics_reference import three_level_mean
 from rag_monitor.aggregation.comparison import compare
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
 from rag_monitor.domain.decision import PEOPLE
 from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.statistics.three_level import three_level_mean
 from rag_monitor.testing import EPOCH
 from tests.unit.aggregation.memory import BIG, EMBEDDED, MemoryRollups, facts, value
 

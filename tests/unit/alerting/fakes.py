@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from rag_monitor.aggregation.combine import BadCount
-from rag_monitor.aggregation.estimates import Outcomes
+from rag_monitor.aggregation.estimates import Outcomes, steps
 from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.domain.alert import (
     Alert,
@@ -22,6 +22,7 @@ from rag_monitor.domain.alert import (
 )
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.ports import BudgetState
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.statistics.wilson import wilson_interval
 from rag_monitor.testing import EPOCH
@@ -120,24 +121,20 @@ class FakeEstimates:
             start += step
         return found
 
-    def live_traces(self, project: str, app: str, window: Window) -> int:
-        return self.live(app, window)
+    def live_by_step(self, selection: Selection, step: timedelta) -> Sequence[int]:
+        return [self.live(selection.app, part) for part in steps(selection.window, step)]
 
-    def latency(
-        self, project: str, app: str, metric: str, window: Window, release: str | None = None
-    ) -> LatencySummary:
-        return self.latencies(window)
+    def latency(self, selection: Selection, metric: str) -> LatencySummary:
+        return self.latencies(selection.window)
 
-    def hit_rate(
-        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
-    ) -> Estimate:
-        return self.hits(name, window)
+    def hit_rate(self, selection: Selection, kind: HitKind, name: str, basis: str) -> Estimate:
+        return self.hits(name, selection.window)
 
-    def hit_names(self, project: str, app: str, window: Window) -> Sequence[tuple[HitKind, str]]:
+    def hit_names(self, selection: Selection) -> Sequence[tuple[HitKind, str]]:
         return self.hit_name_list
 
-    def traces(self, project: str, app: str, window: Window) -> Mapping[str, int]:
-        return self.trace_counts(app, window)
+    def traces(self, selection: Selection) -> Mapping[str, int]:
+        return self.trace_counts(selection.app, selection.window)
 
     def worst(
         self,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
@@ -208,28 +209,60 @@ def test_a_threshold_without_an_interval_cannot_be_told(needed: int, said: str) 
     assert said in found.summary
 
 
+def _silent(sent: Callable[[float], int]) -> FakeEstimates:
+    """Nothing in the window; before, by how many hours ago a window of an hour ended."""
+
+    def live(app: str, window: Window) -> int:
+        return sent((EPOCH - window.end) / timedelta(hours=1))
+
+    return FakeEstimates(trace_counts=lambda app, window: {}, live=live)
+
+
 def test_no_data_forgets_apps_that_were_silent_for_a_week_but_not_those_named() -> None:
-    def silent(app: str, window: Window) -> dict[str, int]:
-        return {}
+    long_ago = _silent(lambda ago: 10 if ago > 8 * 24 else 0)
 
-    def sent(app: str, window: Window) -> int:
-        return 10 if window.length > timedelta(days=8) else 0
+    assert _look(long_ago, rule()).active is False
+    assert _look(long_ago, rule(params={"since_s": 9 * 86_400})).active is True
+    assert _look(long_ago, rule(app=APP)).active is True
 
-    silent_since = FakeEstimates(trace_counts=silent, live=sent)
-    assert _look(silent_since, rule()).active is False
-    assert _look(silent_since, rule(params={"since_s": 9 * 86_400})).active is True
-    assert _look(silent_since, rule(app=APP)).active is True
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        (lambda ago: 1 if ago in {3, 7} else 0, False),  # a toy: two traces
+        (lambda ago: 150 if ago in {3, 4} else 0, False),  # a golden run over the full hour
+        (lambda ago: 100 if ago % 24 in {3, 4} else 0, False),  # one every night
+        (lambda ago: 2 if 2 < ago < 40 else 0, True),  # an app of two traces an hour
+        (lambda ago: 9 if 16 <= ago % 24 <= 24 else 0, True),  # one of office hours
+    ],
+)
+def test_no_data_expects_only_those_to_send_who_sent_regularly(
+    sent: Callable[[float], int], expected: bool
+) -> None:
+    assert _look(_silent(sent), rule()).active is expected
 
 
 def test_the_first_traces_of_a_new_app_are_no_sign_that_it_fell_silent() -> None:
     """They may arrive between the two questions: nothing yet in the window, then something."""
-
-    def sent(app: str, window: Window) -> int:
-        return 3 if window.end > EPOCH - timedelta(hours=1) else 0
-
-    new = FakeEstimates(trace_counts=lambda app, window: {}, live=sent)
+    new = _silent(lambda ago: 30 if ago < 1 else 0)
 
     assert _look(new, rule()).active is False
+
+
+def test_errors_fire_beyond_chance_and_never_on_a_handful_of_traces() -> None:
+    def told(ok: int, error: int) -> Finding:
+        counts = {"ok": ok, "error": error}
+        source = FakeEstimates(trace_counts=lambda app, window: counts)
+        return _look(source, rule(RuleKind.ERROR_RATE))
+
+    outage, usual, toy = told(70, 30), told(95, 5), told(0, 2)
+
+    assert (outage.active, outage.value, outage.judged) == (True, 0.3, 100)
+    assert "traces with an error of bank-faq: 0.3, limit 0.1" in outage.summary
+    assert "出错请求" in outage.summary_zh
+    assert usual.active is False
+    assert (toy.active, toy.notes) == (None, ("few_traces",))
+    assert toy.summary == "2 traces of bank-faq, 50 are needed"
 
 
 def test_judge_failures_need_evidence() -> None:

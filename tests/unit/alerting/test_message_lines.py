@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from rag_monitor.alerting.messages import DETAILED, Language, compose
+from rag_monitor.alerting.messages import DETAILED, compose
 from rag_monitor.domain.alert import Notification
 from tests.unit.alerting.fakes import notification
 
@@ -21,7 +21,7 @@ def _slow() -> Notification:
     ("language", "said"), [("en", "6.16 s against 683 ms"), ("zh", "6.16 s 对比 683 ms")]
 )
 def test_a_line_gives_the_number_with_its_unit_and_what_it_is_held_against(
-    language: Language, said: str
+    language: str, said: str
 ) -> None:
     message = compose([_slow()] * (DETAILED + 1), language)
 

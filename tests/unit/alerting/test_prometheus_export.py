@@ -75,7 +75,7 @@ def test_what_prometheus_cannot_compute_is_read_from_our_own_state() -> None:
 
     written = export_rules([rule], project="default")
 
-    expected = r"rag_monitor_alerts{app=\"shop\",rule=\"slow drift\",state=\"firing\"} == 1"
+    expected = r"(rag_monitor_alerts{app=\"shop\",rule=\"slow drift\",state=\"firing\"}) == 1"
     assert expected in written
 
 
@@ -89,7 +89,7 @@ def test_a_rule_on_one_knowledge_base_is_not_one_on_the_whole_app(
         name="loans", kind=kind, metric="faithfulness", params={**params, "knowledge_base": "loans"}
     )
 
-    assert r"rag_monitor_alerts{rule=\"loans\",state=\"firing\"} == 1" in export_rules([rule])
+    assert r"(rag_monitor_alerts{rule=\"loans\",state=\"firing\"}) == 1" in export_rules([rule])
 
 
 def test_the_deployed_rules_are_the_shipped_ones() -> None:

@@ -103,6 +103,37 @@ def test_a_judge_that_does_not_answer_is_told_before_its_scores_fail(tmp_path: P
     play(tmp_path, series, [(24, name, []), (30, name, [alert]), (70, name, [])])
 
 
+def test_acknowledged_traces_that_nobody_sees_are_missed(tmp_path: Path) -> None:
+    """Of every process that counts them, whichever they are: a worker may be the one that died."""
+    summary = (
+        "Acknowledged traces wait to be assembled, the oldest for 900 s: no page and no rule sees "
+        "them. Do workers run?"
+    )
+    alert = {"exp_labels": {"severity": "page"}, "exp_annotations": {"summary": summary}}
+    name, waits = "RagMonitorAssemblyBehind", "rag_monitor_queue_oldest_seconds"
+    series = {
+        f'{waits}{{queue="assembly",instance="ingest-1"}}': f"0x20 60+60x20 0x{PLAYED}",
+        f'{waits}{{queue="assembly",instance="worker-1"}}': f"0x20 _x{PLAYED}",
+        f'{waits}{{queue="evaluation",instance="worker-1"}}': f"5000x{PLAYED}",
+    }
+
+    play(tmp_path, series, [(20, name, []), (35, name, [alert]), (70, name, [])])
+
+
+def test_traces_that_were_given_up_are_missed(tmp_path: Path) -> None:
+    summary = (
+        "3 traces were given up and have no scores; rag-monitor doctor names them and the reason."
+    )
+    alert = {"exp_labels": {"severity": "ticket"}, "exp_annotations": {"summary": summary}}
+    name = "RagMonitorTracesParked"
+    series = {
+        'rag_monitor_queue_depth{queue="parked",instance="worker-1"}': f"0x20 3x40 0x{PLAYED}",
+        'rag_monitor_queue_depth{queue="parked",instance="worker-2"}': f"0x20 3x40 0x{PLAYED}",
+    }
+
+    play(tmp_path, series, [(20, name, []), (40, name, [alert]), (80, name, [])])
+
+
 def test_an_app_that_has_just_begun_to_send_has_not_stopped(tmp_path: Path) -> None:
     """Its counter appears with its first traces: by its increase it never sent any."""
     counted = {'rag_monitor_traces_total{app="new",status="ok"}': f"5x{PLAYED}"}
@@ -269,4 +300,89 @@ def test_a_leader_that_no_longer_looks_at_the_rules_is_noticed(tmp_path: Path) -
         tmp_path,
         series,
         [(20, "RagMonitorRulesStand", []), (30, "RagMonitorRulesStand", [alert])],
+    )
+
+
+def _pod(
+    name: str, waits: int, good: int, bad: int, rest: str = "", gap: int = 0
+) -> dict[str, str]:
+    """The leader's series as scraped of one pod: faithfulness of `a`, good and then bad."""
+    of_pod = f'app="a",metric="faithfulness",instance="{name}:8700",pod="{name}",job="rag-monitor"'
+    wait = f"_x{waits} " if waits else ""
+
+    def course(before: str, after: str) -> str:
+        kept = [f"{value}x{count - 1}" for value, count in ((before, good), (after, bad)) if count]
+        between = f" _x{gap} " if gap else " "
+        return f"{wait}{between.join(kept)} {rest}".strip()
+
+    return {
+        f'rag_monitor_app_score{{{of_pod},judge="combined"}}': course("0.95", "0.50"),
+        f'rag_monitor_app_score_lower{{{of_pod},judge="combined"}}': course("0.93", "0.46"),
+        f'rag_monitor_app_score_upper{{{of_pod},judge="combined"}}': course("0.97", "0.54"),
+        f'rag_monitor_app_score_samples{{{of_pod},judge="combined"}}': course("200", "200"),
+        f'rag_monitor_app_score_samples{{{of_pod},judge="embedded/1"}}': course("200", "200"),
+    }
+
+
+FALLEN = {
+    "exp_labels": {
+        "severity": "page",
+        "rule": "faithfulness drop",
+        "app": "a",
+        "metric": "faithfulness",
+        "judge": "combined",
+        "job": "rag-monitor",
+    },
+    "exp_annotations": {
+        "summary": "faithfulness drop: faithfulness of a changed by -0.45 against 1h before."
+    },
+}
+
+
+@pytest.mark.parametrize(
+    "pods",
+    [
+        pytest.param([_pod("p1", 0, 90, 60)], id="one pod"),
+        pytest.param([_pod("p1", 0, 80, 0, "stale"), _pod("p2", 81, 9, 60)], id="another leads"),
+        pytest.param([_pod("p1", 0, 80, 0), _pod("p2", 84, 6, 60)], id="the old one was killed"),
+        pytest.param([_pod("p1", 0, 90, 60), _pod("p2", 0, 90, 60)], id="two replicas"),
+        pytest.param([_pod("p1", 0, 88, 60, gap=3)], id="restarted"),
+        pytest.param(
+            [_pod("p1", 0, 50, 0, "stale"), _pod("p2", 51, 20, 0, "stale"), _pod("p3", 72, 18, 60)],
+            id="twice",
+        ),
+    ],
+)
+def test_a_fall_is_seen_whichever_pod_leads(pods: list[dict[str, str]], tmp_path: Path) -> None:
+    series = {name: values for pod in pods for name, values in pod.items()}
+    told = [(85, "RagMonitorFaithfulnessDrop", []), (100, "RagMonitorFaithfulnessDrop", [FALLEN])]
+
+    play(tmp_path, series, told)
+
+
+def test_a_firing_rule_of_the_monitor_fires_once_whichever_pod_says_so(tmp_path: Path) -> None:
+    at = 'app="a",rule="hit rate drop",state="firing",job="rag-monitor"'
+    alert = {
+        "exp_labels": {
+            "severity": "ticket",
+            "rule": "hit rate drop",
+            "app": "a",
+            "state": "firing",
+            "job": "rag-monitor",
+        },
+        "exp_annotations": {
+            "summary": "hit rate drop: fires for a; rag-monitor's Alerts page has the numbers."
+        },
+    }
+    play(
+        tmp_path,
+        {
+            f'rag_monitor_alerts{{{at},instance="p1:8700",pod="p1"}}': "1x20 stale",
+            f'rag_monitor_alerts{{{at},instance="p2:8700",pod="p2"}}': "_x15 1x40",
+        },
+        [
+            (10, "RagMonitorHitRateDrop", [alert]),
+            (18, "RagMonitorHitRateDrop", [alert]),
+            (40, "RagMonitorHitRateDrop", [alert]),
+        ],
     )

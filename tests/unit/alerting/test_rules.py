@@ -27,7 +27,8 @@ def test_the_shipped_rules_can_work() -> None:
     assert (RuleKind.DROP, "faithfulness") in kinds
     assert (RuleKind.DROP, "context_precision") in kinds
     assert (RuleKind.LATENCY, "end_to_end_ms") in kinds
-    assert {RuleKind.HIT_RATE, RuleKind.NO_DATA, RuleKind.JUDGE_FAILURES} <= {k for k, _ in kinds}
+    others = {RuleKind.ERROR_RATE, RuleKind.HIT_RATE, RuleKind.NO_DATA, RuleKind.JUDGE_FAILURES}
+    assert others <= {k for k, _ in kinds}
     assert {item.app for item in rules} == {"shop"}
     assert all(item.shipped for item in rules)
     assert len({item.name for item in rules}) == len(rules)

@@ -12,6 +12,7 @@ from rag_monitor.alerting.rules import default_rules
 from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.domain.alert import RuleKind
 from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupKey, RollupQuery
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.alerting.fakes import FakeAlerts, FakeRules, rule
@@ -80,6 +81,9 @@ class _Rollups:
             if window.start <= row.key.minute < window.end and wanted.wants(row.key)
         ]
 
+    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> list[Rollup]:
+        return self.load(wanted)
+
 
 class _Traces:
     def app_names(self, project: str) -> Sequence[str]:
@@ -114,6 +118,31 @@ def test_the_shipped_rules_see_a_worse_release_in_real_rollups() -> None:
     assert set(fired) == {"faithfulness drop"}
     assert fired["faithfulness drop"].finding.judged >= 1000
     assert fired["faithfulness drop"].finding.worst_traces == ("c" * 32,)
+
+
+def test_what_an_app_sent_days_ago_is_not_read_again_by_every_run() -> None:
+    rollups = _Rollups()
+    loads: list[RollupQuery] = []
+    load = rollups.load
+
+    def counted(wanted: RollupQuery) -> list[Rollup]:
+        loads.append(wanted)
+        return load(wanted)
+
+    rollups.load = counted  # type: ignore[method-assign]
+    source = RollupEstimates(rollups, _Traces())
+
+    def sent(minutes: float, hours: int = 24) -> int:
+        end = EPOCH + timedelta(minutes=minutes)
+        window = Window.ending(end, timedelta(hours=hours))
+        selection = Selection(project="default", app="shop", window=window)
+        return sum(source.live_by_step(selection, timedelta(hours=1)))
+
+    assert [sent(0), sent(1), sent(9)] == [2400, 2400, 2400]
+    assert len(loads) == 1
+    assert sent(9, hours=1) == 1020, "another length is another question"
+    assert sent(23 * 60) == 1200, "after a while it is read anew"
+    assert sent(22 * 60) == 2400, "and whenever the time goes back, as in replays"
 
 
 @pytest.mark.parametrize("baseline", ["previous_window", "previous_release"])

@@ -18,12 +18,12 @@ from benchmarks.stub_server import Answer, Body, completion, fill, schema_of
 from rag_monitor.cli.application import app
 from rag_monitor.config import load_settings
 from rag_monitor.domain.score import Score
-from rag_monitor.evaluation.pipeline import Pipeline, WorkItem
+from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.judges.calibration import read_calibration
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
-from rag_monitor.testing import ManualClock, make_trace
+from rag_monitor.testing import ManualClock, make_task, make_trace
 from rag_monitor.worker.judging import create_plan
 from tests.unit.cli.test_doctor_judge import served
 
@@ -83,7 +83,7 @@ async def scored(config: Path, store: Store, judge: str) -> Score:
         ["The warranty of item 1 lasts 24 months."],
     )
     try:
-        item = WorkItem(trace=trace, forced=True)
+        item = make_task(trace, forced=True)
         (outcome,) = await pipeline.evaluate([item])
         scores = [*outcome.scores]
         if outcome.drawn:
@@ -134,6 +134,25 @@ def test_a_fitted_calibration_reaches_the_scores(judge: str, tmp_path: Path) -> 
     assert verdict.raw == before.verdicts[0].raw
     assert after.flagged == (after.value < fitted["threshold"])
     assert again["judge"].endswith(fitted["version"])
+
+
+def test_a_calibration_fits_a_judge_whose_server_answers_with_another_model(tmp_path: Path) -> None:
+    def other(path: str, body: Body) -> Answer:
+        answer = overconfident(path, body)
+        return replace(answer, payload=answer.payload | {"model": "small-7b"})
+
+    config, stored = tmp_path / "rag_monitor.toml", tmp_path / "calibration.json"
+    rows = labelled(tmp_path / "rows.jsonl")
+    asked = ("--judge", "openai_compatible", "--config", config, "--json")
+    with served(other) as url:
+        table = f'[judges.openai_compatible]\nbase_url = "{url}"\nmodel = "m"\nprobe_every = 0\n'
+        config.write_text(table, encoding="utf-8")
+        fitted = run("calibrate", rows, *asked, "--output", stored)
+        config.write_text(f'{table}calibration = "{stored}"\n', encoding="utf-8")
+        report = run("evaluate", rows, *asked, "--metrics", "faithfulness")
+
+    assert "served" not in fitted["judge"]
+    assert report["judge"] == f"{fitted['judge']}/{fitted['version']}/served=small-7b"
 
 
 def test_an_overconfident_server_says_what_it_means_after_calibration(tmp_path: Path) -> None:

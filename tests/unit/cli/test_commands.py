@@ -24,12 +24,14 @@ class FakeMonitor:
     def __init__(self) -> None:
         self.answers: dict[tuple[str, str], tuple[int, Any]] = {}
         self.requests: list[tuple[str, str, Any]] = []
+        self.languages: list[str | None] = []
         monitor = self
 
         class Handler(BaseHTTPRequestHandler):
             def _answer(self) -> None:
                 body = self.rfile.read(int(self.headers.get("content-length") or 0))
                 path = self.path.partition("?")[0]
+                monitor.languages.append(self.headers.get("accept-language"))
                 monitor.requests.append(
                     (self.command, self.path, json.loads(body) if body else None)
                 )
@@ -307,11 +309,45 @@ def test_rules_that_cannot_work_are_named(
 
 
 @pytest.mark.parametrize(
+    ("language", "line", "last"),
+    [
+        (
+            "en",
+            "mine, shop: could not tell now (few judged)",
+            "mine: could not tell of 2 more apps",
+        ),
+        ("zh", "mine，shop：目前无法判断（评审数少）", "mine：另有 2 个应用无法判断"),
+    ],
+)
+def test_a_rule_that_could_not_tell_is_said_to(
+    monitor: FakeMonitor,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    language: str,
+    line: str,
+    last: str,
+) -> None:
+    file = tmp_path / "rules.json"
+    file.write_text('{"rules": [{"name": "mine", "kind": "drop"}]}', encoding="utf-8")
+    findings: dict[str, Any] = {"shop": {"active": None, "notes": ["few_judged"]}}
+    findings |= {f"app-{number}": {"active": None, "notes": []} for number in range(11)}
+    findings["bank"] = {"active": False, "notes": []}
+    monitor.answers["POST", "/api/v1/rules/check"] = (200, {"findings": findings, "history": None})
+
+    assert run("rules", "check", str(file), "--language", language, "--url", monitor.url) == 0
+
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0] == line
+    assert lines[10] == last
+    assert not any("bank" in told for told in lines)
+
+
+@pytest.mark.parametrize(
     ("status", "answer", "said"),
     [
         (
             422,
-            {"detail": "metric: a drop rule knows no 'fath' (did you mean 'faith'?); it takes a"},
+            {"detail": "metric：drop 规则没有 'fath'；可用：a"},
             "mine：metric：drop 规则没有 'fath'；可用：a",
         ),
         (
@@ -346,6 +382,17 @@ def test_what_is_wrong_with_a_rule_is_told_in_chinese(
     run("rules", "check", str(file), "--language", "zh", "--url", monitor.url)
 
     assert said in capsys.readouterr().out
+    assert monitor.languages == ["zh"]
+
+
+def test_json_for_programs_is_asked_for_in_english(monitor: FakeMonitor, tmp_path: Path) -> None:
+    file = tmp_path / "rules.json"
+    file.write_text('{"rules": [{"name": "mine", "kind": "drop"}]}', encoding="utf-8")
+    monitor.answers["POST", "/api/v1/rules/check"] = (422, {"detail": "metric: needed"})
+
+    run("rules", "check", str(file), "--language", "zh", "--url", monitor.url, "--json")
+
+    assert monitor.languages == [None]
 
 
 def test_what_may_be_a_mistake_in_a_rule_is_told(

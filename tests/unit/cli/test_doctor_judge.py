@@ -7,6 +7,7 @@ import json
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -108,6 +109,39 @@ def test_a_server_that_refuses_us_is_a_bad_check_that_says_why(tmp_path: Path) -
 
     assert done.exit_code == 1
     assert "BAD  judge: the judge's server answered 401" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (Answer(payload=completion("I'm sorry.")), "the reply holds no JSON object; it begins:"),
+        (Answer(payload={"error": {"message": "Insufficient Balance"}}, status=402),
+         "the judge's server answered 402: Insufficient Balance"),
+        (Answer(payload=b"<html><title>Sign in</title></html>"), "a web page: Sign in"),
+        (Answer(payload={"error": {"message": "model x does not exist", "code": 404}}),
+         "answered 200 with an error inside (404): model x does not exist"),
+    ],
+)  # fmt: skip
+def test_it_says_what_the_server_or_the_reader_of_its_reply_said(
+    answer: Answer, said: str, tmp_path: Path
+) -> None:
+    with served(lambda *_: answer) as url:
+        done = doctor(url, tmp_path)
+
+    assert done.exit_code == 1
+    assert "BAD  judge: " in done.stdout
+    assert said in done.stdout
+
+
+def test_it_names_the_model_that_answers_in_place_of_the_configured_one(tmp_path: Path) -> None:
+    def other(path: str, body: Body) -> Answer:
+        answer = obliging(path, body)
+        return replace(answer, payload=answer.payload | {"model": "small-7b"})
+
+    with served(other) as url:
+        done = doctor(url, tmp_path)
+
+    assert "served_model small-7b" in done.stdout
 
 
 def test_an_honest_judge_flips_nowhere(tmp_path: Path) -> None:

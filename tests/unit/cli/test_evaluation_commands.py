@@ -16,8 +16,8 @@ from typer.testing import CliRunner, Result
 
 from rag_monitor.cli.application import app
 from rag_monitor.errors import ConfigurationError, NotFound, UnknownMetric
-from rag_monitor.evaluation.selection import check_targets_exist
 from rag_monitor.metrics.targets import load_profile, shipped_profiles
+from rag_monitor.offline.selection import check_targets_exist
 
 ROWS = [
     {
@@ -59,7 +59,7 @@ def test_evaluate_prints_figures_and_writes_lines_and_reports(rows: Path, tmp_pa
     assert lines[1]["scores"]["exact_match"] == 1.0
     assert set(lines[0]) == {
         "id", "input", "scores", "flagged", "not_applicable", "failed", "suspect", "judge",
-        "settings",
+        "settings", "reported", "detail",
     }  # fmt: skip
 
 
@@ -284,8 +284,11 @@ class Servers:
                 body = json.loads(self.rfile.read(int(self.headers["content-length"])))
                 if self.path == "/ask":
                     owner.asked.append(body["question"])
-                    bad = body["question"] == "boom"
+                    once = body["question"] == "once" and owner.asked.count("once") == 1
+                    bad = body["question"] == "boom" or once
                     reply: Any = {"answer": "24 months", "contexts": ["24 months"]}
+                    if body["question"] == "silent":
+                        reply = {"answer": " "}
                     self._send(500 if bad else 200, reply)
                 elif self.path == "/api/v1/traces":
                     owner.traces.append(body)
@@ -354,6 +357,40 @@ def test_a_question_that_fails_is_stored_as_failed_and_does_not_stop_the_others(
     assert done.exit_code == 1
     assert [trace["status"] for trace in servers.traces] == ["error", "ok"]
     assert "HTTP 500" in servers.traces[0]["error"]
+
+
+@pytest.mark.parametrize(
+    ("bad", "more", "code"),
+    [
+        (["boom"], (), 0),
+        (["boom", "boom"], (), 1),
+        (["silent", "boom"], (), 1),
+        (["silent", "boom"], ("--max-missing", "10%"), 0),
+        (["boom"], ("--max-missing", "0"), 1),
+    ],
+)
+def test_a_few_questions_may_fail_and_more_fail_the_run_with_the_reason(
+    servers: Servers, tmp_path: Path, bad: list[str], more: tuple[str, ...], code: int
+) -> None:
+    good = [str(n) for n in range(20)]
+
+    done = _golden(servers, _questions(tmp_path, *bad, *good), *more)
+
+    assert done.exit_code == code, done.output
+    counts = json.loads(done.stdout)
+    assert (counts["failed"], counts["empty"]) == (bad.count("boom"), bad.count("silent"))
+    assert ("questions without a stored answer: " in done.stderr) is bool(code)
+    if code:
+        assert f"not answered {bad.count('boom')}" in done.stderr
+
+
+def test_a_bad_run_of_a_schedule_is_not_forgotten(servers: Servers, tmp_path: Path) -> None:
+    file = _questions(tmp_path, "once", "two")
+
+    done = _golden(servers, file, "--every", "0.0001", "--runs", "2", "--language", "zh")
+
+    assert done.exit_code == 1
+    assert "50% 的问题没有存入应答，超过 --max-missing 的 5%：没有应答 1" in done.stderr
 
 
 def test_repeated_ids_are_asked_counted_and_named(servers: Servers, tmp_path: Path) -> None:
@@ -427,6 +464,11 @@ def test_a_target_for_a_metric_that_is_none_is_refused(tmp_path: Path) -> None:
         encoding="utf-8",
     )
 
+    rates = tmp_path / "rates.toml"
+    rates.write_text('[[target]]\nmetric = "hit_rate"\nat_least = 0.9\n', encoding="utf-8")
+
+    with pytest.raises(UnknownMetric, match="write it as hit_rate/plugin/NAME/expected"):
+        check_targets_exist(load_profile(str(rates)))
     with pytest.raises(UnknownMetric, match="did you mean 'faithfulness'"):
         check_targets_exist(load_profile(str(profile)))
     for name in shipped_profiles():

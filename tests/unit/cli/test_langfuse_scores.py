@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from rag_monitor.cli.export_files import read_export
@@ -14,6 +13,8 @@ from rag_monitor.cli.remote import Remote
 from rag_monitor.cli.replay import OTLP_JSON, BadRow, Outcome, Pace, Replay
 from rag_monitor.ingest.evaluations import EvaluationRecord
 from rag_monitor.ingest.logs import DecodedLogs, logs_from_json
+from rag_monitor.outbound.connection import Reply
+from tests.unit.cli.monitors import Request, answer, transport
 from tests.unit.cli.test_foreign_exports import LANGFUSE, TRACE_ID
 
 SPAN = "b7ad6b7169203333"
@@ -126,11 +127,11 @@ def test_a_score_of_a_session_is_named_by_its_line(tmp_path: Path) -> None:
 def _replayed(rows: list[Any], answers: dict[str, dict[str, Any]]) -> tuple[list[str], Outcome]:
     paths: list[str] = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
-        paths.append(request.url.path)
-        return httpx.Response(200, json=answers.get(request.url.path, {}))
+    def handler(request: Request) -> Reply:
+        paths.append(request.path)
+        return answer(200, answers.get(request.path, {}))
 
-    monitor = Remote("http://monitor", transport=httpx.MockTransport(handler))
+    monitor = Remote("http://monitor", transport=transport(handler))
     return paths, Replay(monitor, Pace(), wire=OTLP_JSON).run(rows)
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.evaluation.problems import problem
+from rag_monitor.offline.problems import problem
 
 
 def _run(*arguments: object) -> subprocess.CompletedProcess[str]:

@@ -4,49 +4,49 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-import httpx
 import pytest
 
 from rag_monitor.cli.remote import Remote
-from rag_monitor.cli.words import Language, said
 from rag_monitor.errors import NotFound, RagMonitorError
-from rag_monitor.evaluation.problems import problem
+from rag_monitor.i18n import Message, translate
+from rag_monitor.offline.problems import problem
+from rag_monitor.outbound.connection import Reply
+from tests.unit.cli.monitors import Request, answer, transport
 
 URL = "http://127.0.0.1:8700"
 
 
-class Sometimes(httpx.MockTransport):
+class Sometimes:
     """Gives each request the next answer, then for ever the last of them."""
 
-    def __init__(self, *answers: httpx.Response) -> None:
+    def __init__(self, *answers: Reply) -> None:
         self.seen = 0
         self._answers = answers
-        super().__init__(self._answer)
 
-    def _answer(self, _: httpx.Request) -> httpx.Response:
+    def __call__(self, _: Request) -> Reply:
         self.seen += 1
         return self._answers[min(self.seen, len(self._answers)) - 1]
 
 
-def later(status: int, wish: str | None = None) -> httpx.Response:
-    headers = {} if wish is None else {"retry-after": wish}
-    return httpx.Response(status, json={"detail": "Not now."}, headers=headers)
+def later(status: int, wish: str | None = None) -> Reply:
+    headers = {} if wish is None else {"retry_after": wish}
+    return answer(status, {"detail": "Not now."}, **headers)
 
 
-def reading(answers: Iterable[httpx.Response]) -> tuple[Remote, Sometimes, list[float]]:
+def reading(answers: Iterable[Reply]) -> tuple[Remote, Sometimes, list[float]]:
     waits: list[float] = []
-    transport = Sometimes(*answers)
-    return Remote(URL, transport=transport, pause=waits.append), transport, waits
+    monitor = Sometimes(*answers)
+    return Remote(URL, transport=transport(monitor), pause=waits.append), monitor, waits
 
 
 @pytest.mark.parametrize("status", [429, 503])
 def test_reading_waits_as_it_is_asked_to(status: int, capsys: pytest.CaptureFixture[str]) -> None:
-    good = httpx.Response(200, json={"items": [1]})
-    remote, transport, waits = reading([later(status, "5"), later(status, "7"), good])
+    good = answer(200, {"items": [1]})
+    remote, monitor, waits = reading([later(status, "5"), later(status, "7"), good])
 
     assert remote.get("/api/v1/traces") == {"items": [1]}
 
-    assert transport.seen == 3
+    assert monitor.seen == 3
     assert 5 <= waits[0] <= 7
     assert 7 <= waits[1] <= 9
     assert capsys.readouterr().err.splitlines() == [
@@ -55,7 +55,7 @@ def test_reading_waits_as_it_is_asked_to(status: int, capsys: pytest.CaptureFixt
 
 
 def test_a_short_wait_is_not_worth_a_word(capsys: pytest.CaptureFixture[str]) -> None:
-    remote, _, waits = reading([later(429, "1"), httpx.Response(200, json={})])
+    remote, _, waits = reading([later(429, "1"), answer(200, {})])
 
     remote.get("/api/v1/rules")
 
@@ -64,12 +64,12 @@ def test_a_short_wait_is_not_worth_a_word(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_patience_ends_with_what_was_tried() -> None:
-    remote, transport, waits = reading([later(503, "20")])
+    remote, monitor, waits = reading([later(503, "20")])
 
     with pytest.raises(RagMonitorError) as caught:
         remote.get("/api/v1/traces")
 
-    assert transport.seen == 3
+    assert monitor.seen == 3
     assert sum(waits) <= 60
     text = str(caught.value)
     assert text.startswith("the monitor answered 503: Not now.; asked 3 times in 4")
@@ -78,22 +78,22 @@ def test_patience_ends_with_what_was_tried() -> None:
 
 
 def test_other_answers_are_final() -> None:
-    remote, transport, waits = reading([httpx.Response(404, json={"detail": "gone"})])
+    remote, monitor, waits = reading([answer(404, {"detail": "gone"})])
 
     with pytest.raises(NotFound):
         remote.get("/api/v1/traces/x")
 
-    assert (transport.seen, waits) == (1, [])
+    assert (monitor.seen, waits) == (1, [])
 
 
 def test_what_changes_something_is_sent_once() -> None:
-    remote, transport, waits = reading([later(503, "1")])
+    remote, monitor, waits = reading([later(503, "1")])
 
     with pytest.raises(RagMonitorError, match="503"):
-        remote.call("POST", "/api/v1/silences", json={})
+        remote.call("POST", "/api/v1/silences", {})
 
-    assert (transport.seen, waits) == (1, [])
+    assert (monitor.seen, waits) == (1, [])
 
 
 def test_waiting_is_told_in_chinese() -> None:
-    assert said("it answers {status}", Language.ZH, status=503) == "它答复 503"
+    assert translate(Message("it answers {status}", status=503), "zh") == "它答复 503"

@@ -5,42 +5,38 @@ from __future__ import annotations
 import csv
 import gzip
 import json
-from collections.abc import Callable
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 
 from rag_monitor.cli.remote import Remote
-from rag_monitor.cli.replay import BadRow, Pace, Replay, read_rows
+from rag_monitor.cli.replay import BadRow, Outcome, Pace, Replay, read_rows
 from rag_monitor.errors import ConfigurationError, RagMonitorError
+from rag_monitor.outbound.connection import NoAnswer, Reply
 from rag_monitor.testing import EPOCH, ManualClock
-
-Handler = Callable[[httpx.Request], httpx.Response]
+from tests.unit.cli.monitors import Handler, Request, answer, transport
 
 
 def _rows(count: int) -> list[tuple[int, dict[str, Any]]]:
     return [(n, {"id": f"q-{n}", "question": "q", "answer": "a"}) for n in range(1, count + 1)]
 
 
-def _accept(request: httpx.Request) -> httpx.Response:
+def _accept(request: Request) -> Reply:
     rows = json.loads(request.content)
-    return httpx.Response(
-        200, json={"accepted": len(rows), "trace_ids": [], "unknown_fields": [], "errors": []}
-    )
+    return answer(200, {"accepted": len(rows), "trace_ids": [], "unknown_fields": [], "errors": []})
 
 
 def _replay(handler: Handler, clock: ManualClock, **pace: float) -> Replay:
-    monitor = Remote("http://monitor", transport=httpx.MockTransport(handler))
+    monitor = Remote("http://monitor", transport=transport(handler))
     return Replay(monitor, Pace(**pace), clock=clock.monotonic, sleep=clock.advance)
 
 
 def test_every_row_is_sent_once_and_in_order(clock: ManualClock) -> None:
     received: list[str] = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Reply:
         received.extend(row["id"] for row in json.loads(request.content))
         return _accept(request)
 
@@ -54,13 +50,13 @@ def test_a_monitor_that_is_away_loses_nothing(clock: ManualClock) -> None:
     stored: set[str] = set()
     calls = 0
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Reply:
         nonlocal calls
         calls += 1
         if calls in (2, 3):
-            raise httpx.ConnectError("connection refused", request=request)
+            raise NoAnswer("connection refused")
         if calls == 4:
-            return httpx.Response(503, headers={"retry-after": "1"})
+            return answer(503, retry_after="1")
         stored.update(row["id"] for row in json.loads(request.content))
         return _accept(request)
 
@@ -71,7 +67,7 @@ def test_a_monitor_that_is_away_loses_nothing(clock: ManualClock) -> None:
 
 
 def test_patience_ends_with_a_clear_error(clock: ManualClock) -> None:
-    replay = _replay(lambda _: httpx.Response(503), clock, patience_s=30.0)
+    replay = _replay(lambda _: answer(503), clock, patience_s=30.0)
 
     with pytest.raises(
         RagMonitorError, match="gave up on the monitor at http://monitor after 30 s"
@@ -85,14 +81,14 @@ def test_whoever_waits_is_told_once_for_what(clock: ManualClock) -> None:
     told: list[tuple[float, str]] = []
     calls = 0
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Reply:
         nonlocal calls
         calls += 1
         if calls <= 3:
-            raise httpx.ConnectError("refused", request=request)
-        return httpx.Response(429) if calls == 5 else _accept(request)
+            raise NoAnswer("refused")
+        return answer(429) if calls == 5 else _accept(request)
 
-    monitor = Remote("http://monitor", transport=httpx.MockTransport(handler))
+    monitor = Remote("http://monitor", transport=transport(handler))
     Replay(
         monitor,
         Pace(),
@@ -106,7 +102,7 @@ def test_whoever_waits_is_told_once_for_what(clock: ManualClock) -> None:
 
 def test_a_monitor_that_goes_on_saying_later_is_named_after_a_while(clock: ManualClock) -> None:
     told: list[str] = []
-    monitor = Remote("http://monitor", transport=httpx.MockTransport(lambda _: httpx.Response(503)))
+    monitor = Remote("http://monitor", transport=transport(lambda _: answer(503)))
     replay = Replay(
         monitor, Pace(), on_wait=told.append, clock=clock.monotonic, sleep=clock.advance
     )
@@ -120,7 +116,7 @@ def test_a_monitor_that_goes_on_saying_later_is_named_after_a_while(clock: Manua
 def test_speed_spreads_the_rows_over_time(clock: ManualClock) -> None:
     times: list[float] = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Reply:
         times.extend([clock.monotonic()] * len(json.loads(request.content)))
         return _accept(request)
 
@@ -131,9 +127,9 @@ def test_speed_spreads_the_rows_over_time(clock: ManualClock) -> None:
 
 
 def test_a_row_the_monitor_refuses_is_named_and_the_others_are_kept(clock: ManualClock) -> None:
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Reply:
         if any(row["id"] == "q-7" for row in json.loads(request.content)):
-            return httpx.Response(422, json={"detail": "answer: must be text"})
+            return answer(422, {"detail": "answer: must be text"})
         return _accept(request)
 
     outcome = _replay(handler, clock).run(_rows(20))
@@ -143,9 +139,9 @@ def test_a_row_the_monitor_refuses_is_named_and_the_others_are_kept(clock: Manua
 
 
 def test_errors_in_the_reply_are_given_their_line(clock: ManualClock) -> None:
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Reply:
         errors = [{"row": 1, "id": None, "field": "", "message": "no question"}]
-        return httpx.Response(200, json={"accepted": 2, "errors": errors, "unknown_fields": ["x"]})
+        return answer(200, {"accepted": 2, "errors": errors, "unknown_fields": ["x"]})
 
     outcome = _replay(handler, clock).run([(10, {}), (12, {}), (13, {})])
 
@@ -154,7 +150,7 @@ def test_errors_in_the_reply_are_given_their_line(clock: ManualClock) -> None:
 
 
 def test_a_wrong_key_stops_the_import(clock: ManualClock) -> None:
-    replay = _replay(lambda _: httpx.Response(401, json={"detail": "unknown key"}), clock)
+    replay = _replay(lambda _: answer(401, {"detail": "unknown key"}), clock)
 
     with pytest.raises(ConfigurationError, match="--api-key"):
         replay.run(_rows(1))
@@ -230,7 +226,7 @@ def test_every_kind_of_file_sends_the_same_rows(
 ) -> None:
     received: list[dict[str, Any]] = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Reply:
         received.extend(json.loads(request.content))
         return _accept(request)
 
@@ -250,6 +246,35 @@ def test_columns_of_other_systems_and_labels_are_known_in_tables_as_in_lines(
     assert (
         list(read_rows(table)) == list(read_rows(lines)) == [(1, {"question": "q", "answer": "a"})]
     )
+
+
+def test_passages_of_other_tools_and_their_scores_are_sent_as_trace_json(
+    tmp_path: Path, clock: ManualClock
+) -> None:
+    file = tmp_path / "a.jsonl"
+    row = {"user_input": "q", "response": "a", "faithfulness": 0.5, "year": 2026}
+    mixed = [{"page_content": "text", "metadata": {"page": 2}}, {"chapter": 1}, None]
+    file.write_text(json.dumps({**row, "retrieved_contexts": mixed}) + "\n")
+    received: list[dict[str, Any]] = []
+    outcome = Outcome()
+
+    def handler(request: Request) -> Reply:
+        received.extend(json.loads(request.content))
+        return _accept(request)
+
+    _replay(handler, clock).run(read_rows(file, unread=outcome.unread_passages), outcome)
+
+    assert received == [
+        {
+            "question": "q",
+            "answer": "a",
+            "contexts": [{"content": "text", "metadata": {"page": 2}}],
+            "reported_scores": {"faithfulness": 0.5},
+            "year": 2026,
+        }
+    ]
+    assert (outcome.scores, outcome.unread_passages.count) == (1, 2)
+    assert outcome.summary()["unread_passages"] == 2
 
 
 def test_a_row_of_a_table_that_cannot_be_read_is_named(tmp_path: Path) -> None:
@@ -290,10 +315,10 @@ def test_a_row_that_json_has_no_words_for_is_named_and_the_others_are_sent(
 ) -> None:
     file = tmp_path / "a.jsonl"
     deep = "[" * 100_000
-    file.write_text(f'{{"question": NaN}}\n{{"question": {deep}\n{{"question": "\\ud800"}}\n')
+    file.write_text(f'{{"question": Infinity}}\n{{"question": {deep}\n{{"question": "\\ud800"}}\n')
     received: list[Any] = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Reply:
         received.extend(json.loads(request.content))
         return _accept(request)
 
@@ -304,9 +329,9 @@ def test_a_row_that_json_has_no_words_for_is_named_and_the_others_are_sent(
 
 
 def test_a_row_nested_to_the_edge_costs_no_other_row(clock: ManualClock) -> None:
-    def accept(request: httpx.Request) -> httpx.Response:
+    def accept(request: Request) -> Reply:
         accepted = request.content.count(b'"id"')  # too deep for a parser
-        return httpx.Response(200, json={"accepted": accepted, "errors": []})
+        return answer(200, {"accepted": accepted, "errors": []})
 
     depths = range(300, 1_000, 5)
     rows: list[tuple[int, dict[str, Any]]] = []
@@ -338,7 +363,7 @@ def test_moments_of_a_table_are_written_out(tmp_path: Path, clock: ManualClock) 
     parquet.write_table(pa.Table.from_pylist([{"question": "q", "started_at": EPOCH}]), file)
     received: list[Any] = []
 
-    def handler(request: httpx.Request) -> httpx.Response:
+    def handler(request: Request) -> Reply:
         received.extend(json.loads(request.content))
         return _accept(request)
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
+from rag_monitor.cli.import_rows import StartTimes
 from rag_monitor.cli.replay import BadRow, Outcome, looked_at
-from rag_monitor.cli.start_times import StartTimes
 from rag_monitor.testing import EPOCH
 from tests.unit.cli.test_commands import FakeMonitor, monitor, run
 

@@ -7,8 +7,8 @@ import re
 import pytest
 
 from rag_monitor.demo.answerer import chunks, extract, invent, sentences
+from rag_monitor.demo.assistant import PLUGINS, order_lookup, rate_calculator
 from rag_monitor.demo.corpus import LANGUAGES, Language, load_passages, load_questions
-from rag_monitor.demo.plugins import PLUGINS, order_lookup, rate_calculator
 from rag_monitor.demo.retriever import Retriever, terms
 
 BOTH = pytest.mark.parametrize("language", LANGUAGES)

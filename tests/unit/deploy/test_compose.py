@@ -15,7 +15,7 @@ import yaml
 from rag_monitor.config import FOREIGN_VARIABLES, load_settings
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.packed.options import PackedOptions
-from rag_monitor.server.run import server_options
+from rag_monitor.server.csrf import answered_hosts
 from tests.unit.deploy.compose_project import ComposeError, project
 
 DEPLOY = Path(__file__).resolve().parents[3] / "deploy"
@@ -71,6 +71,11 @@ def test_all_roles_run_and_wait_for_the_schema() -> None:
         assert waits == "service_completed_successfully"
 
 
+def test_ingest_is_published_for_http_and_grpc() -> None:
+    ports = dict(_ours())["ingest"]["ports"]
+    assert {tuple(port.split(":")[1:]) for port in ports} == {("4318", "8700"), ("4317", "4317")}
+
+
 @pytest.mark.parametrize(("name", "service"), _ours())
 def test_our_containers_can_do_nothing_they_need_not(name: str, service: dict[str, Any]) -> None:
     assert service["read_only"] is True
@@ -87,7 +92,7 @@ def test_settings_are_ones_the_monitor_knows(name: str, service: dict[str, Any])
 
     assert settings.database_url.startswith("postgresql+psycopg://rag_monitor:p4ss@postgres:5432/")
     assert settings.api_key == VALUES["RAG_MONITOR_API_KEY"]
-    assert server_options(settings).hosts is None
+    assert answered_hosts(settings) is None
 
 
 def test_the_judges_options_are_ones_they_know() -> None:

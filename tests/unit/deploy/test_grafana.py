@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 import yaml
-from prometheus_client import CollectorRegistry
 
 from rag_monitor import telemetry
-from rag_monitor.exposition.collector import MonitorCollector
+from rag_monitor.exposition.collector import State, state_families, value_families
 from rag_monitor.exposition.snapshot import Snapshot
 
 FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "grafana"
@@ -38,10 +37,9 @@ def _dashboards() -> dict[str, dict[str, Any]]:
 
 
 def _exported() -> set[str]:
-    registry = CollectorRegistry()
-    registry.register(MonitorCollector(Snapshot))
     names = set()
-    for family in [*registry.collect(), *telemetry.REGISTRY.collect()]:
+    ours = (*state_families(State(store_up=True)), *value_families(Snapshot()))
+    for family in [*ours, *telemetry.REGISTRY.collect()]:
         endings = {
             "counter": ["_total"],
             "histogram": ["_bucket", "_sum", "_count"],

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from rag_monitor.server.grpc_door import PORT
+
 ROOT = Path(__file__).resolve().parents[3]
 DOCKERFILE = (ROOT / "deploy" / "Dockerfile").read_text("utf-8")
 
@@ -115,4 +117,10 @@ def test_commands_are_lists_so_that_signals_arrive() -> None:
 @pytest.mark.parametrize("name", ["HOST=0.0.0.0", "PORT=8700"])
 def test_it_listens_where_its_port_is_published(name: str) -> None:
     assert f"RAG_MONITOR_{name}" in DOCKERFILE
-    assert _of("EXPOSE") == ["8700"]
+    assert _of("EXPOSE") == ["8700 4317"]
+
+
+def test_the_image_takes_grpc_where_its_port_is_published() -> None:
+    (extras,) = [rest.partition("=")[2] for rest in _of("ARG") if rest.startswith("EXTRAS")]
+    assert "grpc" in extras.split(",")
+    assert str(PORT) in _of("EXPOSE")[0].split()

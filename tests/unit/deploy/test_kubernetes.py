@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from rag_monitor.config import load_settings
+from rag_monitor.server.grpc_door import PORT
 
 FOLDER = Path(__file__).resolve().parents[3] / "deploy" / "kubernetes"
 SECRET = {
@@ -81,6 +82,10 @@ def test_pods_keep_the_restricted_standard(name: str, pod: dict[str, Any]) -> No
         assert mounts == {volume["name"] for volume in spec["volumes"]}
 
 
+def _listens(role: str) -> dict[str, int]:
+    return {"http": 8700} | ({"grpc": PORT} if role == "ingest" else {})
+
+
 @pytest.mark.parametrize("role", ["ingest", "api", "worker"])
 def test_each_role_is_reached_budgeted_and_probed(role: str) -> None:
     deployment = _kind("Deployment")[role]
@@ -90,7 +95,7 @@ def test_each_role_is_reached_budgeted_and_probed(role: str) -> None:
     assert container["args"] == ["serve", "--role", role]
     assert container["livenessProbe"]["httpGet"]["path"] == "/healthz"
     assert container["readinessProbe"]["httpGet"]["path"] == "/readyz"
-    assert container["ports"] == [{"name": "http", "containerPort": 8700}]
+    assert {port["name"]: port["containerPort"] for port in container["ports"]} == _listens(role)
     for selector in (
         deployment["spec"]["selector"]["matchLabels"],
         _kind("Service")[role]["spec"]["selector"],
@@ -136,10 +141,26 @@ def test_prometheus_finds_the_services_and_has_the_key() -> None:
     assert endpoint["authorization"]["credentials"]["key"] in SECRET
 
 
-def test_the_network_policy_opens_only_the_port_we_listen_on() -> None:
-    spec = _kind("NetworkPolicy")["rag-monitor"]["spec"]
-    assert [port["port"] for rule in spec["ingress"] for port in rule["ports"]] == [8700]
-    assert set(spec["policyTypes"]) == {"Ingress", "Egress"}
+@pytest.mark.parametrize("role", ["ingest", "api", "worker"])
+def test_the_network_policies_open_only_the_ports_that_a_role_listens_on(role: str) -> None:
+    labels = _kind("Deployment")[role]["spec"]["template"]["metadata"]["labels"]
+    opened = {
+        port["port"]
+        for policy in _kind("NetworkPolicy").values()
+        if policy["spec"]["podSelector"]["matchLabels"].items() <= labels.items()
+        for rule in policy["spec"]["ingress"]
+        for port in rule["ports"]
+    }
+    assert opened == set(_listens(role).values())
+    assert set(_kind("NetworkPolicy")["rag-monitor"]["spec"]["policyTypes"]) == {
+        "Ingress",
+        "Egress",
+    }
+
+
+def test_applications_reach_ingest_over_http_and_grpc() -> None:
+    ports = _kind("Service")["ingest"]["spec"]["ports"]
+    assert {port["port"]: port["targetPort"] for port in ports} == {4318: "http", PORT: "grpc"}
 
 
 def _build() -> ModuleType:

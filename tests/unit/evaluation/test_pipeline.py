@@ -12,6 +12,7 @@ from rag_monitor import telemetry
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.domain.score import ScoreStatus
+from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import (
     BudgetExhausted,
@@ -19,9 +20,10 @@ from rag_monitor.errors import (
     JudgeOutputInvalid,
     JudgeUnavailable,
 )
-from rag_monitor.evaluation.pipeline import Outcome, Pipeline, WorkItem
-from rag_monitor.evaluation.plan import EvaluationOptions, EvaluationPlan
-from rag_monitor.testing import ManualClock, ScriptedJudge, make_trace
+from rag_monitor.evaluation.options import EvaluationOptions
+from rag_monitor.evaluation.pipeline import Outcome, Pipeline
+from rag_monitor.evaluation.plan import EvaluationPlan
+from rag_monitor.testing import ManualClock, ScriptedJudge, make_task, make_trace
 
 METRICS = ("faithfulness", "context_relevance")
 
@@ -74,7 +76,7 @@ def _pipeline(
     return Pipeline(plan, sampler or Draws(), ManualClock())  # type: ignore[arg-type]
 
 
-async def _through(pipeline: Pipeline, items: Sequence[WorkItem]) -> list[Outcome]:
+async def _through(pipeline: Pipeline, items: Sequence[EvaluationTask]) -> list[Outcome]:
     """Both stages as one: the judge of every trace, then the one that some are drawn for."""
     first = await pipeline.evaluate(items)
     handed = [n for n, outcome in enumerate(first) if outcome.drawn]
@@ -93,7 +95,7 @@ async def _through(pipeline: Pipeline, items: Sequence[WorkItem]) -> list[Outcom
 async def test_every_metric_gets_a_score_from_one_judgement() -> None:
     judge = ScriptedJudge(dict.fromkeys(Aspect, 0.75))
 
-    (outcome,) = await _pipeline(judge).evaluate([WorkItem(trace=make_trace())])
+    (outcome,) = await _pipeline(judge).evaluate([make_task()])
 
     assert len(judge.requests) == 1
     assert {s.metric: s.value for s in outcome.scores} == {
@@ -106,7 +108,7 @@ async def test_every_metric_gets_a_score_from_one_judgement() -> None:
 async def test_an_unreachable_judge_makes_the_trace_wait() -> None:
     judge = ScriptedJudge(lambda _: JudgeUnavailable())
 
-    (outcome,) = await _pipeline(judge).evaluate([WorkItem(trace=make_trace())])
+    (outcome,) = await _pipeline(judge).evaluate([make_task()])
 
     assert outcome.retry_reason == "judge_unavailable"
     assert outcome.scores == ()
@@ -115,12 +117,59 @@ async def test_an_unreachable_judge_makes_the_trace_wait() -> None:
 async def test_the_last_try_makes_failed_scores() -> None:
     judge = ScriptedJudge(lambda _: JudgeUnavailable())
 
-    (outcome,) = await _pipeline(judge).evaluate([WorkItem(trace=make_trace(), attempt=3)])
+    (outcome,) = await _pipeline(judge).evaluate([make_task(attempts=3)])
 
     assert outcome.retry_reason is None
     assert {s.status for s in outcome.scores} == {ScoreStatus.FAILED}
     assert {s.reason for s in outcome.scores} == {"judge_unavailable"}
     assert all(s.value is None for s in outcome.scores)
+
+
+async def test_a_failed_score_says_what_the_server_said_and_a_waiting_trace_does_too() -> None:
+    said = "the judge's server answered 503: Loading model"
+    pipeline = _pipeline(ScriptedJudge(lambda _: JudgeUnavailable(f"{said}\n")))
+
+    (waiting,) = await pipeline.evaluate([make_task()])
+    (failed,) = await pipeline.evaluate([make_task(attempts=3)])
+
+    assert (waiting.scores, waiting.detail) == ((), said)
+    assert {s.detail for s in failed.scores} == {said}
+
+
+async def test_a_metric_without_a_verdict_says_what_was_wrong_with_the_reply() -> None:
+    def script(request: JudgeRequest) -> Judgement:
+        return Judgement(
+            identity=judge.identity,
+            missing=dict.fromkeys(request.aspects, "verdict_missing"),
+            details={Aspect.SUPPORT: "support 1 is 90, outside 0 to 1"},
+        )
+
+    judge = ScriptedJudge(script)
+    (outcome,) = await _pipeline(judge).evaluate([make_task()])
+
+    assert {s.metric: s.detail for s in outcome.scores} == {
+        "faithfulness": "support 1 is 90, outside 0 to 1",
+        "context_relevance": None,
+    }
+
+
+async def test_failures_are_logged_once_a_minute_with_the_sentence_and_their_number(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    clock = ManualClock()
+    judge = ScriptedJudge(lambda _: JudgeOutputInvalid("the reply is empty"))
+    plan = EvaluationPlan(every=judge, options=EvaluationOptions(metrics=METRICS))
+    pipeline = Pipeline(plan, Draws(), clock)  # type: ignore[arg-type]
+    items = [make_task(make_trace(id=str(n))) for n in range(7)]
+
+    await pipeline.evaluate(items)
+    clock.advance(61)
+    await pipeline.evaluate(items[:1])
+
+    assert [record.getMessage() for record in caplog.records] == [
+        "judge scripted: no judgement on 1 trace (judge_output_invalid): the reply is empty",
+        "judge scripted: no judgement on 7 traces (judge_output_invalid): the reply is empty",
+    ]
 
 
 @pytest.mark.parametrize("error", [JudgeOutputInvalid(), RuntimeError("boom")])
@@ -131,7 +180,7 @@ async def test_a_broken_answer_fails_at_once_and_spares_its_neighbours(error: Ex
         return Judgement(identity=judge.identity, missing=dict.fromkeys(request.aspects, "none"))
 
     judge = ScriptedJudge(script)
-    items = [WorkItem(trace=make_trace(q, id=q)) for q in ("good", "bad", "fine")]
+    items = [make_task(make_trace(q, id=q)) for q in ("good", "bad", "fine")]
 
     outcomes = await _pipeline(judge).evaluate(items)
 
@@ -144,7 +193,7 @@ async def test_the_sampled_judge_sees_what_is_drawn_and_knows_the_cheap_scores()
     cheap = ScriptedJudge(dict.fromkeys(Aspect, 0.4), name="cheap")
     dear = ScriptedJudge(dict.fromkeys(Aspect, 0.9), name="dear")
     draws = Draws(lambda trace: trace.question == "yes")
-    items = [WorkItem(trace=make_trace(q, id=q)) for q in ("yes", "no")]
+    items = [make_task(make_trace(q, id=q)) for q in ("yes", "no")]
 
     drawn, skipped = await _through(_pipeline(cheap, sampled=dear, sampler=draws), items)
 
@@ -164,7 +213,7 @@ async def test_what_a_judge_used_goes_with_the_draw_it_was_for() -> None:
         ),
         name="free",
     )
-    item = WorkItem(trace=make_trace())
+    item = make_task()
 
     (both,) = await _through(_pipeline(cheap, sampled=dear), [item])
     (alone,) = await _pipeline(free).evaluate([item])
@@ -181,7 +230,7 @@ async def test_what_a_judge_used_goes_with_the_draw_it_was_for() -> None:
 
 async def test_people_are_asked_only_about_what_the_last_judge_has_scored() -> None:
     draws = Draws(lambda trace: trace.question == "yes", ask=lambda _: True)
-    items = [WorkItem(trace=make_trace(q, id=q)) for q in ("yes", "no")]
+    items = [make_task(make_trace(q, id=q)) for q in ("yes", "no")]
     cheap, dear = ScriptedJudge(name="cheap"), ScriptedJudge(name="dear")
 
     both = await _through(_pipeline(cheap, sampled=dear, sampler=draws), items)
@@ -198,7 +247,7 @@ async def test_a_backfill_is_judged_whatever_the_draw() -> None:
     dear = ScriptedJudge(name="dear")
     pipeline = _pipeline(ScriptedJudge(), sampled=dear, sampler=Draws(lambda _: False))
 
-    await _through(pipeline, [WorkItem(trace=make_trace(), forced=True)])
+    await _through(pipeline, [make_task(forced=True)])
 
     assert len(dear.requests) == 1
 
@@ -211,8 +260,8 @@ async def test_only_the_judge_a_person_asked_for_sees_the_trace(asked: str) -> N
     asked_item, open_item = await _through(
         pipeline,
         [
-            WorkItem(trace=make_trace(), forced=True, judge=asked),
-            WorkItem(trace=make_trace(id="b")),
+            make_task(forced=True, judge=asked),
+            make_task(make_trace(id="b")),
         ],
     )
 
@@ -224,9 +273,7 @@ async def test_only_the_judge_a_person_asked_for_sees_the_trace(asked: str) -> N
 
 
 async def test_a_judge_that_is_not_configured_any_more_leaves_the_scores_alone() -> None:
-    (outcome,) = await _pipeline(ScriptedJudge()).evaluate(
-        [WorkItem(trace=make_trace(), forced=True, judge="gone")]
-    )
+    (outcome,) = await _pipeline(ScriptedJudge()).evaluate([make_task(forced=True, judge="gone")])
 
     assert outcome == Outcome()
 
@@ -238,8 +285,8 @@ async def test_a_spent_budget_costs_no_scores_that_are_there() -> None:
     again, first = await _through(
         pipeline,
         [
-            WorkItem(trace=make_trace(), forced=True, judge="dear"),
-            WorkItem(trace=make_trace(id="b")),
+            make_task(forced=True, judge="dear"),
+            make_task(make_trace(id="b")),
         ],
     )
 
@@ -266,7 +313,7 @@ async def test_a_judge_that_breaks_on_the_batch_fails_the_batch_only() -> None:
         async def judge_many(self, requests: object) -> object:  # type: ignore[override]
             raise OSError("the model file is gone")
 
-    outcomes = await _pipeline(Broken()).evaluate([WorkItem(trace=make_trace())])
+    outcomes = await _pipeline(Broken()).evaluate([make_task()])
 
     assert {s.status for s in outcomes[0].scores} == {ScoreStatus.FAILED}
 
@@ -279,7 +326,7 @@ async def test_a_judgement_that_cannot_be_scored_fails_its_trace_only() -> None:
         return Judgement(identity=identity, missing=dict.fromkeys(request.aspects, "no_verdict"))
 
     judge = ScriptedJudge(script)
-    items = [WorkItem(trace=make_trace(q, id=q)) for q in ("odd", "fine")]
+    items = [make_task(make_trace(q, id=q)) for q in ("odd", "fine")]
 
     odd, fine = await _pipeline(judge).evaluate(items)
 
@@ -308,7 +355,7 @@ class Counting(ScriptedJudge):
 async def test_batches_take_turns_on_processors_and_wait_for_a_remote_judge_together() -> None:
     every, sampled = Counting("embedded", 5), Counting("remote", 100)
     pipeline = _pipeline(every, sampled=sampled)
-    items = [WorkItem(trace=make_trace(id=str(n))) for n in range(3)]
+    items = [make_task(make_trace(id=str(n))) for n in range(3)]
 
     outcomes = await asyncio.gather(*(_through(pipeline, [item]) for item in items))
 
@@ -323,7 +370,7 @@ async def test_the_sampled_judge_keeps_nobody_waiting(asked: str | None) -> None
     dear = ScriptedJudge(name="dear")
     pipeline = _pipeline(ScriptedJudge(name="cheap"), sampled=dear)
 
-    (outcome,) = await pipeline.evaluate([WorkItem(trace=make_trace(), forced=True, judge=asked)])
+    (outcome,) = await pipeline.evaluate([make_task(forced=True, judge=asked)])
 
     assert outcome.drawn
     assert not dear.requests
@@ -335,7 +382,7 @@ async def test_a_drawn_trace_keeps_the_probability_it_was_drawn_with() -> None:
         judge="dear", included=True, probability=0.0625, reason=SamplingReason.STRATUM, stratum="s"
     )
     cheap, dear = ScriptedJudge(name="cheap"), ScriptedJudge(name="dear")
-    item = WorkItem(trace=make_trace(), drawn=True, draws=(drawn,))
+    item = make_task(drawn=True, draws=(drawn,))
 
     (outcome,) = await _pipeline(cheap, sampled=dear).evaluate([item])
 
@@ -354,9 +401,9 @@ async def test_what_was_drawn_for_a_judge_that_is_gone_ends_and_is_counted(
     before = counted()
     dear = None if configured is None else ScriptedJudge(name=configured)
     (first,) = await _pipeline(ScriptedJudge(), sampled=ScriptedJudge(name="dear")).evaluate(
-        [WorkItem(trace=make_trace())]
+        [make_task()]
     )
-    handed = WorkItem(trace=make_trace(), drawn=True, draws=first.decisions)
+    handed = make_task(drawn=True, draws=first.decisions)
 
     (outcome,) = await _pipeline(ScriptedJudge(), sampled=dear).evaluate([handed])
 
@@ -367,7 +414,7 @@ async def test_what_was_drawn_for_a_judge_that_is_gone_ends_and_is_counted(
 async def test_given_up_is_a_failed_score_with_a_reason_and_takes_none_that_is_there() -> None:
     pipeline = _pipeline(ScriptedJudge(), sampled=ScriptedJudge(name="dear"))
 
-    (outcome,) = pipeline.shed([WorkItem(trace=make_trace(), drawn=True)], "judge_refused")
+    (outcome,) = pipeline.shed([make_task(drawn=True)], "judge_refused")
 
     assert {(s.status, s.reason) for s in outcome.scores} == {(ScoreStatus.FAILED, "judge_refused")}
     assert outcome.retry_reason is None
@@ -382,6 +429,6 @@ async def test_an_outcome_tells_whether_the_judge_answered(
 ) -> None:
     judge = ScriptedJudge(lambda _: error)
 
-    (outcome,) = await _pipeline(judge).evaluate([WorkItem(trace=make_trace())])
+    (outcome,) = await _pipeline(judge).evaluate([make_task()])
 
     assert outcome.reached is reached

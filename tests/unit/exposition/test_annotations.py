@@ -19,7 +19,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.exposition.annotations import encode_phoenix, encode_spans
-from rag_monitor.exposition.export_options import ExportOptions, Form
+from rag_monitor.exposition.options import ExportOptions, Form
 from rag_monitor.exposition.score_sender import Taken, send
 from rag_monitor.ingest.envelope import split_request
 from rag_monitor.testing import EPOCH

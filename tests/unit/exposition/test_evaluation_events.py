@@ -14,7 +14,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import PlacedScore
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.exposition.evaluation_events import encode
-from rag_monitor.exposition.export_options import ExportOptions
+from rag_monitor.exposition.options import ExportOptions
 from rag_monitor.exposition.score_sender import Taken, send
 from rag_monitor.testing import EPOCH
 from tests.log_sink import LogSink

@@ -7,28 +7,24 @@ from dataclasses import replace
 from prometheus_client.openmetrics.parser import text_string_to_metric_families
 
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S
-from rag_monitor.domain.stored import TraceSummary
-from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.exposition.collector import MonitorCollector, render
+from rag_monitor.domain.stored import TimedTrace
+from rag_monitor.exposition.collector import content_type
 from rag_monitor.exposition.exemplars import examples_of
 from rag_monitor.exposition.snapshot import LatencyPoint, Snapshot
 from rag_monitor.testing import EPOCH
+from tests.unit.exposition.pages import text_of
 
 NAME = "rag_monitor_end_to_end_seconds"
 
 
-def listed(trace_id: str, ms: float | None, release: str | None = "v2") -> TraceSummary:
-    return TraceSummary(
+def listed(trace_id: str, ms: float | None, release: str | None = "v2") -> TimedTrace:
+    return TimedTrace(
         trace_id=trace_id,
         app="desk",
         release=release,
         started_at=EPOCH,
-        status=TraceStatus.OK,
-        question=None,
-        answer=None,
         end_to_end_ms=ms,
         first_byte_ms=None,
-        revision=1,
     )
 
 
@@ -65,16 +61,16 @@ def test_only_openmetrics_carries_them() -> None:
     )
     examples = examples_of([replace(listed("ab12", 5.0), started_at=EPOCH)], ["v2"], "other")
     with_examples = replace(point, examples=examples["end_to_end_ms", "v2"])
-    collector = MonitorCollector(lambda: Snapshot(latencies=(with_examples,)))
+    shown = Snapshot(latencies=(with_examples,))
 
-    text, kind = render(collector, open_metrics=True)
-    plain, plain_kind = render(collector)
+    text = text_of(shown, open_metrics=True)
+    plain = text_of(shown)
 
     families = {family.name: family for family in text_string_to_metric_families(text.decode())}
     found = [s.exemplar for s in families[NAME].samples if s.exemplar]
     assert [(e.labels, e.value) for e in found] == [({"trace_id": "ab12"}, 0.005)]
     assert found[0].timestamp.sec == EPOCH.timestamp()
     assert text.count(b"# EOF") == 1
-    assert kind.startswith("application/openmetrics-text")
+    assert content_type(open_metrics=True).startswith("application/openmetrics-text")
     assert b"ab12" not in plain
-    assert plain_kind.startswith("text/plain")
+    assert content_type(open_metrics=False).startswith("text/plain")

@@ -13,13 +13,11 @@ from rag_monitor.domain.alert import Alert, AlertState, Severity
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.rollup import TraceFacts
 from rag_monitor.domain.trace import Expected, Timings, TraceStatus
-from rag_monitor.errors import StoreUnavailable
-from rag_monitor.exposition.collector import MonitorCollector, render
-from rag_monitor.exposition.snapshot import Snapshot, build
+from rag_monitor.exposition.snapshot import Memory, Snapshot, build
 from rag_monitor.exposition.trace_counter import TraceCounter
-from rag_monitor.telemetry import REGISTRY
 from rag_monitor.testing import EPOCH
 from tests.unit.aggregation.memory import BIG, MemoryRollups, facts, value
+from tests.unit.exposition.pages import text_of
 
 NOW = EPOCH + timedelta(minutes=59)
 APPS = [("default", "test-app")]
@@ -31,10 +29,8 @@ def snapshot(*given: TraceFacts, **options: object) -> Snapshot:
 
 
 def page(shown: Snapshot) -> Samples:
-    body, content_type = render(MonitorCollector(lambda: shown))
-    assert content_type.startswith("text/plain")
     samples: Samples = {}
-    for family in text_string_to_metric_families(body.decode("utf-8")):
+    for family in text_string_to_metric_families(text_of(shown).decode("utf-8")):
         for sample in family.samples:
             key = (sample.name, tuple(sorted(sample.labels.items())))
             assert key not in samples
@@ -162,17 +158,16 @@ def test_a_release_that_has_long_been_there_is_not_new() -> None:
 
 def test_too_many_series_fold_the_releases_and_then_leave_the_app_out() -> None:
     given = [facts(value(0.5), release=f"v{n}") for n in range(5)]
-    labels = {"stage": "exposition", "reason": "series_limit"}
     whole = snapshot(*given).series
-    before = REGISTRY.get_sample_value("rag_monitor_dropped_total", labels) or 0.0
 
     folded = snapshot(*given, max_series=whole - 1)
     nothing = snapshot(*given, max_series=3)
 
     assert {p.release for p in folded.scores} == {None, "other"}
     assert folded.series < whole
+    assert folded.apps_folded == {"default": 0}
     assert nothing.series == 0
-    assert (REGISTRY.get_sample_value("rag_monitor_dropped_total", labels) or 0.0) > before
+    assert nothing.apps_folded == {"default": 1}
 
 
 def test_text_from_outside_cannot_break_the_page() -> None:
@@ -196,20 +191,8 @@ def test_labels_keep_letters_of_any_script() -> None:
     assert app_label("team", "bank") == "team/bank"
 
 
-def test_a_database_that_is_down_costs_its_values_and_not_the_scrape() -> None:
-    def broken() -> Snapshot:
-        raise StoreUnavailable
-
-    body, _ = render(MonitorCollector(broken))
-    names = {f.name for f in text_string_to_metric_families(body.decode("utf-8"))}
-
-    assert "rag_monitor_dropped" in names
-    assert "rag_monitor_score" not in names
-    assert b"rag_monitor_store_up 0.0" in body
-
-
 def test_our_own_counters_are_on_the_page() -> None:
-    body, _ = render(MonitorCollector(Snapshot))
+    body = text_of(Snapshot())
 
     assert b"# TYPE rag_monitor_evaluations_total counter" in body
     assert b"# TYPE rag_monitor_score gauge" in body
@@ -233,7 +216,12 @@ def test_the_trace_counter_only_rises() -> None:
 
 def test_what_the_counter_shows_is_the_life_of_the_process() -> None:
     old = facts(at=EPOCH - timedelta(minutes=30))
-    shown = build(Estimates(MemoryRollups([old, facts()])), APPS, NOW, counter=TraceCounter(EPOCH))
+    shown = build(
+        Estimates(MemoryRollups([old, facts()])),
+        APPS,
+        NOW,
+        memory=Memory(counter=TraceCounter(EPOCH)),
+    )
 
     assert [(p.status, p.count) for p in shown.traces] == [("ok", 1)]
 

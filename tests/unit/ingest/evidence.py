@@ -12,7 +12,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from rag_monitor.domain.ports import IngestBatch, WriteOutcome
 from rag_monitor.domain.trace import Trace
 from rag_monitor.ingest.derive import derive
-from rag_monitor.ingest.limits import DeriveOptions, IngestOptions
+from rag_monitor.ingest.options import DeriveOptions, IngestOptions
 from rag_monitor.ingest.otlp import decode_traces
 
 TRACE_ID = "0af7651916cd43dd8448eb211c80319c"
@@ -70,13 +70,17 @@ def span(
     return {**found, **fields}
 
 
-def request(*spans: Mapping[str, Any], resource: Mapping[str, object] | None = None) -> bytes:
+def request(
+    *spans: Mapping[str, Any],
+    resource: Mapping[str, object] | None = None,
+    scope: str = "tests",
+) -> bytes:
     """An OTLP/JSON request."""
     content = {
         "resourceSpans": [
             {
                 "resource": {"attributes": pairs(resource or {"service.name": "shop"})},
-                "scopeSpans": [{"scope": {"name": "tests"}, "spans": list(spans)}],
+                "scopeSpans": [{"scope": {"name": scope}, "spans": list(spans)}],
             }
         ]
     }
@@ -95,10 +99,12 @@ def protobuf(*spans: Mapping[str, Any], resource: Mapping[str, object] | None = 
 def derived(
     *spans: Mapping[str, Any],
     resource: Mapping[str, object] | None = None,
+    scope: str = "tests",
     options: DeriveOptions | None = None,
 ) -> Trace | None:
     """The trace of the spans, sent in one request."""
-    decoded = decode_traces(request(*spans, resource=resource), json=True, options=IngestOptions())
+    body = request(*spans, resource=resource, scope=scope)
+    decoded = decode_traces(body, json=True, options=IngestOptions())
     assert decoded.rejected == 0, decoded.message
     blobs = [(blob.format, blob.payload) for blob in decoded.blobs]
     return derive("default", blobs, RECEIVED, options)

@@ -14,7 +14,7 @@ import pytest
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.trace import Trace, TraceStatus
 from rag_monitor.ingest.derive import derive
-from rag_monitor.ingest.limits import IngestOptions
+from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.otlp import decode_traces
 
 RECEIVED = datetime(2026, 11, 22, tzinfo=UTC)

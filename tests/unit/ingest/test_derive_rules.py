@@ -9,7 +9,7 @@ import pytest
 
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.ingest.derive import derive
-from rag_monitor.ingest.limits import DeriveLimits, DeriveOptions
+from rag_monitor.ingest.options import DeriveLimits, DeriveOptions
 from tests.unit.ingest.evidence import RECEIVED, derived, span, trace_of
 
 CHAIN = {"openinference.span.kind": "CHAIN", "input.value": "q?", "output.value": "a."}

@@ -9,19 +9,23 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_monitor import semconv
+from rag_monitor.ingest.conventions import coze_loop, mlflow, openllmetry, spring_ai, vercel_ai
 from rag_monitor.ingest.trace_json import decode_trace, encode_trace
 from tests.unit.ingest.evidence import derived, span
 
 names = sorted(
     value
-    for name, value in vars(semconv).items()
+    for module in (semconv, coze_loop, mlflow, openllmetry, spring_ai, vercel_ai)
+    for name, value in vars(module).items()
     if name.isupper() and isinstance(value, str) and value.isascii()
 )
 keys = st.sampled_from(
     [
         *names,
-        *semconv.AI_TEXTS,
-        *semconv.AI_FIRST_CHUNK_MS,
+        "ai.response.text",
+        "ai.result.text",
+        "ai.response.msToFirstChunk",
+        "ai.stream.msToFirstChunk",
         "ai.telemetry.metadata.tags",
         "retrieval.documents.0.document.content",
         "retrieval.documents.0.document.metadata",

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
+import sys
 import zlib
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -14,6 +16,11 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 from rag_monitor import semconv, telemetry
 from rag_monitor.domain.ports import BlobFormat
@@ -25,7 +32,7 @@ from rag_monitor.errors import (
     StoreUnavailable,
 )
 from rag_monitor.ingest.derive import derive
-from rag_monitor.ingest.limits import IngestOptions
+from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.ingest.replies import OtlpReply
 from rag_monitor.testing import EPOCH, ManualClock
@@ -129,6 +136,8 @@ def inflations(body: bytes) -> list[tuple[bytes, str]]:
         (gzip.compress(body[:half]) + gzip.compress(body[half:]), "gzip"),
         (gzip.compress(body) + b"\0" * 8, "gzip"),
         (zlib.compress(body), "deflate"),
+        (zstd.compress(body), "zstd"),
+        (zstd.compress(body[:half]) + zstd.compress(body[half:]), "ZSTD"),
         (body, "identity"),
     ]
 
@@ -138,7 +147,7 @@ async def test_compressed_bodies_are_read_whole(receiver: Receiver, sink: Sink) 
     for content, encoding in inflations(body):
         assert (await post(receiver, content, PROTOBUF, encoding)).status == 200
     assert {batch.blobs[0].spans for batch in sink.batches} == {19}
-    assert len(sink.batches) == 6
+    assert len(sink.batches) == 8
 
 
 def damaged(body: bytes) -> list[tuple[bytes, str, int]]:
@@ -154,6 +163,23 @@ def damaged(body: bytes) -> list[tuple[bytes, str, int]]:
         (packed, "br", 415),
         (packed, "gzip, gzip", 415),
         (gzip.compress(b"") * 2000, "gzip", 400),
+        *_damaged_zstd(body),
+    ]
+
+
+def _damaged_zstd(body: bytes) -> list[tuple[bytes, str, int]]:
+    packed = zstd.compress(body)
+    wide = zstd.ZstdCompressor(options={zstd.CompressionParameter.window_log: 27})
+    return [
+        (body, "zstd", 400),
+        (packed[:-1], "zstd", 400),
+        (packed + packed[:5], "zstd", 400),
+        (b"", "zstd", 400),
+        (packed + b"junk", "zstd", 400),
+        (zstd.compress(b"") * 2000, "zstd", 400),
+        # A window of 128 MiB, of which every decoder would have to hold the whole.
+        (wide.compress(body) + wide.flush(), "zstd", 400),
+        (gzip.compress(body), "zstd", 400),
     ]
 
 
@@ -164,9 +190,14 @@ async def test_damaged_or_foreign_compression_is_refused(receiver: Receiver, sin
     assert sink.batches == []
 
 
-async def test_a_gzip_bomb_is_refused_at_the_limit(receiver: Receiver) -> None:
-    bomb = gzip.compress(bytes(50 * 2**20))
-    reply = await post(receiver, bomb, PROTOBUF, "gzip")
+@pytest.mark.parametrize(
+    ("compress", "encoding"), [(gzip.compress, "gzip"), (zstd.compress, "zstd")]
+)
+async def test_a_bomb_is_refused_at_the_limit(
+    receiver: Receiver, compress: Callable[[bytes], bytes], encoding: str
+) -> None:
+    bomb = compress(bytes(50 * 2**20))
+    reply = await post(receiver, bomb, PROTOBUF, encoding)
     assert reply.status == 413
     assert reply.headers == {}
 
@@ -279,10 +310,10 @@ async def test_a_hundred_thousand_brackets_are_refused_with_400(receiver: Receiv
     [
         ({"traceId": "xyz"}, "traceId"),
         ({"traceId": "0" * 32}, "traceId"),
-        ({"traceId": "CvdlGRbNQ92ESOshHIAxnA=="}, "traceId"),
+        ({"traceId": "CvdlGRbNQ92ESOshHIAx"}, "traceId"),
         ({"spanId": None}, "spanId"),
         ({"spanId": 7}, "spanId"),
-        ({"kind": "SPAN_KIND_SERVER"}, "kind"),
+        ({"kind": "SERVER"}, "kind"),
         ({"startTimeUnixNano": "soon"}, "startTimeUnixNano"),
         ({"startTimeUnixNano": -1}, "startTimeUnixNano"),
         ({"startTimeUnixNano": 1.5}, "startTimeUnixNano"),
@@ -330,7 +361,7 @@ async def test_upper_case_ids_numbers_and_unknown_fields_are_read(
         b"null",
         b'{"resourceSpans": {}}',
         b'{"resourceSpans": [1]}',
-        b'{"resource_spans": []}',
+        b'{"resource_spans": {}}',
         b'{"resourceSpans": [{"resource": 5}]}',
         b'{"resourceSpans": [{"scopeSpans": [{"spans": 5}]}]}',
         b'{"resourceSpans": [',

@@ -13,7 +13,7 @@ from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.domain.reported import ReportedScore
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.ingest.derive import derive
-from rag_monitor.ingest.limits import IngestOptions
+from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.ingest.replies import JSON, PROTOBUF
 from rag_monitor.testing import ManualClock
@@ -202,3 +202,40 @@ async def test_more_scores_than_spans_may_come_are_refused(kept: Kept) -> None:
     many |= {f"annotations.{n}.annotation.score": n for n in range(3)}
     reply = await receiver.receive_traces(request(evaluator(many, LINK)), JSON, None, "p")
     assert (reply.status, kept.scores) == (413, [])
+
+
+ROW = {"id": "1", "question": "q", "answer": "a"}
+AS_THE_API_GIVES_THEM = [
+    {"name": "tone", "label": "kind", "source": "nightly", "reported_at": "2026-01-02T03:04:05Z"},
+    {"name": "empty", "value": None},
+    {"name": "late", "value": 3, "reported_at": "yesterday"},
+    "no object",
+]
+
+
+async def test_scores_in_rows_stand_beside_ours(receiver: Receiver, kept: Kept) -> None:
+    rows = [{**ROW, "reported_scores": {"faithfulness": 0.5, "rubric": 4, "": 1, "text": "x"}}]
+    rows.append({**ROW, "id": "2", "reported_scores": AS_THE_API_GIVES_THEM})
+
+    reply = await receiver.receive_json(json.dumps(rows).encode(), "p")
+
+    assert (reply.accepted, reply.unknown_fields) == (2, ())
+    one, other = reply.trace_ids
+    assert [(s.trace_id, s.source, s.name, s.value, s.label) for s in kept.scores] == [
+        (one, "trace-json", "faithfulness", 0.5, None),
+        (one, "trace-json", "rubric", 4.0, None),
+        (other, "nightly", "tone", None, "kind"),
+        (other, "trace-json", "late", 3.0, None),
+    ]
+    assert kept.scores[2].reported_at.isoformat() == "2026-01-02T03:04:05+00:00"
+    assert kept.scores[3].reported_at == RECEIVED
+
+
+@pytest.mark.parametrize("given", [None, 5, "0.5", [], {}, {"a": None}, [{"value": 1}], [[1]]])
+async def test_what_reports_no_score_is_left_out(
+    receiver: Receiver, kept: Kept, given: object
+) -> None:
+    body = json.dumps({**ROW, "reported_scores": given}).encode()
+
+    assert (await receiver.receive_json(body, "p")).accepted == 1
+    assert kept.scores == []

@@ -84,7 +84,7 @@ async def test_evaluation_results_are_kept_and_other_logs_counted(
     assert reply.status == 200
     assert json.loads(reply.body)["partialSuccess"] == {
         "errorMessage": "log records not kept: 1 "
-        "(questions, answers and passages are read from spans)"
+        "(kept are evaluation results, and messages of model calls that name their span)"
     }
     assert kept.scores == [
         ReportedScore(

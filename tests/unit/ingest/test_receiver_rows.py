@@ -9,7 +9,7 @@ import pytest
 from rag_monitor.domain.ports import BlobFormat
 from rag_monitor.errors import MalformedPayload, StoreUnavailable
 from rag_monitor.ingest.derive import derive
-from rag_monitor.ingest.limits import IngestOptions
+from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.telemetry import REGISTRY
 from rag_monitor.testing import EPOCH, ManualClock

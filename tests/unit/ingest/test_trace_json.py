@@ -130,6 +130,14 @@ def test_a_trace_survives_encoding_and_decoding(trace: Trace) -> None:
     assert decode_trace(parse_row(text), project=trace.project) == trace
 
 
+@pytest.mark.parametrize("given", ["", None, "v2"])
+def test_a_release_stands_in_only_where_the_row_has_none(given: str | None) -> None:
+    row = {"question": "q", "answer": "a", "release": given}
+
+    assert decode_trace(row).release == given
+    assert decode_trace(row, release="v1").release == (given or "v1")
+
+
 known_fields = st.sampled_from(
     ["id", "trace_id", "question", "answer", "contexts", "retrievals", "hits", "timings", "usage",
      "expected", "relevant_ids", "context_labels", "started_at", "tags", "status", "app",

@@ -15,9 +15,9 @@ import pytest
 from benchmarks.stub_server import Answer, Body, completion
 from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.openai_compatible import create
-from rag_monitor.judges.openai_compatible.bounded import MAX_REPLY_BYTES
 from rag_monitor.judges.openai_compatible.capabilities import forget
 from rag_monitor.judges.openai_compatible.judge import OpenAICompatibleJudge
+from rag_monitor.judges.openai_compatible.transport import MAX_REPLY_BYTES
 from tests.unit.judges.requests import filled, warranty
 from tests.unit.judges.served import FAST, served
 

@@ -132,6 +132,9 @@ async def test_parser_attacks_are_never_accepted_as_scores(families: dict[str, A
 
             result = await judged(script, "harmless", "answer")
 
+            if glue != "{0}" and isinstance(result, Judgement):  # the honest object alone was read
+                assert {v.probability for v in result.verdicts} == {0.1}, (number, glue)
+                continue
             assert isinstance(result, Exception), (number, glue)
 
 

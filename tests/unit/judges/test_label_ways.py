@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -11,7 +12,7 @@ import pytest
 
 pytest.importorskip("openai")
 
-from benchmarks.stub_server import Answer, Body, StubServer, completion
+from benchmarks.stub_server import Answer, Body, StubServer, completion, fill, schema_of
 from rag_monitor.domain.judgement import Aspect, Judgement
 from rag_monitor.judges.openai_compatible import OpenAICompatibleJudge, create
 from rag_monitor.judges.openai_compatible.capabilities import forget
@@ -64,8 +65,8 @@ class Server:
         return Answer(payload={"tokens": [100 + ord(c) for c in text] + [7]})
 
     def _chat(self, body: Body) -> Answer:
-        if "response_format" in body:
-            return Answer(payload=completion('{"ready": true}'))
+        if (schema := schema_of(body)) is not None:
+            return Answer(payload=completion(json.dumps(fill(schema))))
         ids: Sequence[int] | None = body.get("logprob_token_ids")
         if ids is None or "ids" not in self.endpoints:
             # As servers do that do not know the field: they leave it unread.

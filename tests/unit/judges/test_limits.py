@@ -7,7 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-from rag_monitor.errors import JudgeOutputInvalid, JudgeRefused, JudgeTimeout, JudgeUnavailable
+from rag_monitor.errors import (
+    JudgeOutputInvalid,
+    JudgeRefused,
+    JudgeTimeout,
+    JudgeUnavailable,
+    QuotaExhausted,
+)
 from rag_monitor.judges.limits import (
     LimitOptions,
     Limits,
@@ -126,6 +132,38 @@ async def test_what_will_not_get_better_is_not_tried_again(error: Exception) -> 
     with pytest.raises(type(error)):
         await limits.call(attempt, limits.deadline())
     assert len(calls) == 1
+
+
+async def test_after_a_used_up_quota_nothing_is_sent_until_one_call_may_try_again() -> None:
+    time = Time()
+    limits = make(time, breaker_open_s=10.0, deadline_s=500.0)
+    calls, attempt = failing(1, QuotaExhausted("answered 402: no credit"))
+
+    for _ in range(5):
+        with pytest.raises(QuotaExhausted, match="no credit"):
+            await limits.call(attempt, limits.deadline())  # type: ignore[arg-type]
+    assert len(calls) == 1
+    assert time.slept == [], "nobody waits for what only a person can end"
+
+    time.now += 11.0
+    assert await limits.call(attempt, limits.deadline()) == "answer"  # type: ignore[arg-type]
+
+
+async def test_calls_that_wait_for_a_slot_are_not_sent_once_the_quota_is_used_up() -> None:
+    limits = make(Time(), concurrency=2)
+    calls, attempt = failing(99, QuotaExhausted("answered 402"))
+
+    async def slow() -> str:
+        await asyncio.sleep(0)
+        return await attempt()  # type: ignore[operator,no-any-return]
+
+    deadline = limits.deadline()
+    results = await asyncio.gather(
+        *(limits.call(slow, deadline) for _ in range(20)), return_exceptions=True
+    )
+
+    assert {type(result) for result in results} == {QuotaExhausted}
+    assert len(calls) == 2
 
 
 async def test_tries_are_counted_once_whatever_the_error() -> None:

@@ -11,7 +11,15 @@ import pytest
 
 pytest.importorskip("openai")
 
-from benchmarks.stub_server import Answer, Body, completion, embeddings, obliging
+from benchmarks.stub_server import (
+    Answer,
+    Body,
+    completion,
+    embeddings,
+    fill,
+    obliging,
+    schema_of,
+)
 from rag_monitor.domain.judgement import Aspect, Judgement
 from rag_monitor.errors import (
     ConfigurationError,
@@ -258,10 +266,15 @@ class _Embedder:
 
 async def test_regenerated_questions_are_written_from_the_answer_alone() -> None:
     vectors = {"q?": [1.0, 0.0], "g1": [1.0, 0.0], "g2": [0.6, 0.8], "g3": [0.0, 1.0]}
-    reply = json.dumps({"questions": ["g1", "g2", "g3"]})
     request = warranty(question="q?", aspects=frozenset({Aspect.QUESTION_SIMILARITY}))
-    script = in_turn(Answer(payload=completion(reply)))
-    async with served(script, services={"embedder": _Embedder(vectors)}) as (judge, server):
+
+    def writing(_path: str, body: Body) -> Answer:
+        schema = schema_of(body)
+        assert schema is not None
+        reply = {**fill(schema), "questions": ["g1", "g2", "g3"]}
+        return Answer(payload=completion(json.dumps(reply)))
+
+    async with served(writing, services={"embedder": _Embedder(vectors)}) as (judge, server):
         judgement = await judge.judge(request)
 
     assert [v.probability for v in judgement.of(Aspect.QUESTION_SIMILARITY)] == pytest.approx(
@@ -341,7 +354,7 @@ async def test_a_refused_key_is_not_tried_again(caplog: pytest.LogCaptureFixture
     assert len(server.requests) == 2
     [told] = [record.getMessage() for record in caplog.records]
     assert "answered 401" in told
-    assert "bad key …" in told
+    assert "bad key [secret]" in told
     assert "k-123456" not in told
 
 

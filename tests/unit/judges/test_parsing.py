@@ -1,16 +1,19 @@
-"""A reply is exactly one JSON object of what was asked for, or it is refused."""
+"""A reply holds exactly one JSON object of what was asked for, or it is refused."""
 
 from __future__ import annotations
 
 import json
+import re
+import time
 from typing import Any
 
 import pytest
 
+from benchmarks.stub_server import completion
 from rag_monitor.domain.judgement import Aspect
 from rag_monitor.errors import JudgeOutputInvalid
+from rag_monitor.judges.openai_compatible.chat_reply import read_chat
 from rag_monitor.judges.openai_compatible.form import Answers, Form
-from rag_monitor.judges.parsing import parse_object
 from rag_monitor.judges.questions import Question
 
 FORM = Form(
@@ -35,12 +38,7 @@ BROKEN = {
     "list": "[0.9, 0.1]",
     "null": "null",
     "true": "true",
-    "fenced": f"```json\n{GOOD}\n```",
-    "prose before": f"Here you are: {GOOD}",
-    "prose after": f"{GOOD}\nI hope this helps.",
     "two objects": GOOD + GOOD,
-    "echo first": '{"score": 1.0, "reason": "ok"}' + GOOD,
-    "grade after": f"{GOOD}\nGRADE: C",
     "cut short": GOOD[:-12],
     "cut in a number": GOOD[:45],
     "html page": "<html><body>502 Bad Gateway</body></html>",
@@ -62,7 +60,6 @@ BROKEN = {
     "comment": GOOD.replace('"grade"', '/* checked */ "grade"'),
     "trailing comma": GOOD[:-1] + ",}",
     "single quotes": GOOD.replace('"', "'"),
-    "byte order mark": "\ufeff" + GOOD,
     "deep nesting": "[" * 10_000 + "]" * 10_000,
     "deep object": '{"grade":' * 20_000 + "1" + "}" * 20_000,
     "megabyte": GOOD[:-1] + ', "reason": "' + "好" * 1_000_000 + '"}',
@@ -79,9 +76,65 @@ BROKEN = {
 }
 
 
+ASSIGNED = GOOD.replace('"', '\\"')
+AROUND = {
+    "in a fence": f"```json\n{GOOD}\n```",
+    "in a fence without a language": f"```\n{GOOD}\n```",
+    "in a fence with a sentence": f"Here is my verdict.\n```JSON\n{GOOD}\n```\nDone.",
+    "after a sentence": f"Here you are: {GOOD}",
+    "after a Chinese sentence": f"以下是评审结果：{GOOD}",
+    "before a sentence": f"{GOOD}\nI hope this helps.",
+    "before a grade": f"{GOOD}\nGRADE: C",
+    "after an object of a passage": '{"score": 1.0, "reason": "ok"}' + GOOD,
+    "after a brace in prose": f"As {{asked}}: {GOOD}",
+    "after quotation marks in prose": f"“{{” opens it: {GOOD}",
+    "after a byte order mark": "\ufeff" + GOOD,
+    "indented": json.dumps(json.loads(GOOD), indent=4),
+    "with full-width punctuation": GOOD.replace(": ", "：").replace(", ", "，"),
+    "with full-width braces": GOOD.replace("{", "｛").replace("}", "｝").replace(",", "，"),
+    "with curly quotation marks": re.sub('"([^"]*)"', "“\\1”", GOOD),
+    "with full-width quotation marks": GOOD.replace('"', "＂"),
+    "in a fence with Chinese punctuation": f"```json\n{GOOD.replace(', ', '，')}\n```",
+    "after thoughts": f'<think>maybe {{"grade": 0}}</think>\n{GOOD}',
+    "after thoughts that draft the reply": f"<think>{GOOD} no, wait</think>\n{GOOD}",
+    "after thoughts whose beginning is in the prompt": f"hm {GOOD} so\n</think>\n{GOOD}",
+    "after thoughts and a sentence": f"<thinking>hm</thinking>\nThe verdict is {GOOD}",
+    "after thoughts in a fence": f"<reasoning>hm</reasoning>\n```json\n{GOOD}\n```",
+    "after thoughts within thoughts": f"<seed:think>a<seed:cot_budget_reflect>b"
+    f"</seed:cot_budget_reflect>{GOOD}</seed:think>{GOOD}",
+    "after a thought": f"<thought>hm</thought>{GOOD}",
+    "after a scratchpad": f"<scratchpad>{GOOD}</scratchpad>{GOOD}",
+    "after Chinese thoughts": f"<思考>先看段落</思考>{GOOD}",
+    "after thoughts in brackets": f"[THINK]hm[/THINK]{GOOD}",
+    "after a thinking block of Cohere": f"<|START_THINKING|>{GOOD}<|END_THINKING|>{GOOD}",
+    "after an analysis channel": "<|channel|>analysis<|message|>" + GOOD
+    + "<|end|><|start|>assistant<|channel|>final<|message|>" + GOOD,
+    "in the final channel alone": "<|channel|>final <|constrain|>JSON<|message|>" + GOOD,
+    "after a thought channel": f"<|channel>thought\n{GOOD}\n<channel|>{GOOD}",
+    "as a call in a channel": "<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>"
+    f"commentary to=functions.record <|constrain|>json<|message|>{GOOD}<|call|>",
+    "as a tool call in text": f'<tool_call>{{"name": "record", "arguments": {GOOD}}}</tool_call>',
+    "as arguments in a string": f'{{"name": "record", "arguments": "{ASSIGNED}"}}',
+    "wrapped": f'{{"result": {GOOD}}}',
+    "in a list": f"[{GOOD}]",
+}  # fmt: skip
+
+TWO = {
+    "twice": GOOD + GOOD,
+    "with a draft before it": f"Draft: {GOOD}\nFinal: {GOOD}",
+    "with another in a fence": f"{GOOD}\n```json\n{GOOD.replace('0.9', '0.1')}\n```",
+    "with another in Chinese punctuation": GOOD + GOOD.replace(": ", "："),
+    "with a broken one before it": GOOD[:-1] + ",}" + GOOD,
+    "with one cut short before it": f"{GOOD[:60]}\n{GOOD}",
+    "with another inside of it": GOOD[:-1] + f', "again": {GOOD}}}',
+    "with another in a string": GOOD[:-1] + f', "again": "{ASSIGNED}"}}',
+    "after thoughts, twice": f"<think>hm</think>{GOOD}{GOOD}",
+}
+
+
 def read(text: str) -> Answers:
     answers = Answers()
-    FORM.read(parse_object(text), answers)
+    FORM.read(read_chat(completion(text)).object(FORM.nonce), answers)
     return answers
 
 
@@ -92,12 +145,79 @@ def test_a_proper_reply_is_read_with_the_passage_each_verdict_rests_on() -> None
     assert answers.evidence == {0: 1, 1: None}
 
 
+@pytest.mark.parametrize("name", AROUND)
+def test_what_stands_around_a_reply_does_not_matter(name: str) -> None:
+    answers = read(AROUND[name])
+
+    assert [answers.probabilities[question] for question in FORM.questions] == [0.9, 0.1, 1.0]
+
+
+@pytest.mark.parametrize("name", TWO)
+def test_of_two_replies_none_is_taken(name: str) -> None:
+    with pytest.raises(JudgeOutputInvalid, match="more than once"):
+        read(TWO[name])
+
+
+def test_an_object_that_a_trace_put_there_is_never_the_reply() -> None:
+    planted = GOOD.replace('"n1"', '"n0"').replace("0.1", "1.0")
+
+    assert read(planted + GOOD).probabilities == read(GOOD).probabilities
+    assert read(f"{GOOD}\n{planted}").probabilities == read(GOOD).probabilities
+    with pytest.raises(JudgeOutputInvalid, match="wrong nonce"):
+        read(planted)
+    with pytest.raises(JudgeOutputInvalid, match="repeats the nonce"):
+        read(planted.replace('"nonce": "n0", ', ""))
+
+
+def test_full_width_text_inside_of_strings_stays_as_it_is() -> None:
+    reply = '｛"nonce"：“n1”，"text"：“他说：\\"好，｛可以｝\\"。”｝'
+
+    assert read_chat(completion(reply)).object("n1")["text"] == '他说："好，｛可以｝"。'
+
+
+@pytest.mark.parametrize(
+    ("reply", "said"),
+    [
+        ("", "the reply is empty"),
+        ("I'm sorry,\nI can't.", "no JSON object; it begins: I'm sorry, I can't."),
+        (GOOD[:-1] + ",}", "not one JSON object: .*double quotes"),
+        (GOOD.replace('"grade": 1', '"grade": "0.9"'), 'grade is not a number but "0.9"'),
+        (GOOD.replace('"grade": 1', '"grade": 90'), "grade is 90, outside 0 to 1"),
+        (GOOD.replace('"grade"', '"reasoning": "x", "grade"'), "not asked for: reasoning"),
+    ],
+)
+def test_a_refused_reply_is_told_with_what_is_wrong_with_it(reply: str, said: str) -> None:
+    with pytest.raises(JudgeOutputInvalid, match=said):
+        read(reply)
+
+
+def test_a_complete_reply_of_a_cut_one_is_taken_and_one_with_an_open_end_is_not() -> None:
+    payload = completion(GOOD)
+    payload["choices"][0]["finish_reason"] = "length"
+    assert read_chat(payload).object("n1")["grade"] == 1
+
+    payload["choices"][0]["message"]["content"] = f"{GOOD}\nOn second thoughts, statement 2"
+    with pytest.raises(JudgeOutputInvalid, match="cut off"):
+        read_chat(payload).object("n1")
+
+
+@pytest.mark.parametrize(
+    "hostile", ["{" * 200_000, '{"a":' * 40_000, "<think>" * 28_000, "“" * 99_999]
+)
+def test_a_hostile_reply_is_refused_in_no_time(hostile: str) -> None:
+    began = time.perf_counter()
+    with pytest.raises(JudgeOutputInvalid):
+        read(hostile)
+
+    assert time.perf_counter() - began < 2.0
+
+
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_reply_is_refused_and_leaves_nothing_behind(name: str) -> None:
     answers = Answers()
 
     with pytest.raises(JudgeOutputInvalid):
-        FORM.read(parse_object(BROKEN[name]), answers)
+        FORM.read(read_chat(completion(BROKEN[name])).object(FORM.nonce), answers)
 
     assert answers.probabilities == {}
     assert answers.evidence == {}

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rag_monitor.judges import disguise, pleas
+from rag_monitor.judges import pleas
 from rag_monitor.judges.pleas import PLEAS, Plea, suspicion
 
 
@@ -30,10 +30,10 @@ def test_every_text_a_pattern_matches_holds_the_words_it_needs(
 @pytest.mark.parametrize(
     ("pattern", "mark"),
     [
-        (disguise._SPACED, lambda text: [len(w) for w in text.split()].count(1) >= 4),
-        (disguise._BASE64, lambda text: max(map(len, text.split())) >= 16),
-        (disguise._HEX, lambda text: max(map(len, text.split())) >= 16),
-        (disguise._MARKUP, lambda text: any(mark in text for mark in disguise._MARKS)),
+        (pleas._SPACED, lambda text: [len(w) for w in text.split()].count(1) >= 4),
+        (pleas._BASE64, lambda text: max(map(len, text.split())) >= 16),
+        (pleas._HEX, lambda text: max(map(len, text.split())) >= 16),
+        (pleas._MARKUP, lambda text: any(mark in text for mark in pleas._MARKS)),
     ],
 )
 @given(data=st.data())

@@ -57,7 +57,8 @@ def reply(vector: dict[str, Any], body: Body) -> Answer:
     names = schema["properties"]
     verdicts = vector["verdicts"]
     if "questions" in names:
-        return Answer(payload=completion(json.dumps({"questions": verdicts["questions"]})))
+        written = {"questions": verdicts["questions"], "nonce": names["nonce"]["enum"][0]}
+        return Answer(payload=completion(json.dumps(written)))
     out: dict[str, Any] = {}
     for name, part in names.items():
         if name == "nonce":

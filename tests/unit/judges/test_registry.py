@@ -1,8 +1,8 @@
 import pytest
 
 from rag_monitor.errors import UnknownJudge
-from rag_monitor.evaluation.problems import problem
 from rag_monitor.judges import registry
+from rag_monitor.offline.problems import problem
 
 
 def test_the_embedded_judge_is_made_by_name() -> None:

@@ -12,7 +12,7 @@ pytest.importorskip("openai")
 from benchmarks.stub_server import Answer, Body, completion
 from rag_monitor.errors import JudgeError
 from rag_monitor.judges.openai_compatible.capabilities import Shape
-from rag_monitor.judges.openai_compatible.thinking import without_thoughts
+from rag_monitor.judges.thinking import without_thoughts
 from tests.unit.judges.requests import filled, warranty
 from tests.unit.judges.served import in_turn, served, sure
 
@@ -118,7 +118,6 @@ async def test_thoughts_in_front_of_the_reply_are_left_out(opening: str) -> None
 @pytest.mark.parametrize(
     ("content", "reply"),
     [
-        (None, None),
         ('{"a": 1}', '{"a": 1}'),
         ('{"a": "</think>{}"}', '{"a": "</think>{}"}'),
         ("<think>a</think>{}</think>{}", "{}</think>{}"),
@@ -126,9 +125,7 @@ async def test_thoughts_in_front_of_the_reply_are_left_out(opening: str) -> None
         ("prose", "prose"),
     ],
 )
-def test_only_what_stands_before_a_reply_is_a_thought(
-    content: str | None, reply: str | None
-) -> None:
+def test_only_what_stands_before_a_reply_is_a_thought(content: str, reply: str) -> None:
     assert without_thoughts(content) == reply
 
 

@@ -227,3 +227,54 @@ def test_the_second_year_of_a_season_is_no_number(text: str, rest: list[float]) 
 @pytest.mark.parametrize("text", ["twice the price", "twice as fast", "notice", "one thing"])
 def test_a_multiple_is_no_count(text: str) -> None:
     assert values(text) == []
+
+
+@pytest.mark.parametrize(
+    ("stated", "known"),
+    [
+        ("24 months", "two years"),
+        ("36小时", "1.5天"),
+        ("5,000 metres", "5 km"),
+        ("4斤", "2公斤"),
+        ("3.4%", "0.034"),
+        ("50%", "half of the users"),
+        ("1/3", "三分之一"),
+        ("1.5万", "15,000"),
+        ("1,234.50 EUR", "1.234,50 EUR"),
+        ("1,250,000 people", "1 250 000 people"),
+        ("minus 12 °C", "-12 °C"),
+        ("零下5℃", "-5℃"),
+        ("68 °f", "20 °c"),
+        ("123000元", "壹拾贰万叁仟元"),
+        ("1.6 × 10^-19", "1.6e-19"),
+        ("chapter 4", "Chapter IV"),
+        ("4008108888", "400-810-8888"),
+        ("about 5 stars", "4.96 stars"),
+    ],
+)
+def test_other_forms_of_a_number_are_the_same(stated: str, known: str) -> None:
+    assert agree(stated, known)
+
+
+@pytest.mark.parametrize(
+    ("stated", "known"),
+    [
+        ("12 months", "two years"),
+        ("24 days", "two years"),
+        ("500 metres", "5 km"),
+        ("34%", "0.034"),
+        ("2/3", "三分之一"),
+        ("12 °C", "-12 °C"),
+        ("4008108889", "400-810-8888"),
+        ("5 stars", "4.96 stars"),
+        ("0.12 mm", "0.145 mm"),
+        ("5 dollars", "5 euros"),
+    ],
+)
+def test_other_numbers_are_not(stated: str, known: str) -> None:
+    assert not agree(stated, known)
+
+
+@pytest.mark.parametrize("text", ["3/14/2024", "14/3/2024"])
+def test_a_date_with_slashes_begins_with_the_month_unless_it_cannot(text: str) -> None:
+    assert [date[:3] for date in find_dates(text)] == [(2024, 3, 14)]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rag_monitor.language import clock_times, dates, labelled, numbers
+from rag_monitor.language import clock_times, dates, numbers
 from rag_monitor.language.places import digit_runs, matches_at, places_before, places_of
 
 BITS = (
@@ -32,10 +32,6 @@ def months(text: str) -> list[int]:
     return places_of(dates._MONTHS, text)
 
 
-def ordinals(text: str) -> list[int]:
-    return sorted([*places_of(labelled._ORDINAL_WORDS, text), *starts(text)])
-
-
 def han_times(text: str) -> list[int]:
     return places_before(clock_times._SIGNS, clock_times._HAN_REACH, text)
 
@@ -47,7 +43,6 @@ TRIED: list[tuple[re.Pattern[str], Callable[[str], list[int]]]] = [
     (dates._NAMED[0], months),
     (dates._NAMED[1], starts),
     (dates._NAMED[2], months),
-    (labelled._ORDINAL, ordinals),
     (clock_times._HAN_TIME, han_times),
     (clock_times._ENGLISH, starts),
 ]
@@ -64,7 +59,7 @@ def test_what_begins_somewhere_is_found_there(
     assert found == [match.span() for match in pattern.finditer(text)]
 
 
-@pytest.mark.parametrize("phrase", numbers._PHRASES, ids=lambda phrase: phrase[1][0])
+@pytest.mark.parametrize("phrase", numbers.FORMS, ids=lambda phrase: phrase[1][0])
 @settings(max_examples=500)
 @given(text=TEXT)
 def test_phrases_begin_no_further_before_what_they_hold(

@@ -7,7 +7,6 @@ import pytest
 from rag_monitor.language.clock_times import find_times
 from rag_monitor.language.normalise import fold
 from rag_monitor.language.numbers import find_quantities
-from rag_monitor.language.weekdays import named_weekdays
 
 
 @pytest.mark.parametrize(
@@ -61,25 +60,6 @@ def test_a_time_without_its_half_of_the_day_may_be_either() -> None:
     assert afternoon.equals(five)
     assert not six.equals(afternoon)
     assert not six.equals(five)
-
-
-@pytest.mark.parametrize(
-    ("text", "days"),
-    [
-        ("周一至周五9:00-17:00", {0, 1, 2, 3, 4}),
-        ("周一到五", {0, 1, 2, 3, 4}),
-        ("星期六和星期天", {5, 6}),
-        ("工作日", {0, 1, 2, 3, 4}),
-        ("每天营业", set(range(7))),
-        ("Monday to Friday", {0, 1, 2, 3, 4}),
-        ("mon-fri and Saturdays", {0, 1, 2, 3, 4, 5}),
-        ("Friday through Monday", {4, 5, 6, 0}),
-        ("the sun rises where he sat", set()),
-        ("一周之内", set()),
-    ],
-)
-def test_ranges_and_sets_of_days_are_all_of_their_days(text: str, days: set[int]) -> None:
-    assert named_weekdays(fold(text)) == days
 
 
 @pytest.mark.parametrize(

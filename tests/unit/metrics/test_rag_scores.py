@@ -9,7 +9,7 @@ import pytest
 
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, JudgeRequest, Verdict
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.domain.trace import Expected, RetrievedDocument, Trace
+from rag_monitor.domain.trace import Expected, RetrievedDocument, Trace, TraceStatus
 from rag_monitor.errors import BudgetExhausted, JudgeTimeout, UnknownMetric
 from rag_monitor.metrics.rag import (
     BAD_BELOW,
@@ -93,6 +93,19 @@ def test_context_precision_is_the_average_precision_of_useful_passages(
     result = score("context_precision", THREE, said({Aspect.USEFULNESS: useful}))
 
     assert result.value == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("answer", [None, "", " \n"])
+def test_without_an_answer_it_cannot_be_told_which_passages_were_useful(answer: str | None) -> None:
+    """An outage of the model is no fault of the retriever."""
+    trace = make_trace(answer=answer, contexts=("a", "b", "c"), status=TraceStatus.ERROR)
+    judgement = said({Aspect.USEFULNESS: (0.1, 0.1, 0.1), Aspect.RELEVANCE: (0.9, 0.9, 0.9)})
+
+    precision = score("context_precision", trace, judgement)
+    relevance = score("context_relevance", trace, judgement)
+
+    assert (precision.status, precision.reason) == (ScoreStatus.NOT_APPLICABLE, "empty_answer")
+    assert relevance.value == 1.0
 
 
 def test_the_worked_example_of_the_housing_loan_comes_out() -> None:

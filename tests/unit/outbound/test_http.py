@@ -10,8 +10,9 @@ from http.server import BaseHTTPRequestHandler
 import pytest
 
 from rag_monitor.errors import OutboundRefused
+from rag_monitor.outbound.connection import Reply
 from rag_monitor.outbound.guard import OutboundPolicy
-from rag_monitor.outbound.http import OutboundFailed, Reply, request
+from rag_monitor.outbound.http import OutboundFailed, request
 from tests.unit.outbound.receiver import Answer, Receiver, answer, receiving
 
 LOCAL = OutboundPolicy(allow_private=True)

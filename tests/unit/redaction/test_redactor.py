@@ -9,8 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.redaction.checksums import is_china_id, is_iban, is_luhn
-from rag_monitor.redaction.patterns import ALL
+from rag_monitor.redaction.patterns import ALL, is_china_id, is_iban, is_luhn
 from rag_monitor.redaction.redactor import CallableRedactor, Redactor, build_redactor, keyed_hash
 
 MASK = Redactor(patterns=ALL)

@@ -11,7 +11,8 @@ from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.trace import Retrieval, Trace, TraceStatus, derive_trace_id
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.sampling.draw import drawn, hash_unit
-from rag_monitor.sampling.policy import SamplingOptions, SamplingState
+from rag_monitor.sampling.options import SamplingOptions
+from rag_monitor.sampling.policy import SamplingState
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.testing import make_trace
 

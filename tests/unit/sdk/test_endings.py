@@ -219,14 +219,14 @@ async def _lifespan_ends() -> float:
     return time.monotonic() - start
 
 
-async def test_the_end_of_a_lifespan_waits_no_longer_than_at_exit() -> None:
-    rm.configure(endpoint="http://127.0.0.1:9", exit_timeout_s=2.5)
+async def test_the_end_of_a_lifespan_hardly_waits_for_a_monitor_that_is_away() -> None:
+    rm.configure(endpoint="http://127.0.0.1:9", exit_timeout_s=20)
     assert await _lifespan_ends() < 1.5  # nothing waits
     with rm.trace(question="q"):
         pass
 
-    assert await _lifespan_ends() > 1.9
-    assert await _lifespan_ends() < 1.8  # the monitor is known to be away
+    assert await _lifespan_ends() < 10
+    assert await _lifespan_ends() < 10
 
 
 def _serving(*kinds: str) -> tuple[Any, Any, list[str]]:

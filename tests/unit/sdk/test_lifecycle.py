@@ -98,6 +98,35 @@ def test_a_hanging_server_holds_the_exit_only_for_the_bound(
     assert (process.returncode, err) == (0, "")
 
 
+@pytest.mark.parametrize("ending", ["", "\nrm.shutdown(60)"])
+def test_a_refused_connection_hardly_holds_the_exit(ending: str) -> None:
+    code = (
+        "import rag_monitor as rm\n"
+        "rm.configure(endpoint='http://127.0.0.1:9', exit_timeout_s=60)\n"
+        f"with rm.trace(question='q'): pass{ending}"
+    )
+
+    out, err = python(code).communicate(timeout=40)  # with the whole time, 60 s
+
+    assert (out, err.count("Traceback")) == ("", 0)
+
+
+def test_a_busy_monitor_has_the_whole_time_at_exit(
+    bad_server: Callable[..., BadServer],
+) -> None:
+    replies = iter([(503, {}, b""), (503, {}, b"")])
+    server = bad_server(lambda *_: next(replies, OK))
+    code = (
+        "import rag_monitor as rm\n"
+        f"rm.configure(endpoint={server.url!r}, exit_timeout_s=20)\n"
+        "with rm.trace(question='q'): pass"
+    )
+    process = python(code)
+    process.communicate(timeout=40)
+
+    assert len(server.requests) == 3
+
+
 def test_sigterm_is_left_to_the_host(bad_server: Callable[..., BadServer]) -> None:
     server = bad_server(lambda *_: OK)
     code = (

@@ -98,3 +98,49 @@ def test_a_mistake_in_the_spool_loses_nothing(
 
     assert rm.flush(10)
     assert rm.stats()["delivered"] == 1
+
+
+class _Interrupting:
+    """Raises what no `except Exception` catches, whatever it is asked."""
+
+    def __init__(self, error: type[BaseException]) -> None:
+        self._error = error
+
+    def _raise(self, *_: object) -> Any:
+        raise self._error
+
+    __eq__ = __bool__ = __str__ = __fspath__ = __hash__ = __lt__ = __gt__ = _raise
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, GeneratorExit])
+@pytest.mark.parametrize(
+    "setting",
+    ["app", "compression", "provider", "redact", "spool_dir", "enabled", "interval_s", "max_queue"],
+)
+def test_a_value_that_interrupts_is_a_wrong_setting(
+    setting: str, error: type[BaseException]
+) -> None:
+    rm.configure(**{setting: _Interrupting(error)})
+
+    with rm.trace(question="still runs"):
+        pass
+
+
+def test_a_redactor_that_interrupts_costs_its_trace_and_not_the_sender(
+    bad_server: MakeServer,
+) -> None:
+    def redact(_: str, text: str) -> str:
+        if text == "poison":
+            raise KeyboardInterrupt
+        return text
+
+    server = bad_server(lambda *_: OK)
+    rm.configure(endpoint=server.url, redact=redact, interval_s=0.05)
+    ask("poison")
+    rm.flush(5)
+    ask("after")
+
+    assert rm.flush(10)
+    assert [r["question"] for _, _, body, _ in server.requests for r in _records(body)][
+        -1
+    ] == "after"

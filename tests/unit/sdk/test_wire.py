@@ -7,12 +7,13 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 
 import rag_monitor as rm
 from rag_monitor.domain.record import resolve_contexts
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.sdk.wire import root_span
+from rag_monitor.sdk.wire import AttributeValue, write_span
 from rag_monitor.testing import InMemoryExporter
 
 IDS = st.integers(1, 2**64 - 1)
@@ -35,7 +36,7 @@ def test_what_is_written_by_hand_is_what_the_messages_read(
     error: str | None,
     link: tuple[int, int] | None,
 ) -> None:
-    raw = root_span(
+    raw = write_span(
         trace_id=trace_id, span_id=span_id, name=name, start_ns=1, end_ns=2**60,
         attributes=attributes, error=error, link=link,
     )  # fmt: skip
@@ -55,6 +56,40 @@ def test_what_is_written_by_hand_is_what_the_messages_read(
         assert span.status == Status(code=Status.STATUS_CODE_ERROR, message=error)
     linked = [(int.from_bytes(i.trace_id, "big"), i.span_id) for i in span.links]
     assert linked == ([] if link is None else [(link[0], link[1].to_bytes(8, "big"))])
+
+
+@given(
+    parent_id=IDS,
+    attributes=st.dictionaries(
+        st.text(max_size=20),
+        TEXT
+        | st.booleans()
+        | st.integers(0, 2**63 - 1)
+        | st.floats(allow_nan=False)
+        | st.lists(TEXT, max_size=3),
+        max_size=6,
+    ),
+    client=st.booleans(),
+)
+def test_a_child_span_names_its_parent_and_holds_numbers_and_lists(
+    parent_id: int, attributes: dict[str, AttributeValue], client: bool
+) -> None:
+    raw = write_span(
+        trace_id=1, span_id=2, name="chat", start_ns=1, end_ns=2, attributes=attributes,
+        parent_id=parent_id, client=client,
+    )  # fmt: skip
+
+    span = Span.FromString(raw)
+    assert int.from_bytes(span.parent_span_id, "big") == parent_id
+    assert span.kind == (Span.SPAN_KIND_CLIENT if client else Span.SPAN_KIND_INTERNAL)
+    assert {a.key: _python(a.value) for a in span.attributes} == attributes
+
+
+def _python(value: AnyValue) -> object:
+    kind = value.WhichOneof("value")
+    if kind == "array_value":
+        return [one.string_value for one in value.array_value.values]
+    return getattr(value, kind)
 
 
 def test_passages_are_on_the_wire_once(captured: InMemoryExporter) -> None:

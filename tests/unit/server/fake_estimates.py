@@ -10,6 +10,7 @@ from typing import Self
 
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
 from rag_monitor.testing import ManualClock
@@ -86,8 +87,11 @@ class FakeEstimates:
     def judges(self, series: Series, window: Window) -> list[str]:
         return [str(JUDGE)]
 
-    def judged_series(self, project: str, app: str, window: Window) -> list[Series]:
-        return [Series(project=project, app=app, metric="faithfulness", judge=str(JUDGE))]
+    def coverage(self, selection: Selection) -> list[tuple[str, int]]:
+        return [(str(JUDGE), 61), ("embedded-lexical/1", 1)]
+
+    def judged_series(self, selection: Selection) -> list[Series]:
+        return [selection.series("faithfulness", str(JUDGE))]
 
     def series(self, series: Series, window: Window, step: timedelta) -> list[Estimate]:
         points = []
@@ -98,38 +102,37 @@ class FakeEstimates:
             start = end
         return points
 
-    def latency(
-        self, project: str, app: str, metric: str, window: Window, release: str | None = None
-    ) -> Latency:
+    def latency(self, selection: Selection, metric: str) -> Latency:
         scale = {"first_byte_ms": 1.0, "generation_ms": 3.2, "end_to_end_ms": 4.1}.get(metric, 0.3)
         return Latency(2160, 310 * scale, 640 * scale, 1490 * scale, 400 * scale)
 
-    def hit_rate(
-        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
-    ) -> Estimate:
+    def hit_rate(self, selection: Selection, kind: HitKind, name: str, basis: str) -> Estimate:
         value = 0.87 if basis == "expected" else 0.42
         return Estimate(
-            series=Series(project=project, app=app, metric="hit_rate", judge=""),
-            window=window,
+            series=selection.series("hit_rate"),
+            window=selection.window,
             value=value,
             lower=value - 0.03,
             upper=value + 0.03,
             traces=2160,
         )
 
-    def hit_names(self, project: str, app: str, window: Window) -> list[tuple[HitKind, str]]:
+    def hit_names(self, selection: Selection) -> list[tuple[HitKind, str]]:
         return [
-            (HitKind.KNOWLEDGE_BASE, "贷款知识库" if app == "loan-assistant" else "manuals"),
+            (
+                HitKind.KNOWLEDGE_BASE,
+                "贷款知识库" if selection.app == "loan-assistant" else "manuals",
+            ),
             (HitKind.PLUGIN, "calculator"),
             (HitKind.WORKFLOW, "escalation"),
         ]
 
-    def knowledge_bases(self, project: str, app: str, window: Window) -> list[str]:
-        names = self.hit_names(project, app, window)
+    def knowledge_bases(self, selection: Selection) -> list[str]:
+        names = self.hit_names(selection)
         return [name for kind, name in names if kind is HitKind.KNOWLEDGE_BASE]
 
-    def routing(self, project: str, app: str, window: Window) -> list[Confusion]:
+    def routing(self, selection: Selection) -> list[Confusion]:
         return [Confusion(kind=HitKind.PLUGIN, name="calculator", tp=87, fp=4, tn=190, fn=13)]
 
-    def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
+    def traces(self, selection: Selection) -> dict[str, int]:
         return {"ok": 2117, "error": 31, "cancelled": 12}

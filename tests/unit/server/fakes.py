@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 
+from rag_monitor.alerting.replay import Replay
+from rag_monitor.config import HttpOptions, Settings
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,
@@ -17,12 +19,11 @@ from rag_monitor.domain.alert import (
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.labelling import LabelReason, LabelTask
 from rag_monitor.domain.stored import (
-    ApiKey,
     AppSummary,
-    AuditEvent,
+    AppTraffic,
+    Assembling,
     Backlog,
     ErasureReport,
-    KeyScope,
     LabelledScore,
     ReleaseStart,
     SearchIn,
@@ -34,11 +35,15 @@ from rag_monitor.domain.stored import (
 from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import MalformedPayload, NotFound, RuleError
-from rag_monitor.server.context import ServerOptions, Services
-from rag_monitor.server.ports import BackfillPreview, BackfillRequest, HealthReport, JudgeInfo
+from rag_monitor.server.backfill import BackfillPreview, BackfillRequest
+from rag_monitor.server.context import JudgeInfo, Services
+from rag_monitor.server.readiness import HealthReport
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_estimates import FakeEstimates
+from tests.unit.server.fake_keys import FakeAudit, FakeKeys
 from tests.unit.server.story import JUDGE, story, story_alerts
+
+HTTP = {field.name for field in fields(HttpOptions)}
 
 
 @dataclass
@@ -61,13 +66,21 @@ class FakeReceiver:
     def __init__(self) -> None:
         self.received: list[tuple[str, bytes, str]] = []
         self.error: Exception | None = None
+        self.bulk = False
         self.json_reply = JsonReply()
 
     async def receive_traces(
-        self, body: bytes, content_type: str, content_encoding: str | None, project: str
+        self,
+        body: bytes,
+        content_type: str,
+        content_encoding: str | None,
+        project: str,
+        *,
+        bulk: bool = False,
     ) -> Reply:
         if self.error is not None:
             raise self.error
+        self.bulk = bulk
         self.received.append(("traces", body, project))
         return Reply(content_type=content_type)
 
@@ -77,9 +90,10 @@ class FakeReceiver:
         self.received.append(("logs", body, project))
         return Reply(content_type=content_type)
 
-    async def receive_json(self, body: bytes, project: str) -> JsonReply:
+    async def receive_json(self, body: bytes, project: str, *, bulk: bool = False) -> JsonReply:
         if self.error is not None:
             raise self.error
+        self.bulk = bulk
         self.received.append(("json", body, project))
         return self.json_reply
 
@@ -130,9 +144,22 @@ class FakeTraces:
             if stored.trace.project == project:
                 found.setdefault(stored.trace.app, []).append(stored.trace)
         return [
-            AppSummary(app=app, traces=len(traces), last_seen=max(t.started_at for t in traces))
+            AppSummary(app=app, last_seen=max(t.started_at for t in traces))
             for app, traces in sorted(found.items())
         ]
+
+    def traffic(self, project: str, window: Window) -> list[AppTraffic]:
+        apps = [s.trace.app for s in self.stored.values() if s.trace.project == project]
+        found = [
+            AppTraffic(app=one.app, traces=apps.count(one.app), last_seen=one.last_seen)
+            for one in self.apps(project)
+        ]
+        return sorted(found, key=lambda one: (-one.traces, one.app))
+
+    def last_seen(
+        self, project: str, apps: Sequence[str], until: datetime, release: str | None
+    ) -> dict[str, datetime]:
+        return {app.app: app.last_seen for app in self.apps(project) if app.app in apps}
 
     def releases(self, project: str, app: str) -> list[str]:
         return ["2.1.0", "2.0.3"]
@@ -312,87 +339,6 @@ class FakeSilences:
         del self.silences[id]
 
 
-class FakeKeys:
-    def __init__(self, clock: ManualClock) -> None:
-        self.keys: dict[str, ApiKey] = {}
-        self.clock = clock
-
-    def create(
-        self,
-        project: str,
-        name: str,
-        scopes: Collection[KeyScope],
-        *,
-        expires_at: datetime | None = None,
-        requests_per_minute: int | None = None,
-    ) -> tuple[str, ApiKey]:
-        secret = f"rm_{len(self.keys)}_secret"
-        key = ApiKey(
-            id=f"k{len(self.keys)}",
-            project=project,
-            name=name,
-            scopes=frozenset(scopes),
-            prefix=secret[:5],
-            created_at=EPOCH,
-            expires_at=expires_at,
-            requests_per_minute=requests_per_minute,
-        )
-        self.keys[secret] = key
-        return secret, key
-
-    def rotate(
-        self, project: str, id: str, grace: timedelta, *, expires_at: datetime | None = None
-    ) -> tuple[str, ApiKey]:
-        old = next((k for k in self.list(project) if k.id == id and not k.revoked_at), None)
-        if old is None:
-            raise NotFound("there is no such key")
-        if not grace:
-            self.revoke(project, id)
-        return self.create(project, old.name, old.scopes, expires_at=expires_at or old.expires_at)
-
-    def secret(self, name: str) -> bytes:
-        return name.encode()
-
-    def list(self, project: str) -> list[ApiKey]:
-        return [k for k in self.keys.values() if k.project == project]
-
-    def revoke(self, project: str, id: str) -> None:
-        for secret, key in self.keys.items():
-            if key.id == id and key.project == project:
-                self.keys[secret] = replace(key, revoked_at=EPOCH)
-                return
-        raise NotFound("there is no such key")
-
-    def authenticate(self, key: str) -> ApiKey | None:
-        found = self.keys.get(key)
-        return found if found is not None and found.alive(self.clock.now()) else None
-
-    def find(self, key: str) -> ApiKey | None:
-        return self.keys.get(key)
-
-
-class FakeAudit:
-    def __init__(self) -> None:
-        self.events: list[AuditEvent] = []
-        self.error: Exception | None = None
-
-    def add(self, event: AuditEvent) -> None:
-        if self.error is not None:
-            raise self.error
-        self.events.append(replace(event, id=len(self.events) + 1))
-
-    def list(
-        self, project: str, *, action: str | None, before: int | None, limit: int
-    ) -> list[AuditEvent]:
-        return [
-            event
-            for event in reversed(self.events)
-            if event.project == project
-            and (action is None or event.action.startswith(action))
-            and (before is None or event.id < before)
-        ][:limit]
-
-
 class FakeTasks:
     def backlog(self, now: datetime) -> Backlog:
         return Backlog(waiting=7, oldest_age_s=2.4)
@@ -415,6 +361,10 @@ def check_rule(rule: AlertRule) -> None:
         raise RuleError("a threshold rule needs `params.limit`, the value that must not be crossed")
 
 
+def replay_nothing(rule: AlertRule, since: datetime, until: datetime) -> Replay:
+    return Replay(since=since, until=until, every=timedelta(minutes=5), apps={})
+
+
 def fake_metrics(project: str | None, open_metrics: bool) -> tuple[bytes, str]:
     kind = "application/openmetrics-text" if open_metrics else "text/plain; version=0.0.4"
     return (
@@ -426,7 +376,8 @@ def fake_metrics(project: str | None, open_metrics: bool) -> tuple[bytes, str]:
 def make_services(
     *, clock: ManualClock | None = None, empty: bool = False, **options: object
 ) -> Services:
-    """Services over fakes. Keyword arguments are `ServerOptions`."""
+    """Services over fakes. Keyword arguments are settings, also those of `[http]`."""
+    http = {name: options.pop(name) for name in HTTP & options.keys()}
     clock = clock or ManualClock()
     stored = [] if empty else story(clock.now())
     worst = tuple(s.trace.trace_id for s in stored[:3])
@@ -465,6 +416,12 @@ def make_services(
         tasks=FakeTasks(),
         evaluations=FakeBackfill(),
         check_rule=check_rule,
+        try_rule=lambda rule: {},
+        replay_rule=replay_nothing,
+        together=lambda work: work(),
+        before_erasure=lambda: None,
+        assembling=lambda project: Assembling(),
+        spending=lambda project, since: (),
         metrics_text=fake_metrics,
         health=lambda: HealthReport(ready=True, checks={"store": "ok"}),
         judges=lambda: [
@@ -474,6 +431,6 @@ def make_services(
                 agreement={"auroc": 0.81, "balanced_accuracy": 0.74, "kappa": 0.46, "ece": 0.05},
             )
         ],
-        options=ServerOptions(**options),  # type: ignore[arg-type]
+        settings=Settings(http=HttpOptions(**http), **options),  # type: ignore[arg-type]
         clock=clock,
     )

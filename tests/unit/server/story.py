@@ -72,6 +72,7 @@ def make_stored(
                 metric="answer_relevance",
                 status=ScoreStatus.FAILED,
                 reason="judge_timeout",
+                detail="the judge did not answer within 30.0 s",
                 judge=JUDGE,
             ),
         ),

@@ -290,6 +290,6 @@ async def test_what_the_sentence_of_a_finding_says_is_not_said_again(services: S
         form = {"token": token_of(listed), "name": "r"}
         tried = (await client.post("/ui/rules/try", data=form)).text
 
-    for text in (listed, tried):
+    for text in (listed.partition('id="untold"')[0], tried):
         assert text.count("few judged") == 1
         assert text.count(note_text("embedded_uncorrected", "en")) == 1

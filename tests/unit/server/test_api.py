@@ -12,7 +12,7 @@ import pytest
 
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.server.context import Services
-from rag_monitor.server.ports import HealthReport
+from rag_monitor.server.readiness import HealthReport
 from tests.unit.server.conftest import open_client
 
 
@@ -90,6 +90,12 @@ async def test_a_trace_is_read_with_its_scores(client: httpx.AsyncClient) -> Non
     faithfulness = next(s for s in trace["scores"] if s["metric"] == "faithfulness")
     assert faithfulness["judge"] == "embedded/full/3f9a/v1"
     assert faithfulness["verdicts"][1]["reason"] == "number_mismatch"
+    assert faithfulness["detail"] is None
+    failed = next(s for s in trace["scores"] if s["status"] == "failed")
+    assert (failed["reason"], failed["detail"]) == (
+        "judge_timeout",
+        "the judge did not answer within 30.0 s",
+    )
     assert [d["id"] for d in trace["contexts"]] == ["doc-1", "doc-2", "doc-3"]
     assert trace["timings"]["first_byte_ms"] == 310.0
 

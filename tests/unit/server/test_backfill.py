@@ -12,8 +12,7 @@ from rag_monitor.domain.stored import MeasuredUsage, TracePage, TraceQuery, Trac
 from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import BudgetExhausted, UnknownJudge
-from rag_monitor.server.backfill import StoredBackfill
-from rag_monitor.server.ports import BackfillRequest
+from rag_monitor.server.backfill import Backfill, BackfillRequest
 from rag_monitor.testing import EPOCH
 
 
@@ -82,9 +81,9 @@ def backfill(
     judges: tuple[str, ...] = ("embedded/m/1",),
     books: Books | None = None,
     queue: Queue | None = None,
-) -> StoredBackfill:
+) -> Backfill:
     books = books or Books()
-    return StoredBackfill(Pages(count), queue or Queue(), judges, spending=books, budget=books)
+    return Backfill(Pages(count), queue or Queue(), judges, spending=books, budget=books)
 
 
 def _request(**fields: object) -> BackfillRequest:

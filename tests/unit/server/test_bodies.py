@@ -6,8 +6,8 @@ import httpx
 import pytest
 
 from rag_monitor.server.app import create_app
-from rag_monitor.server.bodies import OnceRoute
 from rag_monitor.server.context import Services
+from rag_monitor.server.validation import OnceRoute
 from tests.unit.server.fakes import make_services
 
 TRACE = "a" * 32

@@ -12,11 +12,12 @@ import pytest
 
 from rag_monitor.aggregation.comparison import compare
 from rag_monitor.domain.hit import HitKind
+from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.server.context import Services
 from rag_monitor.server.quality import SHOWN_METRICS
 from rag_monitor.server.ui import changes
-from rag_monitor.server.ui.changes import Changed, Side
+from rag_monitor.server.ui.changes import Changed
 from rag_monitor.statistics.wilson import wilson_interval
 from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.server.conftest import open_client
@@ -26,7 +27,8 @@ from tests.unit.server.story import make_stored
 from tests.unit.server.test_pages import HTML
 
 NOW = Window(EPOCH, EPOCH + timedelta(hours=1))
-A, B = Side(window=NOW), Side(window=NOW.before())
+A = Selection(project="default", app="a", window=NOW)
+B = A.over(NOW.before())
 
 
 class Counted(FakeEstimates):
@@ -41,19 +43,16 @@ class Counted(FakeEstimates):
     ) -> Estimate:
         return self._of(series.metric, window, series)
 
-    def hit_rate(
-        self, project: str, app: str, kind: HitKind, name: str, basis: str, window: Window
-    ) -> Estimate:
-        series = Series(project=project, app=app, metric="hit_rate", judge="")
-        return self._of(f"{basis}_{name}", window, series)
+    def hit_rate(self, selection: Selection, kind: HitKind, name: str, basis: str) -> Estimate:
+        return self._of(f"{basis}_{name}", selection.window, selection.series("hit_rate"))
 
     def _of(self, name: str, window: Window, series: Series) -> Estimate:
         numbers = self.given.get(name, {}).get(window == NOW)
         value, lower, upper = numbers or (None, None, None)
         return Estimate(series=series, window=window, value=value, lower=lower, upper=upper)
 
-    def traces(self, project: str, app: str, window: Window) -> dict[str, int]:
-        return self.counts[window == NOW]
+    def traces(self, selection: Selection) -> dict[str, int]:
+        return self.counts[selection.window == NOW]
 
 
 def test_a_metric_is_worse_only_where_the_interval_of_the_difference_says_so() -> None:
@@ -63,9 +62,7 @@ def test_a_metric_is_worse_only_where_the_interval_of_the_difference_says_so() -
         refusal_rate={True: (0.3, 0.25, 0.35), False: (0.1, 0.06, 0.14)},
         context_recall={True: (0.3, 0.25, 0.35)},
     )
-    found = {
-        metric: changes.of_metric(source, "default", "a", metric, A, B) for metric in source.given
-    }
+    found = {metric: changes.of_metric(source, metric, A, B) for metric in source.given}
 
     assert {metric: row.verdict for metric, row in found.items() if row} == {
         "faithfulness": "worse",
@@ -73,22 +70,22 @@ def test_a_metric_is_worse_only_where_the_interval_of_the_difference_says_so() -
         "refusal_rate": "worse",
         "context_recall": "unknown",
     }
-    assert changes.of_metric(source, "default", "a", "summary_score", A, B) is None
+    assert changes.of_metric(source, "summary_score", A, B) is None
 
 
 def test_errors_are_worse_where_more_fail_and_few_traces_say_nothing() -> None:
     source = Counted()
     source.counts = {True: {"ok": 80, "error": 20}, False: {"ok": 97, "error": 1, "cancelled": 2}}
-    more = changes.of_errors(source, "default", "a", A.window, B.window)
+    more = changes.of_errors(source, A, B)
     source.counts = {True: {"ok": 9, "error": 9}, False: {"ok": 100}}
-    few = changes.of_errors(source, "default", "a", A.window, B.window)
+    few = changes.of_errors(source, A, B)
     source.counts = {True: {}, False: {}}
 
     assert more is not None
     assert few is not None
     assert (more.a.value, more.b.value, more.verdict) == (0.2, 0.01, "worse")
     assert few.verdict == "unknown"
-    assert changes.of_errors(source, "default", "a", A.window, B.window) is None
+    assert changes.of_errors(source, A, B) is None
 
 
 def test_a_thing_that_nobody_expects_is_hit_more_or_less_often_and_not_better() -> None:
@@ -98,7 +95,7 @@ def test_a_thing_that_nobody_expects_is_hit_more_or_less_often_and_not_better() 
         all_manuals={True: (0.1, 0.05, 0.2), False: (0.9, 0.85, 0.94)},
     )
 
-    found = changes.of_hits(source, "default", "a", A.window, B.window)
+    found = changes.of_hits(source, A, B)
 
     assert [(row.name, row.a.value, row.verdict) for row in found] == [
         ("manuals", 0.1, "other"),
@@ -110,7 +107,7 @@ def test_an_end_that_rounds_to_nothing_has_a_digit_more() -> None:
     few = {True: (0.02, 0.004, 0.08), False: (0.0, 0.0, 0.004)}
     fewer = {True: (0.02, 0.004, 0.08), False: (0.0, 0.0, 0.02)}
     found = [
-        changes.of_metric(Counted(refusal_rate=given), "default", "a", "refusal_rate", A, B)
+        changes.of_metric(Counted(refusal_rate=given), "refusal_rate", A, B)
         for given in (few, fewer)
     ]
 
@@ -125,8 +122,7 @@ def test_changes_shown_together_are_judged_among_all_of_them() -> None:
 
     def judged(*given: Mapping[bool, tuple[float, float, float]]) -> list[str]:
         found = [
-            changes.of_metric(Counted(faithfulness=one), "default", "a", "faithfulness", A, B)
-            for one in given
+            changes.of_metric(Counted(faithfulness=one), "faithfulness", A, B) for one in given
         ]
         return [row.verdict for row in changes.together([row for row in found if row])]
 

@@ -25,7 +25,7 @@ def test_a_sampled_judge_that_is_behind_is_told_and_costs_no_readiness(tmp_path:
         clock.advance(1)
         report = _health(store, clock, outage)
 
-    assert before.checks == {"store": "ok", "evaluation": "ok"}
+    assert before.checks == {"store": "ok", "assembly": "ok", "evaluation": "ok"}
     assert report.ready
     assert report.checks["evaluation"] == "ok"
     assert report.checks["sampled_judge"] == "1 drawn traces wait, the oldest 301 s"

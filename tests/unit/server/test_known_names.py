@@ -9,7 +9,7 @@ import pytest
 
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.server.context import Services
-from rag_monitor.server.known import METRIC_NAMES
+from rag_monitor.server.validation import METRIC_NAMES
 from rag_monitor.testing import EPOCH
 
 ENDS = "2026-01-05T13:00:00Z"

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 
 import anyio
 import httpx
 import pytest
 
+from rag_monitor.config import Settings
 from rag_monitor.errors import ConfigurationError, SchemaMismatch, StoreFull, StoreUnavailable
-from rag_monitor.server.context import ServerOptions, Services
+from rag_monitor.server.context import Services
+from rag_monitor.server.csrf import answered_hosts, check_reach
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
 
@@ -42,14 +45,25 @@ async def test_an_endless_body_is_cut_at_the_limit() -> None:
 
 
 async def test_bodies_in_flight_are_bounded() -> None:
-    options = {"max_body_bytes": 5000, "max_inflight_bytes": 3000}
+    held, go_on = asyncio.Event(), asyncio.Event()
+
+    async def slow() -> AsyncIterator[bytes]:
+        yield b"x" * 3000
+        held.set()
+        await go_on.wait()
+
+    options = {"max_body_bytes": 5000, "max_inflight_bytes": 5000}
     async with open_client(make_services(**options)) as client:
+        first = asyncio.create_task(client.post("/api/v1/traces", content=slow(), headers=JSON))
+        await held.wait()
         refused = await client.post("/api/v1/traces", content=b"x" * 4000, headers=JSON)
         taken = await client.post("/api/v1/traces", content=b"x" * 2000, headers=JSON)
+        go_on.set()
+        late = await first
 
     assert refused.status_code == 503
     assert refused.headers["retry-after"] == "5"
-    assert taken.status_code == 200
+    assert (taken.status_code, late.status_code) == (200, 200)
 
 
 async def test_only_traces_may_be_large(client: httpx.AsyncClient) -> None:
@@ -182,6 +196,7 @@ async def test_a_problem_has_the_members_of_rfc_9457(client: httpx.AsyncClient) 
 
 def test_an_open_server_listens_on_loopback_only() -> None:
     with pytest.raises(ConfigurationError, match="RAG_MONITOR_API_KEY"):
-        ServerOptions(host="192.0.2.7")
+        check_reach(Settings(), "192.0.2.7")
 
-    assert ServerOptions(host="192.0.2.7", api_key="k").hosts is None
+    check_reach(Settings(api_key="k"), "192.0.2.7")
+    assert answered_hosts(Settings(api_key="k")) is None

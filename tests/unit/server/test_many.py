@@ -65,13 +65,78 @@ async def test_a_metric_of_two_judges_is_offered_once_for_a_mark(services: Servi
     assert len(offered) == len(set(offered))
 
 
+def crowd(services: Services, count: int) -> list[str]:
+    """So many apps more, the later ones the busier."""
+    names = [f"app-{number:03}" for number in range(count)]
+    for number, name in enumerate(names):
+        for copy in range(1 + number // 100):
+            trace = make_trace(app=name, id=f"t{number}-{copy}", started_at=EPOCH)
+            services.traces.stored["default", trace.trace_id] = make_stored(trace)  # type: ignore[attr-defined]
+    return names
+
+
 async def test_the_summary_of_one_app_is_there_however_many_there_are(services: Services) -> None:
-    for number in range(201):
-        trace = make_trace(app=f"app-{number:03}", id=f"t{number}", started_at=EPOCH)
-        services.traces.stored["default", trace.trace_id] = make_stored(trace)  # type: ignore[attr-defined]
+    crowd(services, 201)
     async with open_client(services) as client:
         last = await client.get("/api/v1/summary", params={"app": "app-200"})
-        everything = (await client.get("/api/v1/summary")).json()["apps"]
 
     assert [app["app"] for app in last.json()["apps"]] == ["app-200"]
-    assert len(everything) == 200
+    assert (last.json()["next"], last.json()["apps_folded"]) == (None, 0)
+
+
+async def test_a_summary_of_many_apps_comes_in_pages_the_busiest_first(services: Services) -> None:
+    known = {app.app for app in services.traces.apps("default")}
+    names = crowd(services, 450)
+    found: list[str] = []
+    left: list[int] = []
+    cursor: str | None = None
+    async with open_client(services) as client:
+        while True:
+            given = {} if cursor is None else {"cursor": cursor}
+            page = (await client.get("/api/v1/summary", params=given)).json()
+            found += [app["app"] for app in page["apps"]]
+            left.append(page["apps_folded"])
+            cursor = page["next"]
+            if cursor is None:
+                break
+
+    assert left == [252, 52, 0]
+    assert sorted(found) == sorted([*names, *known]), "each app stands on one page"
+    assert set(found[:200]) >= set(names[300:])
+
+
+async def test_a_page_of_the_summary_may_be_small_and_its_cursor_must_be_ours(
+    services: Services,
+) -> None:
+    crowd(services, 9)
+    async with open_client(services) as client:
+        page = await client.get("/api/v1/summary", params={"limit": 3})
+        wrong = await client.get("/api/v1/summary", params={"cursor": "bad cursor"})
+
+    assert len(page.json()["apps"]) == 3
+    assert page.json()["apps_folded"] == 8
+    assert wrong.status_code == 422
+    assert "cursor" in wrong.json()["detail"]
+
+
+async def test_the_overview_lists_the_busiest_apps_and_leads_to_the_others(
+    services: Services,
+) -> None:
+    crowd(services, 250)
+    async with open_client(services, headers=HTML) as client:
+        first = (await client.get("/")).text
+        address = re.search(r'href="(/\?after=[^"]+)" rel="next"', first)
+        assert address is not None
+        second = (await client.get(address[1].replace("&amp;", "&"))).text
+        wrong = (await client.get("/?after=nonsense")).text
+
+    def listed(text: str) -> set[str]:
+        return set(re.findall(r'<th scope="row"><a href="/\?app=(app-\d+)', text))
+
+    assert "152 apps that are less busy" in first
+    assert listed(first) >= {f"app-{n}" for n in range(200, 250)}
+    assert len(listed(second)) >= 98
+    assert not listed(first) & listed(second)
+    assert "The busiest apps" in second
+    assert "after=nonsense" in wrong
+    assert listed(wrong) == listed(first)

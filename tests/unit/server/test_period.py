@@ -20,6 +20,8 @@ from tests.unit.server.story import JUDGE
 from tests.unit.server.test_pages import HTML
 
 NOW = datetime(2026, 11, 23, 12, 34, 56, tzinfo=UTC)
+MINUTE_OVER = datetime(2026, 11, 23, 12, 35, tzinfo=UTC)
+"""Numbers are kept minute by minute: those of the present one count."""
 SHANGHAI = ZoneInfo("Asia/Shanghai")
 
 
@@ -44,7 +46,9 @@ def test_times_without_a_zone_are_of_the_pages_and_others_of_their_own() -> None
     assert asked(from_="2026-11-23T06:00:00Z", to="2026-11-23T15:30+08:00").window == Window(
         at(6), at(7, 30)
     )
-    assert asked(from_="2026-11-23").window == Window(datetime(2026, 11, 22, 16, tzinfo=UTC), NOW)
+    assert asked(from_="2026-11-23").window == Window(
+        datetime(2026, 11, 22, 16, tzinfo=UTC), MINUTE_OVER
+    )
     assert asked(window="1h", to="2026-11-23T15:30").window == Window(at(6, 30), at(7, 30))
 
 
@@ -59,12 +63,13 @@ def test_times_without_a_zone_are_of_the_pages_and_others_of_their_own() -> None
         {"to": "9999-12-31T23:59"},
         {"from": "2026-11-23T15:00", "to": "2026-11-23T14:00"},
         {"from": "1999-01-01"},
+        {"from": "2026-11-23T14:00:10", "to": "2026-11-23T14:00:50"},
     ],
 )
 def test_what_cannot_be_is_the_default_and_said(query: Mapping[str, str]) -> None:
     found = period_of(query, NOW, SHANGHAI, "24h")
 
-    assert (found.length, found.window.end) == ("24h", NOW)
+    assert (found.length, found.window.end) == ("24h", MINUTE_OVER)
     assert found.refused == {name: text[:100] for name, text in query.items()}
 
 
@@ -98,7 +103,7 @@ async def test_a_page_keeps_its_times_and_says_which_it_cannot_show(
 
 async def test_traces_are_listed_between_two_times_of_the_pages_zone() -> None:
     services = make_services()
-    services = replace(services, options=replace(services.options, timezone="Asia/Shanghai"))
+    services = replace(services, settings=replace(services.settings, timezone="Asia/Shanghai"))
     local = (EPOCH - timedelta(minutes=90)).astimezone(SHANGHAI)
     ends = {"from": f"{local:%Y-%m-%dT%H:%M}", "to": f"{local + timedelta(hours=1):%Y-%m-%dT%H:%M}"}
     async with open_client(services, headers=HTML) as client:

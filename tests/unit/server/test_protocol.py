@@ -30,9 +30,15 @@ def listener() -> Iterator[socket.socket]:
 
 
 @asynccontextmanager
-async def serving(listener: socket.socket, **options: object) -> AsyncIterator[int]:
+async def serving(
+    listener: socket.socket, protocol: type[BoundedProtocol] = Hasty, **options: object
+) -> AsyncIterator[int]:
     config = uvicorn.Config(
-        create_app(make_services(**options)), http=Hasty, ws="none", log_config=None, lifespan="off"
+        create_app(make_services(**options)),
+        http=protocol,
+        ws="none",
+        log_config=None,
+        lifespan="off",
     )
     server = uvicorn.Server(config)
     task = asyncio.create_task(server._serve([listener]))
@@ -61,6 +67,62 @@ async def talk(port: int, *pieces: bytes, pause_s: float = 0.0, within_s: float 
         return b"reset"
     finally:
         writer.close()
+
+
+class Crowded(BoundedProtocol):
+    """Few connections are enough for a test."""
+
+    max_connections = 20
+
+
+Streams = tuple[asyncio.StreamReader, asyncio.StreamWriter]
+
+
+async def _idle(port: int, host: str = "127.0.0.1") -> Streams:
+    """A connection that asks nothing."""
+    return await asyncio.open_connection("127.0.0.1", port, local_addr=(host, 0))
+
+
+@pytest.mark.parametrize("begun", [b"", GET, GET + b"\r\n"], ids=["silent", "half a head", "kept"])
+async def test_one_address_full_of_idle_connections_keeps_nobody_out(
+    listener: socket.socket, begun: bytes
+) -> None:
+    async with serving(listener, Crowded) as port:
+        others = [await _idle(port, "127.0.0.2") for _ in range(3)]
+        crowd = []
+        for _ in range(60):
+            crowd.append(await _idle(port))
+            crowd[-1][1].write(begun)
+        await asyncio.sleep(0.1)
+        answers = [await talk(port, GET, b"Connection: close\r\n\r\n") for _ in range(5)]
+        for reader, writer in others:
+            writer.write(GET + b"Connection: close\r\n\r\n")
+            answers.append(await reader.read(100_000))
+        for _, writer in (*crowd, *others):
+            writer.close()
+
+    # Eight: those of the others are among them, for who holds few connections loses none.
+    assert [answer.split(b"\r\n")[0] for answer in answers] == [b"HTTP/1.1 200 OK"] * 8
+
+
+async def test_a_body_that_is_announced_too_large_is_refused_before_it_is_sent(
+    listener: socket.socket,
+) -> None:
+    head = (
+        b"POST /v1/traces HTTP/1.1\r\nHost: 127.0.0.1\r\nExpect: 100-continue\r\n"
+        b"Content-Type: application/json\r\nContent-Length: 999999999\r\n\r\n"
+    )
+    async with serving(listener) as port:
+        answer = await talk(port, head, within_s=3.0)
+
+    assert answer.startswith(b"HTTP/1.1 413 ")
+
+
+async def test_two_host_headers_are_refused(listener: socket.socket) -> None:
+    async with serving(listener) as port:
+        answer = await talk(port, GET + b"host: 127.0.0.1\r\nConnection: close\r\n\r\n")
+
+    assert answer.startswith(b"HTTP/1.1 400 ")
 
 
 async def test_a_head_that_does_not_come_is_not_waited_for(listener: socket.socket) -> None:

@@ -11,8 +11,8 @@ import pytest
 from rag_monitor.alerting.rules import check_rule
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.errors import RuleError
+from rag_monitor.i18n import Message, translate
 from rag_monitor.server.context import Services
-from rag_monitor.server.ui.chinese import CHINESE
 from rag_monitor.server.ui.rule_problems import LABELS, rule_problem
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
@@ -64,22 +64,27 @@ def test_every_check_of_a_rule_has_its_chinese(rule: AlertRule) -> None:
     with pytest.raises(RuleError) as refused:
         check_rule(rule)
 
-    english = str(refused.value)
-    chinese = rule_problem(english, "zh")
+    sentence = str(refused.value)
+    chinese = rule_problem(sentence, "zh")
+    assert isinstance(sentence, Message)
     assert "：" in chinese
     assert "must" not in chinese
-    for said in (chinese, rule_problem(english, "en")):
+    for said in (chinese, rule_problem(sentence, "en")):
         assert not re.search("window_s|hold_for_s|repeat_s|min_judged|params|notifiers", said)
 
 
-def test_a_sentence_of_another_form_stays_as_it_is() -> None:
+def test_what_is_no_message_stays_as_it_is() -> None:
     assert rule_problem("name: is odd", "zh") == "名称: is odd"
     assert rule_problem("Something else", "zh") == "Something else"
 
 
 def test_a_parameter_is_named_and_a_field_mentioned_in_a_sentence_too() -> None:
-    short = "params.short_s: must be shorter than window_s (3600), not 7200"
-    both = "params.below, params.above: give exactly one of the two"
+    short = Message(
+        "params.short_s: must be shorter than window_s ({window:g}), not {value:g}",
+        window=3600,
+        value=7200,
+    )
+    both = Message("params.below, params.above: give exactly one of the two")
 
     assert rule_problem(short, "en") == (
         "Parameter short_s: must be shorter than “Window, seconds” (3600), not 7200"
@@ -95,7 +100,7 @@ async def test_the_labels_are_those_of_the_form(language: str) -> None:
         text = (await client.get("/settings", params={"lang": language})).text
 
     for field, label in LABELS.items():
-        said = CHINESE[label] if language == "zh" else label
+        said = translate(Message(label), language)
         called = re.search(rf'<label[^>]*>([^<]*)<\w+ name="{field}"', text)
         assert called is not None, field
         # The form may add how a field is filled in; both languages begin with what it is.
@@ -229,3 +234,26 @@ async def test_a_metric_that_nothing_is_called_stays_in_the_form(services: Servi
 
     assert answer.status_code == 422
     assert "<option selected>faithfullness</option>" in answer.text
+
+
+@pytest.mark.parametrize(
+    ("accepted", "said"),
+    [
+        ({}, "params.below, params.above: give exactly one of the two"),
+        (
+            {"accept-language": "zh-CN, en;q=0.5"},
+            "params.below、params.above：两者必须且只能填一个",
+        ),
+        ({"accept-language": "fr"}, "params.below, params.above: give exactly one of the two"),
+    ],
+)
+async def test_the_interface_refuses_a_rule_in_the_language_that_is_accepted(
+    accepted: dict[str, str], said: str
+) -> None:
+    services = replace(make_services(), check_rule=check_rule)
+    rule = {"name": "low", "kind": "threshold", "metric": "faithfulness"}
+    async with open_client(services) as client:
+        answer = await client.post("/api/v1/rules/check", json=rule, headers=accepted)
+
+    assert answer.status_code == 422
+    assert answer.json()["detail"] == said

@@ -234,9 +234,9 @@ async def test_whoever_loses_the_role_loses_the_session(
         await sign_in(browser, provider)
         cookies = dict(browser.cookies)
     options = replace(
-        services.options, oidc=replace(options_for(provider), writers=("lin@example.org",))
+        services.settings, oidc=replace(options_for(provider), writers=("lin@example.org",))
     )
-    async with connect(replace(services, options=options)) as browser:
+    async with connect(replace(services, settings=options)) as browser:
         browser.cookies.update(cookies)
         answer = await browser.get("/api/v1/traces")
 
@@ -266,7 +266,9 @@ async def test_a_provider_that_is_away_is_said_so(
     provider: IdentityProvider, services: Services
 ) -> None:
     away = replace(options_for(provider), issuer="http://127.0.0.1:9/realm")
-    async with connect(replace(services, options=replace(services.options, oidc=away))) as browser:
+    async with connect(
+        replace(services, settings=replace(services.settings, oidc=away))
+    ) as browser:
         answer = await browser.get("/login/oidc", headers=PAGE)
 
     assert answer.status_code == 401

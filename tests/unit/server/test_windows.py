@@ -9,7 +9,7 @@ import pytest
 from rag_monitor.domain.window import Window
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import on_grid, step_for
-from rag_monitor.server.schemas.values import MAX_SPAN, window_of
+from rag_monitor.server.schemas.values import MAX_SPAN, counted_window, window_of
 
 _NOW = datetime(2026, 1, 5, 12, 34, 56, tzinfo=UTC)
 
@@ -35,6 +35,16 @@ def test_a_window_given_by_its_ends_is_kept_to_the_second() -> None:
     since = _NOW - timedelta(days=3, seconds=7)
 
     assert window_of(_NOW, None, since, None) == Window(since, _NOW)
+
+
+def test_numbers_are_of_the_minutes_that_begin_in_the_window() -> None:
+    since = datetime(2026, 1, 5, 12, 0, 30, tzinfo=UTC)
+    minute = datetime(2026, 1, 5, 12, 1, tzinfo=UTC)
+
+    assert counted_window(_NOW, None, since, None).start == minute
+    assert counted_window(_NOW, None, None, minute).end == minute
+    with pytest.raises(ProblemError, match="no minute begins in it"):
+        counted_window(_NOW, None, since, since + timedelta(seconds=29))
 
 
 def test_a_window_cannot_begin_twice() -> None:

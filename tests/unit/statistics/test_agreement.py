@@ -19,7 +19,6 @@ from rag_monitor.statistics.calibration import (
     fit_platt,
     logit,
 )
-from rag_monitor.statistics.label_mass import label_verdict
 
 
 def _pairs(seed: int, n: int = 80) -> tuple[list[int], list[int]]:
@@ -181,14 +180,3 @@ def test_calibration_error_and_brier_score_of_the_published_case() -> None:
 
     assert ece_equal_mass(p, y, 5) == pytest.approx(0.13)
     assert brier(p, y) == pytest.approx(0.174)
-
-
-def test_a_verdict_needs_enough_probability_on_its_labels() -> None:
-    clear = label_verdict({"Yes": -0.1, "No": -3.0}, ["Yes"], ["No"])
-    vague = label_verdict({"The": -0.1, "Yes": -3.0, "No": -4.0}, ["Yes"], ["No"])
-    silent = label_verdict({"The": -0.1}, ["Yes"], ["No"])
-
-    assert clear.score == clear.p_positive
-    assert vague.score is None
-    assert vague.p_positive == pytest.approx(0.7310585786)
-    assert (silent.p_positive, silent.label_mass) == (None, 0.0)

@@ -5,31 +5,34 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from dataclasses import asdict
+from itertools import accumulate
 from pathlib import Path
+from statistics import covariance, variance
 from typing import Any
 
 import pytest
 
+from benchmarks import statistics_reference as reference
 from rag_monitor.sampling.draw import hash_unit
-from rag_monitor.statistics import (
-    burn,
-    calibration,
-    design,
-    detectors,
-    difference,
-    effective,
-    label_mass,
-    leverage,
-    multiplicity,
-    ppi,
-    rogan_gladen,
-    sequences,
-    three_level,
-    weighting,
-    wilson,
-)
+from rag_monitor.statistics import burn, calibration, detectors, effective, multiplicity, wilson
 
 Case = Mapping[str, Any]
+
+NOT_IMPLEMENTED = {
+    "asymptotic_cs_lower",
+    "benjamini_yekutieli",
+    "binary_proxy_gain",
+    "binormal_ppi_gain",
+    "cost_optimal_policy",
+    "eb_confidence_sequence",
+    "hajek_mean",
+    "horvitz_thompson_mean",
+    "kish_effective_size",
+    "label_leverage_bound",
+    "label_verdict",
+    "rogan_gladen",
+}
+"""Functions of the vectors that nothing in the product or its benchmarks calls."""
 
 
 def _wilson(given: Case) -> Case:
@@ -41,8 +44,8 @@ def _wilson_lower(given: Case) -> Case:
     return {"lower": wilson.wilson_lower(given["successes"], given["n"], given["confidence"])}
 
 
-def _ppi(given: Case) -> ppi.PpiEstimate:
-    return ppi.ppi_mean(
+def _ppi(given: Case) -> reference.PpiEstimate:
+    return reference.ppi_mean(
         given["y_labelled"],
         given["f_labelled"],
         given["f_unlabelled"],
@@ -66,7 +69,7 @@ def _ppi_mean(given: Case) -> Case:
 
 def _ppi_effective(given: Case) -> Case:
     found = _ppi(given)
-    interval = ppi.ppi_effective_wilson(found, given["confidence"], tuple(given["gain_clip"]))
+    interval = reference.ppi_effective_wilson(found, given["confidence"], tuple(given["gain_clip"]))
     return {
         "lam": found.lam,
         "se": found.se,
@@ -78,19 +81,18 @@ def _ppi_effective(given: Case) -> Case:
     }
 
 
-def _horvitz_thompson(given: Case) -> Case:
-    return {"estimate": weighting.horvitz_thompson_mean(given["y"], given["pi"], given["sampled"])}
-
-
-def _hajek(given: Case) -> Case:
-    found = weighting.hajek_mean(given["y"], given["pi"], given["sampled"])
-    return {"estimate": found.value, "se_linearised": found.se}
+def _tuned_lam(f: list[float], y: list[float | None], pi: list[float], sampled: list[int]) -> float:
+    """Unclipped, unlike `DifferenceSums.tuned_lam`."""
+    ratios = [drawn / p for drawn, p in zip(sampled, pi, strict=True)]
+    a = [score * (ratio - 1.0) for score, ratio in zip(f, ratios, strict=True)]
+    b = [(value or 0.0) * ratio for value, ratio in zip(y, ratios, strict=True)]
+    return covariance(a, b) / variance(a)
 
 
 def _difference(given: Case) -> Case:
     data = (given["f"], given["y"], given["pi"], given["sampled"])
-    lam = difference.tuned_lam(*data, clip=False) if given["lam"] == "tuned" else given["lam"]
-    found = difference.difference_mean(*data, lam)
+    lam = _tuned_lam(*data) if given["lam"] == "tuned" else given["lam"]
+    found = reference.difference_mean(*data, lam)
     return {
         "lam": found.lam,
         "estimate": found.value,
@@ -100,11 +102,11 @@ def _difference(given: Case) -> Case:
 
 
 def _difference_wilson(given: Case) -> Case:
-    found = difference.difference_mean(
+    found = reference.difference_mean(
         given["f"], given["y"], given["pi"], given["sampled"], given["lam"]
     )
-    interval = difference.difference_effective_wilson(
-        found, given["n_judged"], given["confidence"], tuple(given["n_eff_clip"])
+    interval = effective.effective_wilson(
+        found.value, found.se, given["n_judged"], given["confidence"], tuple(given["n_eff_clip"])
     )
     return {
         "estimate": found.value,
@@ -116,7 +118,7 @@ def _difference_wilson(given: Case) -> Case:
 
 
 def _three_level(given: Case) -> Case:
-    found = three_level.three_level_mean(
+    found = reference.three_level_mean(
         given["f"],
         given["judge"],
         given["pi"],
@@ -133,31 +135,8 @@ def _three_level(given: Case) -> Case:
 
 
 def _sampling_probabilities(given: Case) -> Case:
-    found = design.sampling_probabilities(given["f"], given["rate"], given["floor_share"])
+    found = reference.sampling_probabilities(given["f"], given["rate"], given["floor_share"])
     return {"pi_min": found.pi_min, "c": found.c, "pi": list(found.pi)}
-
-
-def _cost_optimal(given: Case) -> Case:
-    return asdict(
-        design.cost_optimal_policy(
-            [tuple(pair) for pair in given["conditional_rmse_counts"]],
-            given["var_y"],
-            given["cost_cheap"],
-            given["cost_judge"],
-        )
-    )
-
-
-def _rogan_gladen(given: Case) -> Case:
-    found = rogan_gladen.rogan_gladen(**given)
-    return {
-        "estimate": found.value,
-        "se": found.se,
-        "wald_lower": found.wald.lower,
-        "wald_upper": found.wald.upper,
-        "lang_reiczigel_lower": found.lang_reiczigel.lower,
-        "lang_reiczigel_upper": found.lang_reiczigel.upper,
-    }
 
 
 def _adjusted(found: multiplicity.AdjustedP) -> Case:
@@ -165,7 +144,7 @@ def _adjusted(found: multiplicity.AdjustedP) -> Case:
 
 
 def _e_bh(given: Case) -> Case:
-    found = multiplicity.e_bh(given["e"], given["alpha"])
+    found = reference.e_bh(given["e"], given["alpha"])
     return {
         "k": found.k,
         "rejected": list(found.rejected),
@@ -173,34 +152,11 @@ def _e_bh(given: Case) -> Case:
     }
 
 
-def _values(given: Case) -> list[float]:
-    if "x" in given:
-        return list(given["x"])
-    return list(given["x_pattern"]) * given["repeats"]
-
-
-def _eb(given: Case, at: list[int]) -> Case:
-    band = sequences.EmpiricalBernstein(given["alpha"], given["truncation"])
-    bounds = []
-    for x in _values(given):
-        band.add(x)
-        bounds.append(band.interval)
-    return {
-        "at": at,
-        "lower": [bounds[t - 1].lower for t in at],
-        "upper": [bounds[t - 1].upper for t in at],
-    }
-
-
-def _asymptotic(given: Case) -> Case:
-    return {"lower": sequences.asymptotic_lower(_values(given), given["rho"], given["delta"])}
-
-
 def _e_detector(given: Case) -> Case:
-    return {
-        "sr": detectors.e_sr(given["x"], given["mu0"], given["lam"]),
-        "cusum": detectors.e_cusum(given["x"], given["mu0"], given["lam"]),
-    }
+    detector = detectors.Detector(q=1.0 - given["mu0"], bets=(given["lam"],))
+    start = detector.start()
+    states = accumulate(given["x"], lambda s, x: detector.observe(s, 1.0 - x), initial=start)
+    return {"sr": [detector.value(state) for state in states][1:]}
 
 
 def _mixture(given: Case) -> Case:
@@ -247,42 +203,30 @@ SOLVERS: dict[str, Callable[[Case], Case]] = {
     "wilson_lower_one_sided": _wilson_lower,
     "ppi_mean": _ppi_mean,
     "ppi_effective_wilson": _ppi_effective,
-    "horvitz_thompson_mean": _horvitz_thompson,
-    "hajek_mean": _hajek,
     "difference_mean": _difference,
     "difference_effective_wilson": _difference_wilson,
-    "kish_effective_size": lambda c: {"n_eff": weighting.kish_effective_size(c["weights"])},
     "three_level_mean": _three_level,
     "sampling_probabilities": _sampling_probabilities,
-    "cost_optimal_policy": _cost_optimal,
-    "rogan_gladen": _rogan_gladen,
     "benjamini_hochberg": lambda c: _adjusted(multiplicity.benjamini_hochberg(**c)),
-    "benjamini_yekutieli": lambda c: _adjusted(multiplicity.benjamini_yekutieli(**c)),
     "e_bh": _e_bh,
-    "asymptotic_cs_lower": _asymptotic,
     "e_detector": _e_detector,
     "e_detector_mixture": _mixture,
     "e_detector_weighted": _weighted,
-    "label_leverage_bound": lambda c: {"factor": leverage.label_leverage_bound(**c)},
-    "binormal_ppi_gain": lambda c: asdict(leverage.binormal_ppi_gain(**c)),
-    "binary_proxy_gain": lambda c: asdict(leverage.binary_proxy_gain(**c)),
-    "binormal_floored_gain": lambda c: {"gain": leverage.binormal_floored_gain(**c)},
+    "binormal_floored_gain": lambda c: {"gain": reference.binormal_floored_gain(**c)},
     "max_burn_rate": lambda c: {"max_burn": burn.max_burn_rate(**c)},
     "burn_gate": _burn,
     "hash_unit": lambda c: {"u": hash_unit(c["salt"], c["trace_id"])},
-    "label_verdict": lambda c: asdict(label_mass.label_verdict(**c)),
     "ece_equal_mass": _ece,
 }
 
 
 def _wrong(case: Case) -> str | None:
     expected = case["expected"]
-    if case["function"] == "eb_confidence_sequence":
-        found = _eb(case["input"], expected["at"])
-    else:
-        found = SOLVERS[case["function"]](case["input"])
+    found = SOLVERS[case["function"]](case["input"])
     tolerance = case.get("abs_tol", 1e-9)
     for name, wanted in expected.items():
+        if (case["function"], name) == ("e_detector", "cusum"):
+            continue  # Shiryaev-Roberts is the faster of the two, and the one in the product
         close = wanted if wanted is None else pytest.approx(wanted, abs=tolerance, rel=0.0)
         if found[name] != close:
             return f"{case['id']}: {name} is {found[name]}, not {wanted}"
@@ -293,8 +237,9 @@ def test_every_reference_vector_is_reproduced(reference_vectors: Path) -> None:
     text = (reference_vectors / "statistics_vectors.json").read_text(encoding="utf-8")
     cases = json.loads(text)["cases"]
 
-    assert len(cases) >= 100
-    assert [wrong for case in cases if (wrong := _wrong(case)) is not None] == []
+    assert {case["function"] for case in cases} == SOLVERS.keys() | NOT_IMPLEMENTED
+    solved = [case for case in cases if case["function"] in SOLVERS]
+    assert [wrong for case in solved if (wrong := _wrong(case)) is not None] == []
 
 
 def test_effective_counts_must_be_possible() -> None:

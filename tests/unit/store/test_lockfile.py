@@ -34,3 +34,21 @@ def test_a_full_disk_keeps_nobody_from_the_lock(
         FileLock(tmp_path / "m.db")
     held.release()
     assert "does not say who holds it: No space left on device" in caplog.text
+
+
+@pytest.mark.parametrize("linked", ["file", "folder", "file that is not there yet"])
+def test_who_comes_by_a_symbolic_link_meets_the_same_lock(tmp_path: Path, linked: str) -> None:
+    real, other = tmp_path / "real", tmp_path / "other"
+    real.mkdir()
+    if linked == "folder":
+        other.symlink_to(real)
+    else:
+        other.mkdir()
+        if linked == "file":
+            (real / "m.db").touch()
+        (other / "m.db").symlink_to(real / "m.db")
+    held = FileLock(real / "m.db")
+
+    with pytest.raises(ConfigurationError, match="in use by another"):
+        FileLock(other / "m.db")
+    held.release()

@@ -7,7 +7,6 @@ import logging
 import pytest
 
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.exposition.collector import MonitorCollector
 from rag_monitor.store import outage as outage_module
 from rag_monitor.store.outage import Outage
 
@@ -39,16 +38,3 @@ def test_an_outage_is_told_when_it_begins_now_and_then_and_when_it_is_over(
         "not ready for 600 s: away",
         "not ready: over after 650 s",
     ]
-
-
-def test_scrapes_without_a_database_share_one_word_in_the_log(
-    said: pytest.LogCaptureFixture,
-) -> None:
-    def away() -> None:
-        raise StoreUnavailable("no connection")
-
-    outage = Outage(LOG, "no values from the database")
-    for _ in range(5):
-        list(MonitorCollector(away, outage).collect())  # type: ignore[arg-type]
-
-    assert [r.getMessage() for r in said.records] == ["no values from the database: no connection"]

@@ -48,8 +48,8 @@ def test_low_scores_are_listed_from_the_index_of_low_scores(
         assert f"USING INDEX {index}" in _plan(store, query)
 
 
-def _plans(store: Store, work: Callable[[], object]) -> list[str]:
-    """Where everything that `work` asks of rollups is looked for."""
+def _plans(store: Store, work: Callable[[], object], table: str = "rollup") -> list[str]:
+    """Where everything that `work` asks of tables whose names begin so is looked for."""
     asked: list[tuple[str, Any]] = []
 
     def note(_c: Any, _cursor: Any, statement: str, values: Any, *_: Any) -> None:
@@ -64,9 +64,9 @@ def _plans(store: Store, work: Callable[[], object]) -> list[str]:
         return [
             str(row[-1])
             for statement, values in asked
-            if "FROM rollup" in statement
+            if f"FROM {table}" in statement
             for row in connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {statement}", values)
-            if "rollup" in row[-1]
+            if table in row[-1]
         ]
 
 
@@ -95,3 +95,12 @@ def test_only_the_minutes_that_are_added_up_anew_are_looked_at(tmp_path: Path) -
                 connection.execute(rows).all()
 
         assert all("minute=?" in plan for plan in _plans(store, ask))
+
+
+def test_looking_for_suspects_reads_no_task_that_waits(tmp_path: Path) -> None:
+    """It is done twice a second, and a hundred thousand may wait."""
+    now = datetime(2026, 11, 20, 7, 31, tzinfo=UTC)
+    with Store.open(StoreOptions(url=f"sqlite:///{tmp_path / 'm.db'}", ballast_bytes=0)) as store:
+        plans = _plans(store, lambda: store.tasks.claim_suspect("w", 60, now), "evaluation_tasks")
+    assert plans
+    assert all("drawn=? AND state=?" in plan for plan in plans), plans

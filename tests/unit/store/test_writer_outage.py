@@ -32,9 +32,11 @@ def _refuse(
     store: Store, monkeypatch: pytest.MonkeyPatch, error: type[StoreUnavailable] = StoreFull
 ) -> None:
     def refuse(work: Callable[[Any], Any], **_: Any) -> Any:
+        store._database.doubted = True
         raise error
 
-    monkeypatch.setattr(store._database, "transact", refuse)
+    for name in ("transact", "attempt"):
+        monkeypatch.setattr(store._database, name, refuse)
 
 
 def test_an_outage_of_taking_in_is_told_once_and_its_end_too(
@@ -94,7 +96,6 @@ def test_a_process_that_starts_on_a_full_disk_does_not_wait_for_a_trace_to_say_s
     assert "disk of the database is full" in report.checks["ingest"]
     assert (report.ready, begun.ready) == (True, False)
     assert "ingest" not in _health(store, clock, Outage(LOG, "not ready")).checks
-    assert not store.writer.untried
 
 
 def test_a_database_that_cannot_be_written_is_not_ready_until_it_can(

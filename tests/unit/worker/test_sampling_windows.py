@@ -10,7 +10,7 @@ import pytest
 from rag_monitor.domain.decision import SamplingReason
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.rollup import Rollup, RollupQuery
-from rag_monitor.sampling.policy import SamplingOptions
+from rag_monitor.sampling.options import SamplingOptions
 from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from rag_monitor.worker.sampling_windows import SamplingWindows

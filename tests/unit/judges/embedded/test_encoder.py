@@ -1,5 +1,6 @@
 import asyncio
 import json
+import math
 from dataclasses import replace
 from importlib import resources
 from pathlib import Path
@@ -30,7 +31,7 @@ def learnt_with(encoder: Path, target: Path, weight: float = 1.0) -> Path:
     data = json.loads(packed)
     data["encoder"] = load_encoder(encoder, 1).version
     for language in data["languages"].values():
-        language["encoder"] = weight
+        language["read"] = [weight / 2, weight / 2]
     target.write_text(json.dumps(data), encoding="utf-8")
     return target
 
@@ -60,7 +61,10 @@ def support(judgement: Judgement) -> list[float]:
 def test_a_cross_encoder_reads_claim_and_evidence_together(tmp_path: Path) -> None:
     encoder = load_encoder(tiny_encoders.pairs(tmp_path), 1)
 
-    assert encoder.doubts([("red ferry", "ferry"), ("Ferry", "none")]) == [-4.0, 1.0]
+    assert encoder.doubts([("red ferry", "ferry"), ("Ferry", "none")]) == [
+        (-4.0, -4.0),
+        (1.0, 1.0),
+    ]
     assert encoder.sizes([("red ferry", "ferry")]) == [6]
     assert encoder.doubts([]) == []
 
@@ -68,16 +72,32 @@ def test_a_cross_encoder_reads_claim_and_evidence_together(tmp_path: Path) -> No
 def test_what_an_encoder_says_is_kept_within_limits(tmp_path: Path) -> None:
     encoder = load_encoder(tiny_encoders.pairs(tmp_path), 1)
 
-    assert encoder.doubts([("blue blue", ""), ("red red red", "")]) == [LIMIT, -LIMIT]
+    assert encoder.doubts([("blue blue", ""), ("red red red", "")]) == [
+        (LIMIT, LIMIT),
+        (-LIMIT, -LIMIT),
+    ]
 
 
 def test_an_nli_model_says_supported_against_everything_else(tmp_path: Path) -> None:
     encoder = load_encoder(tiny_encoders.classes(tmp_path), 1)
 
     sure, unsure, against = encoder.doubts([("red", ""), ("none", ""), ("ferry", "")])
-    assert sure == pytest.approx(-6.0, abs=0.01)
-    assert unsure == pytest.approx(0.693, abs=0.001)
-    assert against == pytest.approx(2.0, abs=0.4)
+    assert sure == pytest.approx((-6.0, -6.0), abs=0.01)
+    assert unsure == pytest.approx((0.693, 0.693), abs=0.001)
+    assert against == pytest.approx((2.0, 2.0), abs=0.4)
+
+
+def test_a_named_class_is_told_as_contradiction_apart_from_missing_support(tmp_path: Path) -> None:
+    folder = tiny_encoders.classes(tmp_path)
+    spec = json.loads((folder / "encoder.json").read_text())
+    other = next(place for place in range(3) if place != spec["entailment"])
+    (folder / "encoder.json").write_text(json.dumps({**spec, "contradiction": other}))
+
+    [(contradicted, missing)] = load_encoder(folder, 1).doubts([("ferry", "")])
+
+    together = math.log(math.exp(contradicted) + math.exp(missing))
+    assert contradicted != missing
+    assert together == pytest.approx(2.0, abs=0.4)
 
 
 @pytest.mark.parametrize("pooling", ["mean", "cls"])
@@ -85,15 +105,26 @@ def test_an_embedding_model_doubts_what_lies_far_apart(tmp_path: Path, pooling: 
     encoder = load_encoder(tiny_encoders.texts(tmp_path, pooling), 1)
 
     near, far = encoder.doubts([("red ferry", "red ferry"), ("red", "ferry")])
-    assert near == pytest.approx(-2.0, abs=0.01)
+    assert near == pytest.approx((-2.0, -2.0), abs=0.01)
     assert far > near or pooling == "cls"
 
 
-def test_batches_of_unlike_lengths_give_what_single_rows_give(tmp_path: Path) -> None:
-    encoder = load_encoder(tiny_encoders.pairs(tmp_path), 1)
+@pytest.mark.parametrize("threads", [1, 2])
+def test_rows_of_unlike_lengths_give_what_single_rows_give(tmp_path: Path, threads: int) -> None:
+    encoder = load_encoder(tiny_encoders.pairs(tmp_path), threads)
     many = [("ferry " * n, "red" if n % 2 else "none") for n in range(1, 150)]
 
     assert encoder.doubts(many) == [encoder.doubts([pair])[0] for pair in many]
+
+
+def test_what_the_shipped_encoder_says_does_not_depend_on_what_else_it_reads() -> None:
+    encoder = shipped_encoder(1)
+    pairs = [
+        ("小周在小学教书。", "小周是一名老师。"),
+        ("The ferry leaves at noon from the old pier.", "Ferries leave at noon and at five. " * 4),
+    ]
+
+    assert encoder.doubts(pairs) == [encoder.doubts([pair])[0] for pair in pairs]
 
 
 def test_the_encoder_moves_the_support_of_a_claim(full: EmbeddedJudge) -> None:
@@ -186,18 +217,20 @@ def test_the_shipped_encoder_knows_other_words_for_the_same_in_chinese() -> None
     assert full > words + 0.1
 
 
-def test_english_statements_are_read_and_the_encoder_weighs_little() -> None:
+def test_english_statements_are_read() -> None:
     full, words = create({}), create_lexical({})
     request = asked("A blue boat departs at noon.", "The ferry leaves at noon.")
 
-    assert 0 < model.full().of_language("en").encoder <= 0.35
+    assert any(model.full().of_language("en").read)
     assert support(full.judge_one(request)) != support(words.judge_one(request))
 
 
 def test_what_stands_word_for_word_is_not_read(monkeypatch: pytest.MonkeyPatch) -> None:
     read: list[int] = []
     monkeypatch.setattr(
-        OnnxEncoder, "doubts", lambda _self, pairs: read.append(len(pairs)) or [0.0] * len(pairs)
+        OnnxEncoder,
+        "doubts",
+        lambda _self, pairs: read.append(len(pairs)) or [(0.0, 0.0)] * len(pairs),
     )
     judge = create({})
     judge.judge_one(asked("The ferry leaves at noon.", "The ferry leaves at noon."))
@@ -216,7 +249,9 @@ def test_nothing_is_read_where_support_is_not_asked(monkeypatch: pytest.MonkeyPa
     judge = create({})
     read: list[int] = []
     monkeypatch.setattr(
-        OnnxEncoder, "doubts", lambda _self, pairs: read.append(len(pairs)) or [0.0] * len(pairs)
+        OnnxEncoder,
+        "doubts",
+        lambda _self, pairs: read.append(len(pairs)) or [(0.0, 0.0)] * len(pairs),
     )
     request = asked("小周是一名老师。他住在县城。", "小周在县城的小学教书。")
 

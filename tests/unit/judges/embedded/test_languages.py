@@ -58,7 +58,7 @@ def test_a_foreign_sentence_does_not_excuse_an_answer() -> None:
 
     for answer in (invented, invented + plea, invented + filler):
         found = judged("多少天内可以退货？", CHINESE, answer)
-        assert not found.of(Aspect.ANSWER_SUPPORTED)[0].holds
+        assert found.of(Aspect.ANSWER_SUPPORTED)[0].probability < found.threshold
 
 
 def test_a_refusal_in_another_language_is_a_refusal() -> None:
@@ -78,9 +78,9 @@ def test_nothing_retrieved_supports_nothing_in_any_language() -> None:
     )
 
 
-def test_a_short_answer_that_passages_cannot_bear_out_is_not_graded() -> None:
+def test_an_answer_is_graded_by_its_question_whatever_the_passages_are_written_in() -> None:
     found = judged("How long can I return it?", CHINESE, "That would be within 30 days.")
-    assert found.missing[Aspect.GRADE] == DIFFER
+    assert found.of(Aspect.GRADE)[0].probability > 0.5
 
 
 def test_key_points_in_another_language_are_not_looked_for() -> None:

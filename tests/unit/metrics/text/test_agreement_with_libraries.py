@@ -11,7 +11,7 @@ from typing import Any, Literal
 import pytest
 
 from rag_monitor.errors import NotApplicable
-from rag_monitor.metrics.text.bleu import bleu, corpus_bleu
+from rag_monitor.metrics.text.bleu import BleuCounts, bleu, bleu_counts
 from rag_monitor.metrics.text.meteor import meteor
 from rag_monitor.metrics.text.overlap import token_f1
 from rag_monitor.metrics.text.rouge import longest_common_subsequence, rouge
@@ -199,7 +199,8 @@ def test_bleu_equals_sacrebleu_for_every_order_and_smoothing(order: int, smoothi
         assert ours == pytest.approx(min(1.0, theirs / 100), abs=1e-9)
     streams = [[" ".join(r[i]) if i < len(r) else None for _, r in rows] for i in range(3)]
     pooled = corpus.corpus_score([" ".join(t) for t, _ in rows], streams).score
-    ours = corpus_bleu(_pairs(seed=11), order, smoothing=smoothing, tokenizer=CHARACTERS)
+    counts = (bleu_counts(t, refs, CHARACTERS) for t, refs in _pairs(seed=11))
+    ours = sum(counts, BleuCounts()).score(order, smoothing)
     assert ours == pytest.approx(pooled / 100, abs=1e-9)
 
 

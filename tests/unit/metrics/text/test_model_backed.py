@@ -22,13 +22,13 @@ from transformers import (
 )
 
 from rag_monitor.errors import ConfigurationError, NotApplicable
-from rag_monitor.evaluation.file_run import FileEvaluation
-from rag_monitor.evaluation.run_settings import FileOptions
 from rag_monitor.metrics.text.bertscore import BertScorer, estimate_baseline
 from rag_monitor.metrics.text.encoder import Encoder
 from rag_monitor.metrics.text.overlap import PrecisionRecallF1
 from rag_monitor.metrics.text.perplexity import PerplexityModel, TextPerplexity
 from rag_monitor.metrics.text.similarity import SimilarityScorer, cosine
+from rag_monitor.offline.file_run import FileEvaluation
+from rag_monitor.offline.run_settings import FileOptions
 from rag_monitor.testing import EPOCH
 
 _ENGLISH = "the rate is four percent loan bank"
@@ -135,13 +135,26 @@ def test_the_baseline_moves_unrelated_pairs_towards_zero(encoder: Encoder) -> No
     assert scaled.f1 == pytest.approx(expected)
 
 
-def test_texts_without_tokens_are_not_applicable(encoder: Encoder) -> None:
-    results = BertScorer(encoder).score([("", ["the rate"]), ("the rate", [])])
+def test_a_text_without_tokens_scores_nothing_and_a_reference_without_any_is_not_applicable(
+    encoder: Encoder,
+) -> None:
+    pairs = [("", ["the rate"]), ("", ["", "the rate"]), ("the rate", [""]), ("the rate", [])]
 
-    assert [str(r) for r in results if isinstance(r, NotApplicable)] == [
-        "no tokens",
-        "no reference",
-    ]
+    first, second, *others = BertScorer(encoder).score(pairs)
+
+    assert first == second == PrecisionRecallF1(0.0, 0.0, 0.0)
+    assert list(map(str, others)) == ["no tokens in the reference", "no reference"]
+
+
+def test_no_score_of_an_encoder_passes_one(encoder: Encoder) -> None:
+    words = ["the", "rate", "is", "four", "percent", "bank", "loan", "利率", "为", "百分之四"]
+    texts = [" ".join(words[place:] + words[:place]) for place in range(len(words))]
+
+    scores = BertScorer(encoder).score([(text, [text]) for text in texts])
+    cosines = SimilarityScorer(encoder).score([(text, [text]) for text in texts])
+
+    assert all(max(s.precision, s.recall, s.f1) <= 1 for s in scores)  # type: ignore[union-attr]
+    assert all(value <= 1 for value in cosines)  # type: ignore[operator]
 
 
 def test_perplexity_equals_the_plain_definition_on_a_short_text(language_model: Path) -> None:
@@ -212,7 +225,7 @@ def test_similarity_is_the_cosine_of_mean_pooled_tokens(encoder: Encoder) -> Non
     assert best == pytest.approx(
         max(cosine(expected[0], other) for other in expected[1:]), abs=1e-6
     )
-    assert str(empty) == "no tokens"
+    assert empty == 0.0
     assert str(alone) == "no reference"
 
 

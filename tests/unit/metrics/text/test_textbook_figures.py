@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 
 from rag_monitor.domain.judgement import Aspect, Judgement, Verdict
-from rag_monitor.errors import NotApplicable
+from rag_monitor.errors import ConfigurationError, NotApplicable
 from rag_monitor.metrics.classification import BinaryCounts, confusion_matrix
 from rag_monitor.metrics.rag import score_trace
 from rag_monitor.metrics.ranking import average_precision, dcg, ndcg_at, precision_at, recall_at
-from rag_monitor.metrics.text.bleu import bleu, corpus_bleu
+from rag_monitor.metrics.text.bleu import BleuCounts, bleu, bleu_counts
+from rag_monitor.metrics.text.meteor import meteor
 from rag_monitor.metrics.text.overlap import exact_match, f1_of, token_f1
 from rag_monitor.metrics.text.rouge import longest_common_subsequence, rouge
-from rag_monitor.metrics.text.tokens import CHARACTERS, WORDS, Tokenizer
+from rag_monitor.metrics.text.suite import TEXT_METRICS, score_text
+from rag_monitor.metrics.text.tokens import (
+    CHARACTERS,
+    WORDS,
+    Tokenizer,
+    read_terms,
+    read_weights,
+)
 from rag_monitor.testing import ScriptedJudge, make_trace
 
 
@@ -112,10 +123,12 @@ def test_bleu_uses_the_closest_reference_length() -> None:
     assert both == pytest.approx(1.0)
 
 
-def test_corpus_bleu_pools_counts_and_allows_uneven_references() -> None:
+def test_counts_of_rows_pool_and_allow_uneven_references() -> None:
     pairs = [("the cat sat on the mat", ["the cat sat on the mat"]), ("a dog", ["a cat", "a dog"])]
 
-    assert corpus_bleu(pairs) == pytest.approx(1.0)
+    pooled = sum((bleu_counts(text, targets) for text, targets in pairs), BleuCounts())
+
+    assert pooled.score() == pytest.approx(1.0)
 
 
 def test_domain_terms_are_not_cut() -> None:
@@ -123,10 +136,68 @@ def test_domain_terms_are_not_cut() -> None:
     assert "靶向药" in Tokenizer(terms=("靶向药",))("医保目录新增靶向药")
 
 
+@pytest.mark.parametrize(
+    ("term", "text", "tokens"),
+    [
+        ("net income", "Net  income fell.", ("net income", "fell")),
+        ("net income", "internet income", ("internet", "income")),
+        ("T+1", "按 t+1 到账", ("按", "t+1", "到", "账")),
+        ("2024年", "截至2024年末", ("截至", "2024年", "末")),
+        ("C++", "C++ and C", ("c++", "and", "c")),
+    ],
+)
+def test_a_term_of_several_words_signs_or_scripts_is_not_cut(
+    term: str, text: str, tokens: tuple[str, ...]
+) -> None:
+    assert Tokenizer(terms=(term,))(text) == tokens
+
+
+def test_lines_of_terms_may_hold_several_words_or_be_those_of_a_dictionary(tmp_path: Path) -> None:
+    path = tmp_path / "terms.txt"
+    path.write_text("年化收益率 300 n\n靶向药 5\nNet Income\n\nbasis point\n", encoding="utf-8")
+
+    assert read_terms(path) == ("年化收益率", "靶向药", "net income", "basis point")
+
+
+def test_key_terms_have_a_weight_each(tmp_path: Path) -> None:
+    path = tmp_path / "key.txt"
+    path.write_text("营收 3\n成本\t2.5\nNet income,4\n\n", encoding="utf-8")
+
+    assert read_weights(path) == {"营收": 3.0, "成本": 2.5, "net income": 4.0}
+
+
+@pytest.mark.parametrize("line", ["营收", "3", "营收 -1", "营收 0", "营收 inf", "营收 three"])
+def test_a_key_term_without_a_weight_is_refused(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "key.txt"
+    path.write_text(f"成本 2\n{line}\n", encoding="utf-8")
+
+    with pytest.raises(ConfigurationError, match=r"key.txt, line 2: .* 营收 3"):
+        read_weights(path)
+
+
+def test_recall_and_precision_of_rouge_have_names_of_their_own() -> None:
+    names = ("rouge_l", "rouge_l_precision", "rouge_l_recall", "rouge_2_recall")
+
+    found = score_text("企业利润增长10%", ["企业利润同比增长10%"], names)
+
+    assert found["rouge_l_precision"] == 1.0
+    assert found["rouge_l_recall"] == pytest.approx(4 / 5)
+    assert found["rouge_l"] == pytest.approx(2 * 0.8 / 1.8)
+    assert found["rouge_2_recall"] == pytest.approx(2 / 4)
+
+
 @pytest.mark.parametrize("text", ["", "   ", "。", "!?…"])
-def test_nothing_but_punctuation_has_no_bleu(text: str) -> None:
-    with pytest.raises(NotApplicable):
-        bleu(text, ["hello world"])
+def test_a_text_without_tokens_scores_nothing_with_every_measure(text: str) -> None:
+    found = score_text(text, ["hello world"], TEXT_METRICS)
+
+    assert found == dict.fromkeys(TEXT_METRICS, 0.0)
+
+
+@pytest.mark.parametrize("reference", ["", "。", "…!?"])
+@pytest.mark.parametrize("measure", [bleu, meteor, rouge])
+def test_a_reference_without_tokens_measures_nothing(measure: Any, reference: str) -> None:
+    with pytest.raises(NotApplicable, match="no tokens in the reference"):
+        measure("hello world", [reference])
 
 
 def test_mixed_scripts_keep_both_languages() -> None:

@@ -1,0 +1,17 @@
+"""What the product says to people, in their language.
+
+A sentence is made where it arises, in English and with its parameters by name:
+
+    raise RuleError(Message("window_s: must be {low} to {high}", low=60, high=3600))
+
+`str(error)` is the English sentence; `translate(error, "zh")` is the Chinese one, filled with the
+same parameters. The translations are gettext catalogues, one file for each language:
+`rag_monitor/locale/<language>/LC_MESSAGES/rag_monitor.po`.
+"""
+
+from __future__ import annotations
+
+from rag_monitor.i18n.catalogue import ENGLISH, languages, name_of, tag_of
+from rag_monitor.i18n.message import Message, msgid, translate
+
+__all__ = ["ENGLISH", "Message", "languages", "msgid", "name_of", "tag_of", "translate"]

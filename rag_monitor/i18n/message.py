@@ -1,0 +1,101 @@
+"""A sentence that can be said in every language that has a catalogue."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from rag_monitor.i18n.catalogue import ENGLISH, catalogue
+
+
+class Message(str):
+    """An English sentence that remembers what it was made of.
+
+    It is a string, so it is stored, sent, compared and shown as any other; only `translate` looks
+    further. `str(message)` is the message itself, hence `str(error)` of an error that was raised
+    with one can be translated, too. Formatting it into another string makes plain text: a sentence
+    within a sentence is a parameter.
+
+        >>> said = Message("{path}: {reason}", path="a.csv", reason=Message("not a JSON object"))
+        >>> said
+        'a.csv: not a JSON object'
+        >>> translate(said, "zh")
+        'a.csv：不是 JSON 对象'
+    """
+
+    __slots__ = ("context", "msgid", "params", "plural")
+
+    msgid: str
+    """The sentence with its parameters in braces, as `str.format` takes them."""
+    plural: str
+    """The same for every number `n` but one; empty: the sentence has one form."""
+    context: str
+    """Tells apart equal English texts that other languages say differently; mostly empty."""
+    params: Mapping[str, object]
+    """Texts, numbers and further messages by name; a tuple is a list of them."""
+
+    def __new__(cls, msgid: str, /, **params: object) -> Message:
+        """A sentence with its parameters."""
+        return cls._made("", msgid, "", params)
+
+    @classmethod
+    def counted(cls, one: str, many: str, /, *, n: int, **params: object) -> Message:
+        """A sentence that has another form for one than for every other number `n`."""
+        return cls._made("", one, many, {"n": n, **params})
+
+    @classmethod
+    def within(cls, context: str, msgid: str, /, **params: object) -> Message:
+        """A sentence, or a word, that another language says differently elsewhere."""
+        return cls._made(context, msgid, "", params)
+
+    @classmethod
+    def _made(cls, context: str, msgid: str, plural: str, params: Mapping[str, object]) -> Message:
+        template = plural if plural and params["n"] != 1 else msgid
+        self = super().__new__(cls, _filled(template, params, ENGLISH))
+        self.context, self.msgid, self.plural, self.params = context, msgid, plural, params
+        return self
+
+    def __str__(self) -> str:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Message._made, (self.context, self.msgid, self.plural, dict(self.params))
+
+    def translated(self, language: str) -> str:
+        """The sentence in a language; in English where the catalogue does not have it."""
+        known = catalogue(language)
+        if not self.msgid:  # gettext keeps the catalogue's own description there
+            return ""
+        if self.plural:
+            found = known.ngettext(self.msgid, self.plural, cast("int", self.params["n"]))
+        elif self.context:
+            found = known.pgettext(self.context, self.msgid)
+        else:
+            found = known.gettext(self.msgid)
+        return _filled(found, self.params, language)
+
+
+def msgid(text: str) -> str:
+    """The text itself: marks one that a message is made of elsewhere, for the extraction."""
+    return text
+
+
+def translate(said: object, language: str) -> str:
+    """What a message, or an error raised with one, says in a language; other text as it is."""
+    text = str(said)
+    return text.translated(language) if isinstance(text, Message) else text
+
+
+def _filled(template: str, params: Mapping[str, object], language: str) -> str:
+    if not params:
+        return template
+    return template.format(**{name: _inner(value, language) for name, value in params.items()})
+
+
+def _inner(value: object, language: str) -> object:
+    if isinstance(value, Message):
+        return value.translated(language)
+    if isinstance(value, tuple):
+        comma = catalogue(language).gettext(", ")
+        return comma.join(str(_inner(part, language)) for part in value)
+    return value

@@ -1,0 +1,218 @@
+"""The question inside an input value, the answer inside an output value.
+
+Such a value is what a function was given or returned: a text, chat messages, the arguments by their
+names, or an object of a framework's. A structure that holds no question is none, and the same with
+answers: it is unknown then, never the structure itself.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from rag_monitor.ingest.message_parts import is_part
+from rag_monitor.ingest.messages import (
+    Message,
+    Speaker,
+    asked_in,
+    instructed_in,
+    message_of,
+    messages_in,
+    reply_in,
+    role_name,
+)
+from rag_monitor.ingest.reprs import is_printed_object
+from rag_monitor.ingest.values import is_structure, opened, present, structured
+
+_DEPTH: Final = 6
+_CONVERSATIONS: Final = frozenset(
+    {"messages", "contents", "chat_history", "choices", "candidates", "generations", "message"}
+)
+"""Members that hold chat messages."""
+_SILENT: Final = frozenset(
+    {"documents", "source_documents", "sources", "source_nodes", "nodes", "context", "contexts",
+     "retrieved_documents", "metadata", "meta", "citations", "config"}
+)  # fmt: skip
+"""Components and members whose texts are passages or settings."""
+_CALL: Final = frozenset({"args", "kwargs"})
+"""Members of what Langfuse's and OpenLLMetry's decorators write of a function's arguments."""
+_CLASS_NAME: Final = re.compile(r"[A-Z][A-Za-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """What is looked for, and under which names."""
+
+    speaker: Speaker
+    keys: tuple[str, ...]
+    """In order of preference."""
+    plain: frozenset[str]
+    """Those that hold nothing but the text: it may be JSON that somebody wrote."""
+    telling: frozenset[str]
+    """Those that say enough by themselves, deep within an object or in a list."""
+
+    def narrow(self) -> _Sought:
+        """The same under fewer names."""
+        return replace(self, keys=tuple(key for key in self.keys if key in self.telling))
+
+
+_QUESTION: Final = _Sought(
+    Speaker.USER,
+    (
+        "question", "query", "user_query", "user_question", "user_input", "input", "inputs",
+        "query_str", "str_or_query_bundle", "query_bundle", "messages", "contents", "message",
+        "user_message", "user_prompt", "user_msg", "prompt", "text", "chat_history",
+    ),
+    plain=frozenset({"question", "user_query", "user_question", "user_input", "user_message",
+                     "user_prompt", "user_msg", "query_str"}),
+    telling=frozenset({"question", "query", "user_query", "user_question", "user_input",
+                       "user_msg", "query_str", "messages"}),
+)  # fmt: skip
+_ANSWER: Final = _Sought(
+    Speaker.ASSISTANT,
+    (
+        "answer", "final_answer", "final_output", "output", "outputs", "output_text", "response",
+        "response_txt", "result", "completion", "reply", "replies", "answers", "text", "content",
+        "messages", "message", "generations", "choices", "candidates", "generated_text", "raw",
+    ),
+    plain=frozenset(),
+    telling=frozenset({"answer", "final_answer", "final_output", "answers", "reply", "replies",
+                       "messages", "message", "choices", "generations", "generated_text"}),
+)  # fmt: skip
+
+
+def question_in(value: object, *, lone: bool = False) -> str | None:
+    """The user's question inside an input value.
+
+    Args:
+        value: The attribute.
+        lone: Take the only text of an object whose keys say nothing.
+    """
+    return _search(value, _QUESTION, lone=lone, depth=0)
+
+
+def answer_in(value: object) -> str | None:
+    """The answer inside an output value."""
+    return _search(value, _ANSWER, lone=False, depth=0)
+
+
+def request_of(value: object) -> tuple[tuple[str, ...], str | None]:
+    """What the user said in the input of a model call, and the system's instructions."""
+    messages = messages_in(value, Speaker.USER)
+    asked = asked_in(messages)
+    if not asked and (question := question_in(value)) is not None:
+        asked = (question,)
+    return asked, instructed_in(messages)
+
+
+def reply_of(value: object) -> str | None:
+    """The answer in the output of a model call."""
+    return reply_in(messages_in(value, Speaker.ASSISTANT)) or answer_in(value)
+
+
+def plain_text(value: object) -> str | None:
+    """The value itself, where it is a text: no structure, and no object as a language prints it."""
+    text = _unless_printed(value)
+    return None if text is None or is_structure(opened(text)) else text
+
+
+def _unless_printed(value: object) -> str | None:
+    text = present(value)
+    return None if text is None or is_printed_object(text) else text
+
+
+def _search(value: object, sought: _Sought, *, lone: bool, depth: int) -> str | None:
+    if depth > _DEPTH:
+        return None
+    value = opened(value)
+    if isinstance(value, str):
+        return None if is_structure(value) else _unless_printed(value)
+    if isinstance(value, Mapping):
+        return _search_object(value, sought, lone=lone, depth=depth)
+    if isinstance(value, Sequence) and value and not isinstance(value, bytes):
+        return _search_list(value, sought, depth)
+    return None
+
+
+def _search_object(
+    value: Mapping[str, Any], sought: _Sought, *, lone: bool, depth: int
+) -> str | None:
+    role = role_name(value)
+    if role is not None:
+        return _said([message_of(value, role)], sought)
+    if value and value.keys() <= _CALL:
+        return _search_call(value, sought, depth)
+    for key in sought.keys:
+        if key in value and (found := _member(key, value[key], sought, lone, depth)) is not None:
+            return found
+    found = _in_components(value, sought, depth)
+    return found if found is not None or not lone else _only_text(value.values())
+
+
+def _member(key: str, value: object, sought: _Sought, lone: bool, depth: int) -> str | None:
+    inner = structured(value)
+    if key in _CONVERSATIONS and isinstance(inner, (Mapping, list)):
+        return _said(messages_in(inner, sought.speaker), sought)
+    plain = key in sought.plain
+    found = _search(inner, sought, lone=lone and not plain, depth=depth + 1)
+    if found is None and plain and isinstance(value, str):
+        return _unless_printed(value)
+    return found
+
+
+def _said(messages: Sequence[Message], sought: _Sought) -> str | None:
+    if sought.speaker is Speaker.ASSISTANT:
+        return reply_in(messages)
+    asked = asked_in(messages)
+    return asked[-1] if asked else None
+
+
+def _search_call(call: Mapping[str, Any], sought: _Sought, depth: int) -> str | None:
+    """The arguments of a traced function: by name, else the first that says anything."""
+    named = _search(call.get("kwargs"), sought, lone=True, depth=depth + 1)
+    if named is not None:
+        return named
+    given = structured(call.get("args"))
+    given = list(given) if isinstance(given, list) else []
+    if len(given) > 1 and isinstance(given[0], str) and _CLASS_NAME.fullmatch(given[0]):
+        del given[0]  # OpenLLMetry writes `self` as the name of its class
+    found = (_search(item, sought, lone=True, depth=depth + 1) for item in given)
+    return next((text for text in found if text is not None), None)
+
+
+def _in_components(value: Mapping[str, Any], sought: _Sought, depth: int) -> str | None:
+    """What all components of a pipeline were given, or the only answer that one of them gave."""
+    narrow = sought.narrow()
+    texts = {
+        text
+        for component in _components(value)
+        if (text := _search_object(component, narrow, lone=False, depth=depth + 1)) is not None
+    }
+    return texts.pop() if len(texts) == 1 else None
+
+
+def _components(value: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    for name, member in value.items():
+        component = structured(member)
+        if isinstance(component, Mapping) and name not in _SILENT:
+            yield component
+
+
+def _only_text(values: Iterable[object]) -> str | None:
+    texts = [value for value in values if isinstance(value, str)]
+    return plain_text(texts[0]) if len(texts) == 1 else None
+
+
+def _search_list(value: Sequence[Any], sought: _Sought, depth: int) -> str | None:
+    """Chat messages, the parts of one, or a list of one. Other lists are passages or the like."""
+    objects = [item for item in value if isinstance(item, Mapping)]
+    if any(role_name(item) is not None for item in objects) or all(map(is_part, value)):
+        return _said(messages_in(value, sought.speaker), sought)
+    if len(value) > 1 and not all(isinstance(item, list) for item in value):
+        return None
+    inner = structured(value[0])
+    if not isinstance(inner, Mapping):
+        return _search(inner, sought, lone=False, depth=depth + 1)
+    return _search_object(inner, sought.narrow(), lone=False, depth=depth + 1)

@@ -1,0 +1,296 @@
+"""Passages in every shape in which retrievers, vector databases and rerankers return them.
+
+A shape is a list somewhere in an object, or one list per field. Its items are texts, or objects
+that keep text, id and score in themselves or in one of a few members (`payload`, `_source` …). A
+list that was cut off is unknown: judged by a part of it, an answer would look unsupported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from rag_monitor.domain.trace import RetrievedDocument
+from rag_monitor.ingest.documents import DISTANCE, ranked
+from rag_monitor.ingest.reprs import is_printed_object
+from rag_monitor.ingest.values import known, members, present, printed, real, structured, whole
+
+_DEPTH: Final = 6
+_LISTS: Final = (
+    "documents", "results", "result", "nodes", "source_nodes", "chunks", "contexts", "passages",
+    "matches", "hits", "points", "objects", "records", "retrievalResults", "retrieval_results",
+    "response", "docs", "children", "value", "items", "source_documents", "retrieved_documents",
+    "root", "data", "Get", "output", "outputs",
+)  # fmt: skip
+"""Members that hold the list, or an object that holds it."""
+_COLUMNS: Final = {
+    "id": "id", "ids": "id", "text": "document", "texts": "document", "content": "document",
+    "page_content": "document", "document": "document", "documents": "document",
+    "metadata": "metadata", "metadatas": "metadata", "score": "score", "scores": "score",
+    "distance": DISTANCE, "distances": DISTANCE,
+}  # fmt: skip
+"""One list per field: Chroma, data frames."""
+_HOLDERS: Final = (
+    "document", "node", "payload", "_source", "fields", "entity", "properties", "segment", "chunk",
+    "doc", "record", "passage", "object", "kwargs", "derivedStructData", "_additional",
+)  # fmt: skip
+"""Members of an item that have what the item lacks."""
+_STORES: Final = frozenset({"payload", "_source", "fields", "entity", "properties"})
+"""Those of databases: what else is in them is metadata."""
+_METADATA: Final = ("metadata", "meta", "meta_data", "doc_metadata", "metadata_")
+_TEXTS: Final = (
+    "content", "page_content", "pageContent", "text", "document", "chunk", "passage", "body",
+    "slice", "chunk_text", "chunk_content", "content_with_weight", "long_text", "snippet",
+    "paragraph", "answer",
+)  # fmt: skip
+_METADATA_TEXTS: Final = ("text", "page_content", "chunk_text", "content", "chunk", "passage",
+                          "document")  # fmt: skip
+_NODE: Final = "_node_content"
+"""JSON of a node in the payload of a vector database, where LlamaIndex put it."""
+_PASSAGE_IDS: Final = ("chunk_id", "segment_id", "node_id", "doc_id", "document_id", "documentId")
+"""What names a passage before what names the document that it is a part of."""
+_IDS: Final = ("id", "id_", "_id", "uuid", "point_id", "objectID", "pk", *_PASSAGE_IDS)
+_METADATA_IDS: Final = (*_PASSAGE_IDS, "_id")
+_SCORES: Final = (
+    "score", "relevance_score", "relevanceScore", "similarity", "similarity_score", "_score",
+    "@search.rerankerScore", "@search.score", "_relevance_score", "rerank_score", "_rankingScore",
+    "certainty", "relevance",
+)  # fmt: skip
+_DISTANCES: Final = (DISTANCE, "_distance", "vector_distance", "$distance")
+_VECTORS: Final = frozenset({"embedding", "embeddings", "vector", "vectors", "values"})
+_NO_TEXT: Final = frozenset(
+    {"title", "name", "url", "uri", "link", "source", "path", "file", "filename", "file_name",
+     "author", "lang", "language", "type", "category", "tag", "hash", "date", "namespace"}
+)  # fmt: skip
+_BASES: Final = (
+    "knowledge_base", "knowledge_base_id", "kb_id", "kb", "dataset_id", "dataset_name",
+    "collection", "collection_name", "index_name", "data_source_id", "_index", "_collection_name",
+)  # fmt: skip
+_PLACES: Final = ("index", "corpus_id", "document_index", "doc_index", "original_index", "idx")
+_PREFIX: Final = "document."
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a reranked passage stood among what was reranked."""
+
+    index: int
+    """From 0."""
+    score: float | None
+
+
+def documents_in(value: object) -> tuple[RetrievedDocument, ...] | None:
+    """The passages in an output value, ranked in order; None when there is no list to read."""
+    items = _list_in(value, 0)
+    if items is None:
+        return None
+    read = [_document(item) for item in items]
+    if items and all(document is None or _is_blank(document) for document in read):
+        return None
+    return ranked(document or RetrievedDocument() for document in read)
+
+
+def ranking_in(value: object) -> tuple[Place, ...] | None:
+    """The places in an output value that names passages by nothing else; None: it is not such."""
+    items = _list_in(value, 0)
+    if not items:
+        return None
+    places = [_place(structured(item)) for item in items]
+    found = tuple(place for place in places if place is not None)
+    return found if len(found) == len(places) else None
+
+
+def _place(item: object) -> Place | None:
+    if not isinstance(item, Mapping):
+        return None
+    fields = _plain(item)
+    index = next((n for key in _PLACES if (n := whole(fields.get(key))) is not None), None)
+    return None if index is None else Place(index, _first_real([fields], _SCORES))
+
+
+def _plain(item: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The fields by their names, also where each is called `document.…`."""
+    if not any(key.startswith(_PREFIX) for key in item):
+        return item
+    return {key.removeprefix(_PREFIX): value for key, value in item.items()}
+
+
+def _is_blank(document: RetrievedDocument) -> bool:
+    return document.id is None and document.content is None
+
+
+def _list_in(value: object, depth: int) -> Sequence[Any] | None:
+    value = printed(value)
+    if isinstance(value, list):
+        return _flat(value)
+    if not isinstance(value, Mapping) or depth > _DEPTH:
+        return None
+    columns = _in_columns(value)
+    if columns is not None:
+        return columns
+    for key in _LISTS:
+        if key in value and (found := _list_in(value[key], depth + 1)) is not None:
+            return found
+    inner = [item for item in map(printed, value.values()) if isinstance(item, (Mapping, list))]
+    # A component's name, or a class's of Weaviate's: the only member, whatever it is called.
+    return _list_in(inner[0], depth + 1) if len(inner) == len(value) == 1 else None
+
+
+def _flat(items: list[Any]) -> list[Any]:
+    """The hits of several queries in one list; `[document, score]` is a document."""
+    if items and all(isinstance(item, list) and not _is_pair(item) for item in items):
+        return [hit for item in items for hit in item]
+    return items
+
+
+def _is_pair(item: object) -> bool:
+    return (
+        isinstance(item, list)
+        and len(item) == 2
+        and real(item[1]) is not None
+        and isinstance(item[0], (str, Mapping))
+        and real(item[0]) is None
+    )
+
+
+def _in_columns(value: Mapping[str, Any]) -> list[dict[str, Any]] | None:
+    """Items of an object that has one list per field, or one per field and query."""
+    columns = {
+        field: column
+        for name, field in _COLUMNS.items()
+        if (column := _column(value.get(name))) is not None
+    }
+    if columns and all(c and all(isinstance(q, list) for q in c) for c in columns.values()):
+        columns = {field: [hit for query in c for hit in query] for field, c in columns.items()}
+    lengths = {len(column) for column in columns.values()}
+    if len(columns) < 2 or len(lengths) != 1 or columns.keys().isdisjoint(("id", "document")):
+        return None
+    return [{field: c[at] for field, c in columns.items()} for at in range(lengths.pop())]
+
+
+def _column(value: object) -> list[Any] | None:
+    value = structured(value)
+    if isinstance(value, Mapping) and value and all(str(key).isdigit() for key in value):
+        return list(value.values())  # so data frames write it
+    return value if isinstance(value, list) else None
+
+
+def _document(item: object) -> RetrievedDocument | None:
+    item = printed(item)
+    if _is_pair(item):
+        inner = _document(item[0])  # type: ignore[index]
+        return None if inner is None else replace(inner, score=real(item[1]))  # type: ignore[index]
+    if isinstance(item, str):
+        text = _text(item)
+        return None if text is None else RetrievedDocument(content=text)
+    return document_of(item) if isinstance(item, Mapping) else None
+
+
+def document_of(item: Mapping[str, Any]) -> RetrievedDocument:
+    """One passage from its fields; what they lack is looked for in members of it."""
+    layers = list(_layers(_plain(item), 0))
+    metadata = _metadata(layers)
+    distance = _first_real(layers, _DISTANCES)
+    if distance is None:
+        distance = _first_real([metadata], _DISTANCES)
+    kept = {k: v for k, v in metadata.items() if k not in _VECTORS and k != _NODE}
+    return RetrievedDocument(
+        id=_first_name(layers, _IDS) or _first_name([metadata], _METADATA_IDS),
+        content=_content(layers, metadata),
+        score=_first_real([*layers, metadata], _SCORES),
+        knowledge_base=next((b for part in (*layers, metadata) if (b := base_in(part))), None),
+        metadata={**kept, DISTANCE: distance} if distance is not None else kept,
+    )
+
+
+def _layers(item: Mapping[str, Any], depth: int) -> Iterator[Mapping[str, Any]]:
+    """The item, then what it holds, from the outside in."""
+    yield item
+    for key in _HOLDERS:
+        inner = structured(item[key]) if key in item else None
+        if isinstance(inner, Mapping) and depth < 3:
+            yield from _layers(inner, depth + 1)
+
+
+def _metadata(layers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    found: dict[str, Any] = {}
+    for layer in reversed(layers):
+        for key in _STORES & layer.keys():
+            store = members(layer[key])
+            found |= {k: v for k, v in store.items() if k not in (*_TEXTS, *_METADATA, *_HOLDERS)}
+    for layer in reversed(layers):
+        for key in reversed(_METADATA):
+            found |= members(layer[key]) if key in layer else {}
+    return found
+
+
+def _content(layers: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> str | None:
+    for layer in layers:
+        if (found := _text_under(layer, _TEXTS)) is not None:
+            return found
+    if (found := _text_under(metadata, _METADATA_TEXTS)) is not None:
+        return found
+    node = members(metadata.get(_NODE))
+    if (found := _text_under(node, _TEXTS)) is not None:
+        return found
+    return _only_text(metadata) if any(_STORES & layer.keys() for layer in layers) else None
+
+
+def _text_under(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
+    for key in keys:
+        value = fields.get(key)
+        if value is None:
+            continue
+        if isinstance(value, str):
+            holds = key in _HOLDERS and isinstance(structured(value), Mapping)
+            if not holds and (text := _text(value)) is not None:
+                return text
+            continue
+        parts = value if isinstance(value, list) else [value]
+        texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
+        found = [text for text in texts if isinstance(text, str) and _text(text) is not None]
+        if found:  # so Bedrock, OpenAI's searches and Elasticsearch's fields have it
+            return "\n".join(found)
+    return None
+
+
+def _text(value: str) -> str | None:
+    """A passage's text; None where it is withheld, empty, or an object as a language prints it."""
+    text = present(value)
+    return None if text is None or is_printed_object(text) else text
+
+
+def _only_text(fields: Mapping[str, Any]) -> str | None:
+    """The only text among the fields of a record that cannot be a name."""
+    texts = [
+        value
+        for key, value in fields.items()
+        if isinstance(value, str) and key not in _NO_TEXT and not key.endswith(("id", "_at"))
+    ]
+    return _text(texts[0]) if len(texts) == 1 else None
+
+
+def base_in(fields: Mapping[str, Any]) -> str | None:
+    """The name or id of a knowledge base among metadata."""
+    return _first_name([fields], _BASES)
+
+
+def _first_name(layers: Iterable[Mapping[str, Any]], keys: Iterable[str]) -> str | None:
+    for fields in layers:
+        for key in keys:
+            value = structured(fields[key]) if key in fields else None
+            if isinstance(value, int) and not isinstance(value, bool):
+                return str(value)
+            name = known(value)
+            if name is not None:
+                return name
+    return None
+
+
+def _first_real(layers: Iterable[Mapping[str, Any]], keys: Iterable[str]) -> float | None:
+    for fields in layers:
+        for key in keys:
+            if key in fields and (number := real(fields[key])) is not None:
+                return number
+    return None

@@ -1,0 +1,220 @@
+"""A detector run by torch and transformers, on CPU or GPU; safetensors only, no remote code."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import torch
+import transformers
+
+from rag_monitor.errors import ConfigurationError
+from rag_monitor.judges.batching import DeviceBatches
+from rag_monitor.judges.detectors.facts import Facts
+from rag_monitor.judges.detectors.formats import Format, Reads
+from rag_monitor.judges.detectors.hhem import load_hhem
+from rag_monitor.judges.detectors.options import DetectorOptions
+from rag_monitor.judges.detectors.runner import Numbers, picked
+
+_CLASSES: Final = {
+    Reads.CLASSES: "AutoModelForSequenceClassification",
+    Reads.TOKENS: "AutoModelForTokenClassification",
+    Reads.FIRST_STEP: "AutoModelForSeq2SeqLM",
+    Reads.WORDS: "AutoModelForCausalLM",
+}
+_MOST_WORDS: Final = 20
+"""Tokens a model may write before its yes or no, such as an opening tag."""
+_LONGEST_LABEL: Final = 8
+
+
+class _OnDevice(ABC):
+    """A model on its device, and batches that fit into its memory."""
+
+    def __init__(self, model: Any, options: DetectorOptions) -> None:
+        self._model = model
+        self._batches = DeviceBatches(
+            options.batch_tokens,
+            exhausted=torch.OutOfMemoryError,
+            release=torch.cuda.empty_cache,
+            noun="input",
+        )
+        self._device: torch.device = model.device
+        self.on_gpu: bool = self._device.type != "cpu"
+        self.kind = str(model.dtype).removeprefix("torch.")
+        self.place = f"transformers, {self._device}, {self.kind}"
+
+    def run(self, encodings: Sequence[Any]) -> list[Numbers]:
+        """The numbers of each input, in order.
+
+        Raises:
+            JudgeUnavailable: Not even one input at a time fits into memory.
+        """
+        return self._batches.run(self._together, encodings, [len(e.ids) for e in encodings])
+
+    def _together(self, encodings: Sequence[Any]) -> list[Numbers]:
+        with torch.inference_mode():
+            return self._numbers(encodings)
+
+    @abstractmethod
+    def _numbers(self, encodings: Sequence[Any]) -> list[Numbers]:
+        """The numbers of inputs that are read together."""
+
+    def _padded(
+        self, rows: Sequence[Sequence[int]], pad: int, *, left: bool = False
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Ids and mask of rows, padded on one side to the longest."""
+        width = max(map(len, rows))
+        ids = torch.full((len(rows), width), pad, dtype=torch.long)
+        mask = torch.zeros((len(rows), width), dtype=torch.long)
+        for number, row in enumerate(rows):
+            place = slice(width - len(row), width) if left else slice(0, len(row))
+            ids[number, place] = torch.tensor(list(row))
+            mask[number, place] = 1
+        return ids.to(self._device), mask.to(self._device)
+
+
+class TransformersRunner(_OnDevice):
+    """A classifier of texts, pairs or tokens, or the first step of a T5.
+
+    Args:
+        folder: With `config.json` and safetensors.
+        facts: What these files say.
+        form: How the model is asked.
+        options: Device, number format and size of batches.
+
+    Raises:
+        ConfigurationError: The model cannot be loaded.
+    """
+
+    def __init__(self, folder: Path, facts: Facts, form: Format, options: DetectorOptions) -> None:
+        if form.reads is Reads.FIRST_TOKEN and not facts.architecture.startswith("T5"):
+            model = _loaded(options, lambda: load_hhem(folder))
+        else:
+            name = _CLASSES.get(form.reads, "AutoModelForTokenClassification")
+            model = _loaded(options, lambda: _pretrained(name, folder))
+        super().__init__(model, options)
+        self._form = form
+        config = model.config
+        self._typed = int(getattr(config, "type_vocab_size", 0) or 0) > 1
+        pad = getattr(config, "pad_token_id", None)
+        self._pad = 0 if pad is None else int(pad)
+
+    def _numbers(self, encodings: Sequence[Any]) -> list[Numbers]:
+        ids, mask = self._padded([e.ids for e in encodings], self._pad)
+        fed = {"input_ids": ids, "attention_mask": mask}
+        if self._typed:
+            fed["token_type_ids"] = self._padded([e.type_ids for e in encodings], 0)[0]
+        if self._form.reads is Reads.FIRST_STEP:
+            start = int(getattr(self._model.config, "decoder_start_token_id", None) or 0)
+            shape = (len(encodings), 1)
+            fed["decoder_input_ids"] = torch.full(shape, start, device=self._device)
+        output = self._model(**fed).logits.float().cpu().numpy()
+        return picked(output, [len(e.ids) for e in encodings], self._form)
+
+
+class WordRunner(_OnDevice):
+    """A language model that writes yes or no, some after an opening tag.
+
+    Args:
+        folder: With `config.json` and safetensors.
+        tokenizer: The model's.
+        options: Device, number format and size of batches.
+
+    Raises:
+        ConfigurationError: The model cannot be loaded, or has no tokens for yes and no.
+    """
+
+    def __init__(self, folder: Path, tokenizer: Any, options: DetectorOptions) -> None:
+        model = _loaded(options, lambda: _pretrained(_CLASSES[Reads.WORDS], folder))
+        super().__init__(model, options)
+        self._yes = torch.tensor(word_ids(tokenizer, "yes"), device=self._device)
+        self._no = torch.tensor(word_ids(tokenizer, "no"), device=self._device)
+        pad = tokenizer.pad_token_id
+        self._pad = int(pad if pad is not None else tokenizer.eos_token_id or 0)
+
+    def _numbers(self, encodings: Sequence[Any]) -> list[Numbers]:
+        """Yes and no at the first place where the model would write one of them."""
+        rows = [e.ids for e in encodings]
+        found = self._written(rows, 1)
+        open_rows = [n for n, masses in enumerate(found) if masses.sum() < 0.5]
+        if open_rows:
+            later = self._written([rows[n] for n in open_rows], _MOST_WORDS)
+            for place, masses in zip(open_rows, later, strict=True):
+                found[place] = masses
+        return found
+
+    def _written(self, rows: Sequence[Sequence[int]], most: int) -> list[Numbers]:
+        ids, mask = self._padded(rows, self._pad, left=True)
+        steps = self._model.generate(
+            input_ids=ids,
+            attention_mask=mask,
+            max_new_tokens=most,
+            do_sample=False,
+            temperature=None,
+            top_p=None,
+            top_k=None,
+            pad_token_id=self._pad,
+            output_logits=True,
+            return_dict_in_generate=True,
+        ).logits
+        shares = torch.stack([step.float().softmax(-1) for step in steps], dim=1)
+        yes, no = shares[..., self._yes].sum(-1), shares[..., self._no].sum(-1)
+        first = ((yes + no) >= 0.5).int().argmax(dim=1, keepdim=True)
+        masses = torch.cat([yes.gather(1, first), no.gather(1, first)], dim=1)
+        return list(masses.cpu().numpy().astype(np.float32))
+
+
+def word_ids(tokenizer: Any, word: str) -> list[int]:
+    """Every token that reads as `word`, whatever its case and blanks.
+
+    Raises:
+        ConfigurationError: None does.
+    """
+    short = [
+        number for token, number in tokenizer.get_vocab().items()
+        if len(token) <= _LONGEST_LABEL and word in token.lower()
+    ]  # fmt: skip
+    found = [n for n in short if tokenizer.decode([n]).strip().lower() == word]
+    if not found:
+        raise ConfigurationError(f"no token of the detector reads {word!r}")
+    return sorted(found)
+
+
+def load_tokenizer(folder: str) -> Any:
+    """The tokenizer in a folder.
+
+    Raises:
+        ConfigurationError: It cannot be loaded, or is not of the fast kind.
+    """
+    try:
+        found = transformers.AutoTokenizer.from_pretrained(
+            folder, trust_remote_code=False, local_files_only=True
+        )
+    except (OSError, ValueError, ImportError) as error:
+        raise ConfigurationError(f"cannot load the detector's tokenizer: {error}") from None
+    if getattr(found, "backend_tokenizer", None) is None:
+        raise ConfigurationError("the detector's tokenizer has no tokenizer.json")
+    return found
+
+
+def _pretrained(name: str, folder: Path) -> Any:
+    return getattr(transformers, name).from_pretrained(
+        str(folder), use_safetensors=True, trust_remote_code=False, local_files_only=True
+    )
+
+
+def _loaded(options: DetectorOptions, load: Callable[[], Any]) -> Any:
+    """A model on its device in its number format, in evaluation mode."""
+    device = options.device
+    if device == "auto":
+        device = "cuda" if torch.cuda.is_available() else "cpu"
+    dtype = options.dtype
+    if dtype == "auto":
+        dtype = "bfloat16" if device.startswith("cuda") else "float32"
+    try:
+        return load().to(device=device, dtype=getattr(torch, dtype)).eval()
+    except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
+        raise ConfigurationError(f"cannot load the detector {options.model!r}: {error}") from error

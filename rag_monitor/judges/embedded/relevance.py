@@ -1,0 +1,133 @@
+"""How probably each passage is relevant to a question: a few features and learnt weights.
+
+Nothing lowers a passage for holding more of the question, so no weight is negative.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import fsum
+from typing import Final
+
+from rag_monitor.judges.embedded.asked import asked_for
+from rag_monitor.judges.embedded.combination import weights_for
+from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.judges.embedded.qualifiers import Qualifier, conflict, qualifiers_of
+from rag_monitor.language.tokens import is_han
+
+_ASKING_TEXT: Final = """
+best way name list tell explain describe define mean meaning difference type kind number
+amount purpose role long old big far often time place person reason thing
+"""
+_ASKING: Final = frozenset(_ASKING_TEXT.split())
+"""Words that shape a question rather than name its subject."""
+_NARROW: Final = 2.0
+"""Weight of a year or a place in a series, which narrow a question most; a name has 1."""
+_NO_WORD: Final = 0.3
+"""Share of its weight that a pair of Han characters has which no passage holds: it is often no word
+but two halves of neighbours."""
+_ALONE: Final = 0.5
+"""The same of a single Han character, which its pairs hold already."""
+_RARER: Final = 1.5
+"""Power of a background weight: rare words and names tell more."""
+_CONFLICT_CAP: Final = 0.3
+"""Probability, at most, of a passage about another year or another member of a series
+(`tests/unit/judges/embedded/test_worked_example.py`)."""
+_UNKNOWN: Final = 0.5
+"""Of features about numbers and dates where the question asks for neither."""
+
+
+def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
+    """Per passage: probability that it is relevant to `query`, and the conflict found if any."""
+    asked = Piece(query)
+    qualifiers = qualifiers_of(asked)
+    learnt = weights_for(query).passage
+    found: list[tuple[float, str | None]] = []
+    for passage, features in zip(
+        evidence.passages, passage_features(evidence, asked, qualifiers), strict=True
+    ):
+        probability = learnt.probability(features)
+        clash = conflict(qualifiers, passage)
+        found.append((min(probability, _CONFLICT_CAP) if clash else probability, clash))
+    return found
+
+
+def passage_features(
+    evidence: Evidence, asked: Piece, qualifiers: Sequence[Qualifier]
+) -> list[list[float]]:
+    """The features of every passage, as `combination.PASSAGE_FEATURES` names them, each 0 to 1.
+
+    window: share of the question's weight that two neighbouring sentences hold; rare: share that
+    the passage holds, a term counting less the more passages hold it; beside: what it holds, of
+    what the best passage of the request does; measured: whether it tells a number or date of the
+    kind asked for; measured_alone: the same, less the more passages do.
+    """
+    weights = query_weights(asked, evidence, qualifiers)
+    total = fsum(weights.values()) or 1.0
+    rare = _rarities(weights, evidence.passages)
+    all_rare = fsum(rare.values())
+    kind = asked_for(asked.text)
+    told = [kind.measured and kind.told_in(passage) for passage in evidence.passages]
+    whole = [_held(weights, passage.terms) / total for passage in evidence.passages]
+    best = max(whole, default=0.0) or 1.0
+    others = max(1, len(told) - 1)
+    found = []
+    for passage, covered, holds in zip(evidence.passages, whole, told, strict=True):
+        alone = holds * (1 - (sum(told) - holds) / others)
+        found.append(
+            [
+                _window(weights, passage) / total,
+                _held(rare, passage.terms) / all_rare if all_rare else covered,
+                covered / best,
+                float(holds) if kind.measured else _UNKNOWN,
+                alone if kind.measured else _UNKNOWN,
+            ]
+        )
+    return found
+
+
+def query_weights(
+    asked: Piece, evidence: Evidence, qualifiers: Sequence[Qualifier] = ()
+) -> dict[str, float]:
+    """Weight of each query term: rare words and names tell more, question words nothing."""
+    background = evidence.weights
+    narrow = {value for q in qualifiers for value in (q.value, q.text)}
+    weights = {}
+    for term in asked.terms - _ASKING:
+        weight = background[term] ** _RARER
+        if is_han(term[0]):
+            if len(term) == 1:
+                weight *= _ALONE
+            elif term not in evidence.terms:
+                weight *= _NO_WORD
+        weights[term] = _NARROW if term in narrow else weight
+    return weights
+
+
+def _rarities(weights: Mapping[str, float], passages: Sequence[Passage]) -> dict[str, float]:
+    """Weights of the terms that some but not all of the passages hold, less the more do."""
+    found = {}
+    for term, weight in weights.items():
+        holders = sum(term in passage.terms for passage in passages)
+        if 0 < holders < len(passages):
+            found[term] = weight * (1 - holders / len(passages))
+    return found
+
+
+def _held(weights: Mapping[str, float], terms: frozenset[str]) -> float:
+    # Exact, for sets are in another order in every process.
+    return fsum([weights[term] for term in weights.keys() & terms])
+
+
+def _window(weights: Mapping[str, float], passage: Passage) -> float:
+    """Most weight that two neighbouring sentences hold."""
+    sought = frozenset(weights) & passage.terms
+    held = [sought & piece.terms for piece in passage.sentences]
+    return max(
+        (
+            fsum([weights[term] for term in first.union(*held[place + 1 : place + 2])])
+            for place, first in enumerate(held)
+        ),
+        default=0.0,
+    )

@@ -1,0 +1,1 @@
+"""Runs over files: read rows, judge and score them, compare and report. Nothing here is live."""

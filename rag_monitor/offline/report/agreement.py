@@ -1,0 +1,104 @@
+"""How well a judge agrees with people, as tables in a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from rich.console import Console
+from rich.table import Table
+
+from rag_monitor.offline.agreement import FACETS, FIGURES
+from rag_monitor.offline.report.terminal import ends, plain, terminal
+from rag_monitor.offline.report.words import Words, number
+
+_COUNTS: Final = ("rows", "unfaithful")
+_BY: Final = ("auroc", "balanced_accuracy", "kappa")
+"""Figures of a language or task: those that fit beside each other."""
+_BIAS: Final = ("position_", "length_")
+
+
+def print_agreement(
+    found: Mapping[str, Any], language: str = "en", console: Console | None = None
+) -> None:
+    """The figures of `agreement_report` and those of `--bias` beside them, on stdout.
+
+    Args:
+        found: As printed for `--json`.
+        language: `en` or `zh`.
+        console: Where to; default: stdout.
+    """
+    out = console or terminal()
+    t = Words(language)
+    out.print(plain(f"{found['file']}  {t('judge')} {found['judge']}"), soft_wrap=True)
+    counts = {
+        "labelled_rows": found["judged"] + found["not_judged"],
+        "judged_rows": found["judged"],
+        "unfaithful_rows": found["unfaithful"],
+        "sources": found["groups"],
+    }
+    line = t.joined(f"{t(name)} {count:,}" for name, count in counts.items())
+    out.print(line, soft_wrap=True)
+    tables = {"": _figures(found, t), "confusion_faithfulness": _counts(found, t)}
+    if found["reliability"]:
+        tables["reliability"] = _reliability(found["reliability"], t)
+    for by in (f"by_{facet}" for facet in FACETS):
+        if found.get(by):
+            tables[by] = _parts(found[by], t)
+    bias = {name: value for name, value in found.items() if name.startswith(_BIAS)}
+    if bias:
+        tables["bias"] = _bias(bias, t)
+    for title, table in tables.items():
+        out.print()
+        if title:
+            out.print(t(title), style="italic")
+        out.print(table)
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for place, name in enumerate(columns):
+        table.add_column(name, justify="right" if place else "left")
+    return table
+
+
+def _figures(found: Mapping[str, Any], t: Words) -> Table:
+    table = _table(t("figure"), t("value"), t("interval"))
+    for name in FIGURES:
+        figure = found[name]
+        table.add_row(t(name), number(figure["value"]), ends(figure["lower"], figure["upper"]))
+    return table
+
+
+def _counts(found: Mapping[str, Any], t: Words) -> Table:
+    table = _table(t("label"), "TP", "FP", "FN", "TN")
+    table.add_row(t("unfaithful"), *(f"{found[name]:,}" for name in ("tp", "fp", "fn", "tn")))
+    return table
+
+
+def _reliability(bins: Sequence[Mapping[str, float]], t: Words) -> Table:
+    table = _table(t("stated"), t("observed"), t("interval"), t("labelled_rows"))
+    for cell in bins:
+        table.add_row(
+            number(cell["stated"]),
+            number(cell["observed"]),
+            ends(cell["lower"], cell["upper"]),
+            f"{cell['n']:,}",
+        )
+    return table
+
+
+def _parts(parts: Mapping[str, Mapping[str, Any]], t: Words) -> Table:
+    table = _table(t("name"), t("labelled_rows"), t("unfaithful"), *map(t, _BY))
+    for name, part in parts.items():
+        # Few rows, or of one class only: no figure of their own, and no dash that looks like one.
+        figures = (number(part[key]["value"]) if key in part else "" for key in _BY)
+        table.add_row(plain(name), *(f"{part[key]:,}" for key in _COUNTS), *figures)
+    return table
+
+
+def _bias(bias: Mapping[str, Any], t: Words) -> Table:
+    table = _table(t("figure"), t("value"))
+    for name, value in bias.items():
+        table.add_row(t(name), f"{value:,}" if isinstance(value, int) else number(value))
+    return table

@@ -1,0 +1,71 @@
+"""A row of any tool's file as Trace JSON: names, lists in strings, passages, ids, times, scores."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rag_monitor.offline.cells import STRUCTURED, UnreadableField, read_cell, read_string
+from rag_monitor.offline.columns import CONTEXT_IDS, rename
+from rag_monitor.offline.exported import gathered
+from rag_monitor.offline.foreign_scores import gather
+from rag_monitor.offline.passages import listed_ids, read_passages, with_ids
+
+
+@dataclass(frozen=True, slots=True)
+class Shaped:
+    """A row with the names and shapes of Trace JSON."""
+
+    fields: Mapping[str, Any]
+    unread: tuple[str, ...] = ()
+    """Passages that were left out, each with its place and what stands there."""
+    error: str | None = None
+    """Why the row cannot be used; `fields` are as far as it was read."""
+
+
+def shaped(raw: Mapping[str, Any], names: Mapping[str, str], *, cells: bool = False) -> Shaped:
+    """`raw` as Trace JSON has it.
+
+    Args:
+        raw: As the file has it.
+        names: See `columns.names_with`.
+        cells: Texts are those of a table's cells, where text stands for everything.
+    """
+    fields = rename(raw, names)
+    read = read_cell if cells else _read
+    try:
+        fields = {
+            name: read(name, value) if isinstance(value, str) else value
+            for name, value in fields.items()
+        }
+        fields, unread = _with_passages(fields)
+    except UnreadableField as error:
+        return Shaped(fields, error=str(error))
+    return Shaped(gather(gathered(fields)), tuple(unread))
+
+
+def _read(name: str, value: str) -> Any:
+    return read_string(name, value) if name in STRUCTURED else value
+
+
+def _with_passages(fields: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
+    unread: list[str] = []
+    if fields.get("contexts") is not None:
+        fields["contexts"], unread = read_passages(fields["contexts"])
+    ids = fields.pop(CONTEXT_IDS, None)
+    if ids is not None:
+        fields["contexts"] = with_ids(fields.get("contexts"), ids)
+    if fields.get("relevant_ids") is not None:
+        fields["relevant_ids"] = listed_ids(fields["relevant_ids"])
+    if isinstance(fields.get("retrievals"), list):
+        fields["retrievals"] = [_retrieval(item, unread) for item in fields["retrievals"]]
+    return fields, unread
+
+
+def _retrieval(item: Any, unread: list[str]) -> Any:
+    if not isinstance(item, Mapping) or item.get("documents") is None:
+        return item
+    documents, left_out = read_passages(item["documents"], "documents")
+    unread += left_out
+    return {**item, "documents": documents}

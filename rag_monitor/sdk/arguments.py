@@ -1,0 +1,181 @@
+"""Which of a call's arguments is the question.
+
+By name first, then by annotation, then the only text. Where two may be, neither is taken, and the
+log says so once: a wrong question is judged as if somebody had asked it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final, Protocol
+
+from rag_monitor.sdk.guard import GUARD
+from rag_monitor.sdk.question import Ranked, last_user_message, question_in, ranked_in
+from rag_monitor.sdk.question_names import GUESSED, QUERY_NAMES, RANKS, may_ask, rank_of_argument
+from rag_monitor.sdk.routes import Routes, names_in_path
+from rag_monitor.sdk.signature import described, is_method
+
+_SURE: Final = RANKS[QUERY_NAMES[-1]]
+"""Up to this rank a name says it all."""
+
+_IN_FIELD: Final = 0.5
+"""What a field of an argument is behind an argument of its name."""
+
+
+class Traced(Protocol):
+    """A trace that may be one of an HTTP request."""
+
+    web: Any
+
+
+class Arguments:
+    """Chooses the question among the arguments of a function's calls.
+
+    Args:
+        function: What is called.
+        query: What is looked for is what a retriever is asked: `query` rather than `question`.
+    """
+
+    def __init__(self, function: Callable[..., Any], *, query: bool = False) -> None:
+        known = described(function)
+        self._function = function
+        self._routes = Routes(function)
+        self._query = query
+        self._own = 1 if is_method(function) else 0
+        self._names = tuple(one.name for one in known)
+        self._parameters = {one.name: one for one in known}
+        self._supplied = frozenset(one.name for one in known if one.supplied)
+        ranks = {one.name: self._rank(one.alias) for one in known if not one.supplied}
+        self._ranks = {name: rank for name, rank in ranks.items() if rank is not None}
+        self._first = self._surest()
+        self._alone = self._lone_argument()
+        self.is_first = self._first is not None and self._first[0] == 0
+        """Whether the question is the first argument if that is a text; `rank` is that of it."""
+        self.rank = 0.0 if self._first is None else self._first[1]
+        self._told = False
+
+    def _surest(self) -> tuple[int, float, str] | None:
+        """Position, rank and name of the argument that needs no other one to be looked at."""
+        ranked = sorted((rank, name) for name, rank in self._ranks.items())[:2]
+        alone = len(self._names) - self._own == 1
+        if not ranked or (ranked[0][0] > _SURE and not alone):
+            return None
+        if len(ranked) == 2 and ranked[0][0] == ranked[1][0]:
+            return None
+        rank, name = ranked[0]
+        return self._names.index(name), rank, name
+
+    def _lone_argument(self) -> int | None:
+        """Position of the only argument that a caller gives, such as a handler's `body`."""
+        given = [name for name in self._names[self._own :] if name not in self._supplied]
+        if len(given) != 1 or given[0] in self._ranks:
+            return None
+        return self._names.index(given[0])
+
+    def question(
+        self, args: Sequence[Any], kwargs: Mapping[str, Any], live: Traced | None = None
+    ) -> Ranked | None:
+        """The question of a call and the rank of its name; None when nobody can tell.
+
+        Args:
+            args: The positional arguments, with what a method is called on.
+            kwargs: The others.
+            live: The trace of the call, which may know the HTTP request around it.
+        """
+        if self._first is not None:
+            place, rank, name = self._first
+            value = args[place] if place < len(args) else kwargs.get(name)
+            if type(value) is str:
+                return rank, value
+            if type(value) is list:  # a chat
+                text = last_user_message(value, lone=True)
+            else:
+                text = question_in(value, depth=1)
+            if text is not None:
+                return rank, text
+        elif self._alone is not None and self._alone < len(args) <= len(self._names):
+            value = args[self._alone]
+            if type(value) is dict and not kwargs and (inner := ranked_in(value)) is not None:
+                return inner[0] + _IN_FIELD, inner[1]
+        given = self._given(args, kwargs)
+        found = [one for name, value in given if (one := self._named(name, value)) is not None]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            best = min(found)[0]
+            texts = {text for rank, text in found if rank == best}
+            if len(texts) == 1:
+                return best, texts.pop()
+            self._say_none_of(given)
+            return None
+        return self._guessed(given, None if live is None else live.web)
+
+    def _given(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        """What the caller may have asked, by its name; empty where it has none."""
+        names, supplied = self._names, self._supplied
+        found = []
+        for place in range(self._own, len(args)):
+            name = names[place] if place < len(names) else ""
+            if name not in supplied:
+                found.append((name, args[place]))
+        if kwargs:
+            found += [(name, value) for name, value in kwargs.items() if name not in supplied]
+        return found
+
+    def _named(self, name: str, value: Any) -> tuple[float, str] | None:
+        """The question in an argument that is named like one, or in a field of it that is."""
+        rank = self._ranks.get(name)
+        if rank is None and name not in self._parameters:
+            rank = self._rank(name)
+        if rank is not None:
+            text = question_in(value, depth=1)
+            return None if text is None else (rank, text)
+        found = None if value is None or type(value) is str else ranked_in(value)
+        return None if found is None else (found[0] + _IN_FIELD, found[1])
+
+    def _guessed(self, given: list[tuple[str, Any]], web: object) -> Ranked | None:
+        """The only text, those that are annotated so before others."""
+        texts = [(name, value) for name, value in given if type(value) is str and may_ask(name)]
+        if not texts:
+            return None
+        route = set(names_in_path(self._routes, (value for _, value in given), web))
+        for annotated in (True, None):
+            some = [
+                (name, value)
+                for name, value in texts
+                if name not in route and self._is_text(name) is annotated
+            ]
+            required = [(name, value) for name, value in some if self._is_required(name)]
+            if len(required) == 1:
+                some = required
+            if len(some) == 1:
+                return GUESSED, some[0][1]
+            if some:
+                self._say_none_of(some)
+                break
+        return None
+
+    def _is_text(self, name: str) -> bool | None:
+        known = self._parameters.get(name)
+        return None if known is None else known.text
+
+    def _is_required(self, name: str) -> bool:
+        known = self._parameters.get(name)
+        return known is None or known.required
+
+    def _rank(self, name: str) -> float | None:
+        rank = rank_of_argument(name)
+        return rank - GUESSED if self._query and name in QUERY_NAMES and rank is not None else rank
+
+    def _say_none_of(self, given: list[tuple[str, Any]]) -> None:
+        if not self._told:
+            self._told = True
+            function = getattr(self._function, "__qualname__", "a function")
+            GUARD.say(
+                f"question {function}",
+                "more than one argument of %s may be the question (%s), so none is taken; say "
+                "which with %s",
+                function,
+                ", ".join(name or "*" for name, _ in given),
+                "with rm.retrieval(query=…)" if self._query else "@rm.trace(question=…)",
+            )

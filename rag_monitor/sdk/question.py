@@ -1,0 +1,172 @@
+"""The question in a value: in text, in a chat list, or in a field that is named like one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, Final
+
+from rag_monitor.sdk.peek import attributes, fields_of, first, getter, items_of, text_of
+from rag_monitor.sdk.question_names import QUESTION_NAMES, RANKS, rank_of
+from rag_monitor.sdk.text import content_text
+
+_ENVELOPES: Final = (
+    "body", "data", "payload", "request", "params", "variables", "arguments", "state", "event",
+    "form", "json",
+)  # fmt: skip
+"""Fields that a question may stand below."""
+_SAYS_TEXT: Final = ("content", "text", "parts")
+"""Fields of what is itself named a question: a message, an object around a text."""
+_USER: Final = frozenset({"user", "human", "用户"})
+_OTHERS: Final = frozenset({"system", "assistant", "tool", "developer"})
+_MODELS: Final = frozenset(
+    {
+        "__pydantic_fields__", "__fields__", "__dataclass_fields__", "__attrs_attrs__",
+        "__struct_fields__",
+    }
+)  # fmt: skip
+"""What classes have that are made to hold fields: of Pydantic, dataclasses, attrs, msgspec."""
+_UNDECLARED_NAMES: Final = QUESTION_NAMES[: QUESTION_NAMES.index("prompt") + 1]
+"""Names that mean a question in an object of any class; `text` and `content` may mean any text."""
+_PLACES: Final = {name: rank for rank, name in enumerate(QUESTION_NAMES)}
+_MAX_DEPTH: Final = 4
+_MOST_NAMES: Final = 50
+_FEW_FIELDS: Final = 20
+"""Of more it is quicker to ask for each name."""
+_MOST_MESSAGES: Final = 200
+
+Ranked = tuple[float, str]
+"""A question, and the rank of the name under which it stood."""
+
+
+def question_in(value: Any, keys: Sequence[str] | None = None, depth: int = 0) -> str | None:
+    """The question inside one value: text, a chat list, or something with a question field.
+
+    Args:
+        value: The value.
+        keys: Names of the fields that may hold it, the surest first; None: the known ones.
+        depth: How far below the first value this is.
+    """
+    text = text_of(value)
+    if text is not None or value is None or depth > _MAX_DEPTH:
+        return text
+    if issubclass(type(value), list):
+        return last_user_message(value, lone=depth > 0)
+    found = ranked_in(value, keys, depth)
+    if found is not None:
+        return found[1]
+    return content_text(first(value, _SAYS_TEXT)) if depth else None
+
+
+def ranked_in(value: Any, keys: Sequence[str] | None = None, depth: int = 0) -> Ranked | None:
+    """The question in a field of a dict or an object, and the rank of the field's name."""
+    if issubclass(type(value), list):
+        text = last_user_message(value)
+        return None if text is None else (RANKS["messages"], text)
+    if depth > _MAX_DEPTH:
+        return None
+    fields, declared = (value, True) if type(value) is dict else _fields_of(value)
+    names = keys if keys is not None else QUESTION_NAMES if declared else _UNDECLARED_NAMES
+    for rank in _ranks_in(fields) if names is QUESTION_NAMES else range(len(names)):
+        inner = fields.get(names[rank])
+        if inner is not None:
+            if type(inner) is list:  # a chat
+                text = last_user_message(inner, lone=True)
+            else:
+                text = inner if type(inner) is str else question_in(inner, keys, depth + 1)
+            if text is not None:
+                return float(rank), text
+    return _less_surely_in(fields, depth) if keys is None and declared else None
+
+
+def _less_surely_in(fields: Mapping[Any, Any], depth: int) -> Ranked | None:
+    """The question in a field whose last word names one, or in an envelope."""
+    ranked = ((rank_of(name), name) for name in _some_names(fields))
+    for known, name in sorted((rank, name) for rank, name in ranked if rank is not None):
+        text = _text_under(fields, name, depth)
+        if text is not None:
+            return known, text
+    for name in _ENVELOPES:
+        inner = fields.get(name)
+        found = None if inner is None else ranked_in(inner, None, depth + 1)
+        if found is not None:
+            return found
+    return None
+
+
+def _ranks_in(fields: Mapping[Any, Any]) -> Iterable[int]:
+    """The ranks of the question's names that may be among the fields, the surest first."""
+    if len(fields) > _FEW_FIELDS:
+        return range(len(QUESTION_NAMES))
+    found = []
+    for name in fields:
+        if type(name) is not str:  # its own hash and equality are not ours to call
+            return range(len(QUESTION_NAMES))
+        if name in _PLACES:
+            found.append(_PLACES[name])
+    if len(found) > 1:
+        found.sort()
+    return found
+
+
+def _text_under(fields: Mapping[Any, Any], name: str, depth: int) -> str | None:
+    inner = fields.get(name)
+    return None if inner is None else question_in(inner, None, depth + 1)
+
+
+def _fields_of(value: Any) -> tuple[Mapping[Any, Any], bool]:
+    """The fields of a dict or an object, and whether it is made to hold fields: a dict, a model."""
+    kind = type(value)
+    if issubclass(kind, dict):
+        return attributes(value), True
+    names = fields_of(kind)
+    if names is not None:
+        return dict(zip(names, items_of(value), strict=False)), True
+    mro = type.__dict__["__mro__"].__get__(kind)
+    return attributes(value), any(not _MODELS.isdisjoint(cls.__dict__) for cls in mro)
+
+
+def _some_names(fields: Mapping[Any, Any]) -> list[str]:
+    names = islice(fields, _MOST_NAMES)
+    return [name for name in names if type(name) is str and not name.startswith("_")]
+
+
+def _said_by(message: Any) -> tuple[Any, Any]:
+    """Role and content of a message: an object, a dict, or a pair such as ("user", "How long?")."""
+    if issubclass(type(message), tuple):
+        pair = items_of(message)
+        if len(pair) == 2:
+            return pair[0], pair[1]
+    get = message.get if type(message) is dict else getter(message)
+    role = get("role")
+    if role is None:
+        role = get("type")
+    said = get("content")
+    return role, first(message, _SAYS_TEXT) if said is None else said
+
+
+def last_user_message(messages: Any, *, lone: bool = False) -> str | None:
+    """The newest message of role `user` or `human` in a chat list.
+
+    Args:
+        messages: The list.
+        lone: Its only item is the question if it is a text, as in the fields of a form.
+    """
+    if type(messages) is list:
+        listed = messages[-_MOST_MESSAGES:]
+    else:
+        listed = list.__getitem__(messages, slice(-_MOST_MESSAGES, None))
+    for message in reversed(listed):
+        if type(message) is dict:  # as nearly all have it
+            role, content = message.get("role"), message.get("content")
+            if type(role) is str:
+                if role in _OTHERS:
+                    continue
+                if role == "user" and type(content) is str:
+                    return content
+        role, said = _said_by(message)
+        if type(role) is not str:
+            role = text_of(role)
+        if role is not None and role.lower() in _USER:
+            return content_text(said)
+    return text_of(listed[0]) if lone and len(listed) == 1 else None

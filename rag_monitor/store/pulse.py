@@ -1,0 +1,80 @@
+"""Whether the database answers, asked by a thread of its own so that nobody has to wait for it."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+from typing import Final
+
+from rag_monitor.store.outage import Outage
+
+EVERY_S: Final = 2.0
+PATIENCE_S: Final = 5.0
+"""A database that has said nothing for so long does not answer."""
+
+_LOG: Final = logging.getLogger(__name__)
+
+
+class Pulse:
+    """Asks again and again.
+
+    Args:
+        ask: Asks the database for nothing; raises when it does not answer.
+        every_s: Seconds between two questions.
+        patience_s: How long an answer may take.
+    """
+
+    def __init__(
+        self,
+        ask: Callable[[], object],
+        *,
+        every_s: float = EVERY_S,
+        patience_s: float = PATIENCE_S,
+    ) -> None:
+        self._ask = ask
+        self._every_s = every_s
+        self._patience_s = patience_s
+        self._outage = Outage(_LOG, "the database does not answer")
+        self._answered = False
+        self._asked_at: float | None = None
+        """Monotonic; None: no question is open."""
+        self._running = False
+        self._stopping = threading.Event()
+
+    def start(self) -> None:
+        """Begin to ask. Without it every look at `up` asks."""
+        self._running = True
+        threading.Thread(target=self._run, name="store-pulse", daemon=True).start()
+
+    def stop(self) -> None:
+        """Ask no more."""
+        self._stopping.set()
+
+    @property
+    def up(self) -> bool:
+        """Whether the last question was answered, and none is open for too long."""
+        if not self._running:
+            self._look()
+        asked_at = self._asked_at
+        late = asked_at is not None and time.monotonic() - asked_at > self._patience_s
+        return self._answered and not late
+
+    def _run(self) -> None:
+        while not self._stopping.is_set():
+            self._look()
+            self._stopping.wait(self._every_s)
+
+    def _look(self) -> None:
+        self._asked_at = time.monotonic()
+        try:
+            self._ask()
+        except Exception as error:  # noqa: BLE001 - whatever it is, the thread asks on
+            self._answered = False
+            self._outage.hit(error)
+        else:
+            self._answered = True
+            self._outage.passed()
+        finally:
+            self._asked_at = None

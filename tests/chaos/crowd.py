@@ -1,0 +1,351 @@
+"""A crowd of applications: an app name per pod, and scrapers that give up.
+
+One server takes in the traces of one app for a while, then of thousands, at the same rate, while
+two scrapers ask for `/metrics` and somebody asks whether it is ready. At the end it is told to stop
+in the middle of all that. What ingest, scrapes and readiness take is compared within one run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import json
+import os
+import random
+import re
+import signal
+import tempfile
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from benchmarks.ingest import Template
+from rag_monitor.store import migration
+from tests.chaos.fleet import Member, serving
+
+READY_S, SCRAPE_S, STOP_S, RATIO = 1.0, 0.05, 5.0, 3.0
+"""Bounds: of `/readyz`, of a scrape, of the end beyond the drain time, of ingest's p99."""
+MEMORY_MIB = 1_500
+_SENDERS = 6
+_BATCH = 2
+"""Traces of one request."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How many, how fast, how long."""
+
+    apps: int = 20_000
+    per_second: float = 200.0
+    alone_s: float = 120.0
+    """With one app, to compare with."""
+    crowd_s: float = 600.0
+    settle_s: float = 20.0
+    """At the beginning of each part, in which nothing is measured."""
+    scrapers: int = 2
+    scrape_every_s: float = 5.0
+    gives_up_s: float = 2.0
+    drain_s: float = 10.0
+    judge: str = "embedded-lexical"
+    names: int = 1_000
+    """Names of apps that the server keeps apart."""
+
+
+@dataclass
+class _Times:
+    """What was measured in one part of the run."""
+
+    ingest: list[float] = field(default_factory=list)
+    scrapes: list[float] = field(default_factory=list)
+    ready: list[float] = field(default_factory=list)
+    alive: list[float] = field(default_factory=list)
+    """`/healthz`, which does nothing: what the machine adds to every other figure."""
+    statuses: Counter[str] = field(default_factory=Counter)
+
+    over: bool = False
+
+    def add(self, values: list[float], seconds: float, said: str) -> None:
+        """Note an answer, unless the part of the run that asked is over."""
+        if not self.over:
+            values.append(seconds)
+            self.statuses[said] += 1
+
+    def summary(self) -> dict[str, Any]:
+        return {
+            "requests": len(self.ingest),
+            "ingest_p50_ms": _ms(_quantile(self.ingest, 0.5)),
+            "ingest_p90_ms": _ms(_quantile(self.ingest, 0.9)),
+            "ingest_p99_ms": _ms(_quantile(self.ingest, 0.99)),
+            "scrapes": len(self.scrapes),
+            "scrape_p50_ms": _ms(_quantile(self.scrapes, 0.5)),
+            "scrape_max_ms": _ms(max(self.scrapes, default=0.0)),
+            "ready_p50_ms": _ms(_quantile(self.ready, 0.5)),
+            "ready_max_ms": _ms(max(self.ready, default=0.0)),
+            "healthz_p50_ms": _ms(_quantile(self.alive, 0.5)),
+            "healthz_max_ms": _ms(max(self.alive, default=0.0)),
+            "answers": dict(self.statuses),
+        }
+
+
+@dataclass
+class _Scene:
+    """The server and those around it, on threads that end with the run."""
+
+    plan: Plan
+    server: Member
+    stop: threading.Event = field(default_factory=threading.Event)
+    crowded: bool = False
+    times: _Times = field(default_factory=_Times)
+    acknowledged: list[str] = field(default_factory=list)
+    memory: list[float] = field(default_factory=list)
+    page: str = ""
+    refusals: Counter[str] = field(default_factory=Counter)
+    """Status and body of what was refused."""
+
+    def __post_init__(self) -> None:
+        """Have the requests ready: making them takes longer than sending them."""
+        self._templates = [
+            Template(_BATCH, passages=2, words=30, app=_name(0)) for _ in range(_SENDERS)
+        ]
+
+    def send(self, number: int) -> None:
+        """Bring traces at a pace, each request of another app once it is crowded."""
+        draw = random.Random(number)
+        template = self._templates[number]
+        every = _BATCH * _SENDERS / self.plan.per_second
+        due = time.monotonic() + every * number / _SENDERS
+        connection: http.client.HTTPConnection | None = None
+        while not self.stop.wait(max(0.0, due - time.monotonic())):
+            due = max(due + every, time.monotonic() - 1)
+            template.rename(_name(draw.randrange(self.plan.apps) if self.crowded else 0))
+            body, times, began = bytes(template.renew()), self.times, time.monotonic()
+            connection = connection or self._connect(10)
+            status, reply = _ask(connection, "POST", "/v1/traces", body)
+            times.add(times.ingest, time.monotonic() - began, f"ingest {status}")
+            self.note(status, reply)
+            if status == 200:
+                self.acknowledged += template.trace_ids()
+            else:
+                connection.close()
+                connection = None
+
+    def note(self, status: int, reply: bytes) -> None:
+        """Keep what a refusal gave as its reason."""
+        if status not in {0, 200}:
+            self.refusals[f"{status} {reply[:300].decode(errors='replace')}"] += 1
+
+    def scrape(self, number: int) -> None:
+        """Ask for `/metrics` and give up soon, as an impatient Prometheus."""
+        every = self.plan.scrape_every_s
+        self.stop.wait(every * number / max(1, self.plan.scrapers))
+        while not self.stop.is_set():
+            times, began = self.times, time.monotonic()
+            connection = self._connect(self.plan.gives_up_s)
+            status, body = _ask(connection, "GET", "/metrics")
+            times.add(times.scrapes, time.monotonic() - began, f"scrape {status}")
+            self.page = body.decode() if status == 200 else self.page
+            connection.close()
+            self.stop.wait(max(0.0, every - (time.monotonic() - began)))
+
+    def look(self) -> None:
+        """Ask whether it lives and is ready, and how much memory it has."""
+        while not self.stop.wait(0.5):
+            times = self.times
+            for path, found in (("/healthz", times.alive), ("/readyz", times.ready)):
+                began = time.monotonic()
+                connection = self._connect(10)
+                status, reply = _ask(connection, "GET", path)
+                times.add(found, time.monotonic() - began, f"{path} {status}")
+                self.note(status, reply)
+                connection.close()
+            with contextlib.suppress(OSError):
+                self.memory.append(_resident_mib(self.server.pid))
+
+    def part(self, seconds: float, *, crowded: bool) -> _Times:
+        """Let one part of the run go by; what was measured once it had settled."""
+        self.crowded = crowded
+        time.sleep(self.plan.settle_s)
+        self.times = measured = _Times()
+        time.sleep(seconds)
+        measured.over = True
+        self.times = _Times()
+        return measured
+
+    @contextlib.contextmanager
+    def running(self) -> Iterator[None]:
+        """With everybody at work; afterwards nobody is."""
+        work = [threading.Thread(target=self.look, daemon=True)]
+        for count, target in ((_SENDERS, self.send), (self.plan.scrapers, self.scrape)):
+            work += [
+                threading.Thread(target=target, args=(number,), daemon=True)
+                for number in range(count)
+            ]
+        for thread in work:
+            thread.start()
+        try:
+            yield
+        finally:
+            self.stop.set()
+            for thread in work:
+                thread.join(30)
+
+    def _connect(self, timeout_s: float) -> http.client.HTTPConnection:
+        return http.client.HTTPConnection("127.0.0.1", self.server.port, timeout=timeout_s)
+
+
+def run(plan: Plan, url: str | None = None) -> dict[str, Any]:
+    """Everything, and what came of it; on SQLite where no database is named."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        url = url or f"sqlite:///{folder / 'monitor.db'}"
+        migration.upgrade(url)
+        (folder / "rag_monitor.toml").write_text(
+            f'judge = "{plan.judge}"\n[names]\napp = {plan.names}\n'
+            f"[worker]\ndrain_s = {plan.drain_s}\n",
+            encoding="utf-8",
+        )
+        server = serving("all", 1, url, folder, {})
+        scene = _Scene(plan, server)
+        server.start()
+        try:
+            _await(server)
+            with scene.running():
+                alone = scene.part(plan.alone_s, crowded=False)
+                crowd = scene.part(plan.crowd_s, crowded=True)
+                began = time.monotonic()
+                server.send(signal.SIGTERM)
+                status = server.wait(plan.drain_s + 60)
+                ended_s = time.monotonic() - began
+            return _report(plan, scene, alone, crowd, ended_s, status, _stored(url))
+        finally:
+            server.end()
+
+
+def _report(
+    plan: Plan,
+    scene: _Scene,
+    alone: _Times,
+    crowd: _Times,
+    ended_s: float,
+    status: int,
+    stored: set[str],
+) -> dict[str, Any]:
+    ratio = _quantile(crowd.ingest, 0.99) / max(_quantile(alone.ingest, 0.99), 1e-9)
+    lost = len(set(scene.acknowledged) - stored)
+    peak = max(scene.memory, default=0.0)
+    refused = sum(n for what, n in (alone.statuses + crowd.statuses).items() if "200" not in what)
+    broken = [
+        what
+        for what, holds in (
+            ("ingest p99", ratio <= RATIO),
+            ("readyz", max(crowd.ready, default=9.0) <= READY_S),
+            ("metrics", max(crowd.scrapes, default=9.0) <= SCRAPE_S),
+            ("end", ended_s <= plan.drain_s + STOP_S),
+            ("exit status", status == 0),
+            ("memory", peak <= MEMORY_MIB),
+            ("answers", refused == 0),
+            ("acknowledged traces", lost == 0),
+        )
+        if not holds
+    ]
+    return {
+        "broken": broken,
+        "plan": asdict(plan),
+        "alone": alone.summary(),
+        "crowd": crowd.summary(),
+        "refusals": dict(scene.refusals.most_common(20)),
+        "log": [
+            line
+            for line in scene.server.log(20_000).splitlines()
+            if "WARN" in line or "ERR" in line
+        ],
+        "ingest_p99_ratio": round(ratio, 2),
+        "scrapes_over_bound": sum(one > SCRAPE_S for one in crowd.scrapes),
+        "sigterm_s": round(ended_s, 1),
+        "exit_status": status,
+        "memory_peak_mib": round(peak),
+        "memory_mib": [round(m) for m in scene.memory[:: max(1, len(scene.memory) // 12)]],
+        "acknowledged": len(scene.acknowledged),
+        "lost": lost,
+        "series": len([line for line in scene.page.splitlines() if not line.startswith("#")]),
+        "apps_folded": _figure(scene.page, "rag_monitor_apps_folded"),
+        "names_folded": _figure(scene.page, 'rag_monitor_names_folded_total{kind="app"}'),
+        "cpus": os.cpu_count(),
+        "load_average": round(os.getloadavg()[0], 1),
+    }
+
+
+def _name(number: int) -> str:
+    return f"pod-{number:05d}"
+
+
+def _ask(
+    connection: http.client.HTTPConnection, method: str, path: str, body: bytes | None = None
+) -> tuple[int, bytes]:
+    """Status and body; 0 where there was no answer in time."""
+    try:
+        connection.request(method, path, body, {"Content-Type": "application/x-protobuf"})
+        response = connection.getresponse()
+        return response.status, response.read()
+    except (OSError, http.client.HTTPException):
+        return 0, b""
+
+
+def _await(server: Member, within_s: float = 60.0) -> None:
+    ends = time.monotonic() + within_s
+    while server.get("/readyz") != 200:
+        if time.monotonic() > ends or not server.runs:
+            raise RuntimeError(f"the server does not answer: {server.log()}")
+        time.sleep(0.1)
+
+
+def _stored(url: str) -> set[str]:
+    """The traces in the database, asked past our own code."""
+    statement = "SELECT trace_id FROM trace_keys"
+    if url.startswith("sqlite"):
+        import sqlite3
+
+        with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"))) as connection:
+            return {row[0] for row in connection.execute(statement)}
+    import psycopg
+
+    with psycopg.connect(url.replace("+psycopg", "")) as connection:
+        return {row[0] for row in connection.execute(statement)}
+
+
+def _resident_mib(pid: int) -> float:
+    text = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmRSS:\s+(\d+) kB", text)
+    return int(found[1]) / 1024 if found else 0.0
+
+
+def _figure(page: str, name: str) -> float | None:
+    found = re.search(rf"^{re.escape(name)} (\S+)$", page, re.MULTILINE)
+    return float(found[1]) if found else None
+
+
+def _quantile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(share * len(ordered)))] if ordered else 0.0
+
+
+def _ms(seconds: float) -> float:
+    return round(seconds * 1000, 1)
+
+
+def main(options: Any) -> dict[str, Any]:
+    """The whole of it, as the command line asks for it."""
+    plan = Plan(
+        apps=options.apps,
+        per_second=options.per_second,
+        crowd_s=options.seconds,
+        alone_s=max(10.0, options.seconds / 5),
+        names=options.names,
+    )
+    report = run(plan, options.database)
+    print(json.dumps(report, indent=2))
+    return report

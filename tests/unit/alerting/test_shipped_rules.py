@@ -1,0 +1,99 @@
+"""What the shipped rules say of ordinary days of an application: an outage, a try, a golden run."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import timedelta
+
+from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.rules import default_rules
+from rag_monitor.alerting.sources import RollupEstimates
+from rag_monitor.domain.alert import AlertState
+from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, Verdict
+from rag_monitor.domain.rollup import TraceFacts
+from rag_monitor.domain.trace import TraceStatus
+from rag_monitor.domain.window import Window
+from rag_monitor.metrics.rag import score_trace
+from rag_monitor.testing import EPOCH, ManualClock, make_trace
+from tests.unit.aggregation.memory import MemoryRollups
+from tests.unit.alerting.fakes import FakeAlerts, FakeRules
+
+METRICS = ("faithfulness", "context_precision", "context_relevance", "answer_relevance")
+HOUR = timedelta(hours=1)
+
+
+class _Traces:
+    def app_names(self, project: str) -> Sequence[str]:
+        return ["shop"]
+
+    def worst(
+        self,
+        project: str,
+        app: str,
+        metric: str,
+        window: Window,
+        limit: int = 5,
+        knowledge_base: str | None = None,
+    ) -> Sequence[str]:
+        return []
+
+
+def asked(ago: timedelta, *, failed: bool = False) -> TraceFacts:
+    """A question with perfect passages, judged; failed: the model gave no answer."""
+    trace = make_trace(
+        app="shop",
+        answer=None if failed else "The warranty lasts 24 months.",
+        status=TraceStatus.ERROR if failed else TraceStatus.OK,
+        started_at=EPOCH - ago,
+    )
+    useful = 0.1 if failed else 0.9
+    said = {
+        Aspect.SUPPORT: 0.9,
+        Aspect.RELEVANCE: 0.9,
+        Aspect.USEFULNESS: useful,
+        Aspect.GRADE: 0.9,
+    }
+    judgement = Judgement(
+        identity=JudgeIdentity(name="embedded", model="m"),
+        verdicts=tuple(
+            Verdict(aspect=aspect, probability=p, index=0, evidence=0) for aspect, p in said.items()
+        ),
+    )
+    scores = tuple(score_trace(trace, judgement, METRICS, trace.started_at))
+    return TraceFacts(trace=trace, scores=scores, received_at=trace.started_at)
+
+
+def fired(facts: Iterable[TraceFacts]) -> set[str]:
+    """The shipped rules that fire, after they looked for five minutes."""
+    alerts = FakeAlerts()
+    estimates = RollupEstimates(MemoryRollups(list(facts)), _Traces())
+    engine = AlertEngine(estimates, FakeRules(default_rules()), alerts, ManualClock())
+    for seconds in (0, 150, 300):
+        engine.run(EPOCH + timedelta(seconds=seconds))
+    return {a.rule for a in alerts.alerts.values() if a.state is AlertState.FIRING}
+
+
+def test_an_outage_of_the_model_is_not_taken_for_bad_retrieval() -> None:
+    minutes = [timedelta(minutes=n) for n in range(1, 120) for _ in range(3)]
+    outage = [
+        asked(ago, failed=ago < HOUR and number % 10 < 3) for number, ago in enumerate(minutes)
+    ]
+
+    assert fired(outage) == {"error rate"}
+    assert fired(asked(ago) for ago in minutes) == set()
+
+
+def test_an_app_that_somebody_tried_out_pages_nobody() -> None:
+    assert fired([asked(5 * HOUR), asked(3 * HOUR, failed=True)]) == set()
+
+
+def test_a_golden_run_is_not_expected_to_go_on() -> None:
+    run = [asked(4 * HOUR - timedelta(seconds=7 * number)) for number in range(300)]
+
+    assert fired(run) == set()
+
+
+def test_an_app_that_sent_all_day_is_missed_once_it_is_silent() -> None:
+    day = [asked(timedelta(minutes=90 + 10 * number)) for number in range(60)]
+
+    assert fired(day) == {"no data"}

@@ -1,0 +1,71 @@
+"""A message is English as it stands and can be said in every language with a catalogue."""
+
+from __future__ import annotations
+
+import copy
+import json
+
+import pytest
+
+from rag_monitor.errors import RuleError
+from rag_monitor.i18n import Message, languages, translate
+
+
+def test_it_is_its_english_sentence() -> None:
+    said = Message("{count} traces are being assembled", count=3)
+
+    assert said == "3 traces are being assembled"
+    assert json.dumps(said) == '"3 traces are being assembled"'
+    assert translate(said, "zh") == "正在组装 3 条请求"
+    assert translate(said, "en") == translate(said, "xx") == "3 traces are being assembled"
+
+
+def test_an_error_keeps_it() -> None:
+    error = RuleError(Message("no alerts"))
+
+    assert str(error) == "no alerts"
+    assert translate(error, "zh") == "没有告警"
+    assert translate(OSError("disk"), "zh") == "disk"
+
+
+def test_messages_and_lists_within_it_are_translated_too() -> None:
+    inner = Message("every app")
+    said = Message("{rule} on {app}", rule=(Message("no alerts"), "mine"), app=inner)
+
+    assert said == "no alerts, mine on every app"
+    assert translate(said, "zh") == "所有应用 的 没有告警、mine"
+
+
+def test_numbers_keep_their_form() -> None:
+    said = Message("fired after {seconds:.1f} s", seconds=2)
+
+    assert (said, translate(said, "zh")) == ("fired after 2.0 s", "2.0 秒后触发")
+
+
+@pytest.mark.parametrize(("n", "english"), [(1, "1 item"), (2, "2 items"), (0, "0 items")])
+def test_one_is_not_many(n: int, english: str) -> None:
+    said = Message.counted("{n} item", "{n} items", n=n)
+
+    assert (said, translate(said, "zh")) == (english, f"{n} 条")
+
+
+def test_a_context_tells_equal_words_apart() -> None:
+    assert translate(Message("read"), "zh") == "读取"
+    assert translate(Message.within("doctor", "read"), "zh") == "已读取"
+
+
+def test_a_copy_can_be_translated() -> None:
+    said = Message.counted("{n} item", "{n} items", n=2)
+
+    again = copy.deepcopy(said)
+
+    assert (again, translate(again, "zh")) == (said, "2 条")
+
+
+def test_text_without_parameters_may_hold_braces() -> None:
+    assert translate(Message('give {"a": 1}'), "zh") == 'give {"a": 1}'
+    assert translate(Message(""), "zh") == ""
+
+
+def test_english_comes_first() -> None:
+    assert languages() == ("en", "zh")

@@ -1,0 +1,81 @@
+"""Passages, streams and results as clients of databases and models give them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import rag_monitor as rm
+from rag_monitor.testing import InMemoryExporter
+from tests.variants import shapes
+
+QUESTION = "周末几点开门？"
+
+
+@pytest.fixture
+def captured() -> Iterator[InMemoryExporter]:
+    with InMemoryExporter(app="variants", interval_s=0.05) as exporter:
+        yield exporter
+
+
+def _retrieve(documents: Any, captured: InMemoryExporter) -> shapes.Passages | None:
+    @rm.trace
+    def handle(question: str) -> str:
+        with rm.retrieval(knowledge_base="kb") as found:
+            found.documents = documents
+        return "ok"
+
+    handle(QUESTION)
+    return shapes.passages_of(captured.records[0])
+
+
+class TestS06PassagesAsClientsGiveThem:
+    """Ids and texts in order; nothing recalled is known, not unknown."""
+
+    @pytest.mark.parametrize("name", shapes.documents())
+    def test_of_vector_databases(self, captured: InMemoryExporter, name: str) -> None:
+        given, wanted = shapes.documents()[name]
+
+        assert _retrieve(given, captured) == wanted
+
+    @pytest.mark.parametrize(
+        "name",
+        ["frame with a text column", "frame with page_content alone",
+         "records of a frame", "array of texts", "array of objects", "series of texts",
+         "near miss: an empty frame"],
+    )  # fmt: skip
+    def test_of_numpy_and_pandas(self, captured: InMemoryExporter, name: str) -> None:
+        pytest.importorskip("pandas", reason="needs pandas")
+        given, wanted = shapes.tables()[name]
+
+        assert _retrieve(given, captured) == wanted
+
+
+class TestS07TextOfStreamsAndResults:
+    """The user's text, of whichever client the application passes on."""
+
+    @pytest.mark.parametrize("name", shapes.pieces())
+    def test_in_pieces(self, captured: InMemoryExporter, name: str) -> None:
+        pieces = shapes.pieces()[name]
+
+        @rm.trace
+        def handle(question: str) -> Iterator[Any]:
+            yield from pieces
+
+        assert list(handle(QUESTION)) == pieces
+        record = captured.records[0]
+        assert record["answer"] == "".join(shapes.SAID)
+        assert record["timings"]["first_byte_ms"] is not None
+
+    @pytest.mark.parametrize("name", shapes.results())
+    def test_returned_whole(self, captured: InMemoryExporter, name: str) -> None:
+        result = shapes.results()[name]
+
+        @rm.trace
+        def handle(question: str) -> Any:
+            return result
+
+        assert handle(QUESTION) is result
+        assert captured.records[0].get("answer") == "".join(shapes.SAID)
