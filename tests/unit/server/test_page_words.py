@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import re
 from dataclasses import replace
 from http import HTTPStatus
@@ -26,9 +28,14 @@ from tests.unit.server.test_pages import HTML
 
 
 def test_every_reason_a_judge_gives_is_said_in_words() -> None:
-    source = Path(model.__file__).read_text("utf-8")
-    given = set(re.findall(r'(?:return|reason =) .*"([a-z_]+)"', source)) - {"en"}
-    given |= set(model.REASONS.values())
+    judging = (model.judge_claim, model.settle, model._reason)
+    constants = [
+        node.value
+        for function in judging
+        for node in ast.walk(ast.parse(inspect.getsource(function)))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    given = {text for text in constants if re.fullmatch("[a-z_]+", text)}
 
     assert {"verbatim", "not_covered", "number_mismatch"} <= given
     assert given | NOT_NEEDED | {VERDICT_MISSING, LOW_LABEL_MASS, PLEA} <= set(REASONS)
