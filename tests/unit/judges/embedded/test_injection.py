@@ -83,8 +83,8 @@ def test_injected_text_moves_no_mean_more_than_its_control(reference_vectors: Pa
         # What only lowers the score of the answer it stands in talks nobody round.
         assert max(shift[place]["faithfulness"], shift[place]["answer_supported"]) <= 0.02
     for place in ("A passage", "E passage", "F passage"):
-        # In a passage it is a stranger's, who must not spoil the answers of others either. The
-        # quantised encoder differs by .002 between processors.
+        # In a passage it is a stranger's, who must not spoil the answers of others either.
+        # Read: -.0314 on a processor with AVX2 but no VNNI, within .030 where CI ran before.
         assert abs(shift[place]["faithfulness"]) <= 0.035
         assert abs(shift[place]["answer_supported"]) <= 0.035
     assert report["suspect_share"]["look-alikes"] == 0
