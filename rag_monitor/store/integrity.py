@@ -14,7 +14,7 @@ from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
-from rag_monitor.errors import StoreError
+from rag_monitor.errors import StoreDamaged, StoreError
 from rag_monitor.store.engine import Database
 from rag_monitor.store.fresh_scores import FreshScores
 
@@ -137,6 +137,8 @@ class Integrity:
                 if after_crash or self._is_due():
                     self.look()
                     after_crash = False
+            except StoreDamaged:
+                pass  # reading or setting the mark met the damage: `Database` logged it
             except (StoreError, sqlite3.Error) as error:
                 _LOG.warning("%s was not looked through: %s", self._database.name, error)
             self._stopping.wait(_ASK_S)

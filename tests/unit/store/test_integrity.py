@@ -20,7 +20,8 @@ from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock
-from tests.unit.store.damage import damage, filled
+from tests.acceptance.running import eventually
+from tests.unit.store.damage import damage, damage_root, filled
 
 LOG = logging.getLogger("rag_monitor.test")
 
@@ -127,6 +128,20 @@ def test_a_statement_that_meets_damage_tells_once_without_a_look(
                 store.spans.blobs("default", f"{7:032x}")
         assert "damaged" in _health(store, clock, Outage(LOG, "not ready")).checks["file"]
     assert len([r for r in caplog.records if "are damaged" in r.getMessage()]) == 1
+
+
+def test_damage_that_the_background_look_meets_itself_is_told_once(
+    path: Path, clock: ManualClock, caplog: pytest.LogCaptureFixture
+) -> None:
+    with opened(path, clock) as store:
+        store._database.close()
+        damage_root(path, "marks")
+        background = integrity.Integrity(store._database, clock, after_crash=False)
+        background.start()
+        assert eventually(lambda: store.damage is not None)
+        background.stop(10)
+    told = [r for r in caplog.records if "damaged" in r.getMessage()]
+    assert [r.levelno for r in told] == [logging.ERROR]
 
 
 def test_doctor_names_damage_and_what_to_do(
