@@ -18,10 +18,10 @@ from rag_monitor.aggregation.totals import Totals, sum_of
 from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.metrics.rag import BAD_BELOW
-from rag_monitor.statistics.effective import effective_wilson
+from rag_monitor.statistics.difference import RatioSums
 from rag_monitor.statistics.moments import MeanEstimate, hajek_from_sums, mean_from_sums
-from rag_monitor.statistics.ratio_difference import RatioSums
 from rag_monitor.statistics.three_level import LabelSums
+from rag_monitor.statistics.wilson import effective_wilson
 
 FEW_POSITIVES: Final = 10
 """Below this many judged of either class an interval is flagged `few_positives`."""
@@ -206,8 +206,8 @@ def _corrected(choice: Choice, point: MeanEstimate, labels: LabelSums, lam: floa
     if choice.cheap is not None and choice.cheap_totals is not None:
         sums = choice.totals.difference_sums(choice.cheap, choice.cheap_totals)
     if isinstance(sums, RatioSums):
-        mean, answered = sums.cheap_mean, sums.answered
-        return labels.corrected(point, weight, lam=lam, cheap_mean=mean, answered=answered)
+        mean, answered = sums.proxy_mean, sums.answered
+        return labels.corrected(point, weight, lam=lam, proxy_mean=mean, answered=answered)
     if sums is not None and sums.n >= 2:
         return labels.corrected(point, weight, traces=sums.n, lam=lam)
     return labels.corrected(point, weight)

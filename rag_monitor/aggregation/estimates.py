@@ -33,7 +33,7 @@ from rag_monitor.domain.rollup import (
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.metrics.routing import Confusion
-from rag_monitor.statistics.ratio_difference import RatioSums
+from rag_monitor.statistics.difference import RatioSums
 from rag_monitor.statistics.wilson import wilson_interval
 
 

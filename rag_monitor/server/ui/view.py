@@ -21,7 +21,7 @@ from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
-from rag_monitor.metrics.names import told
+from rag_monitor.metrics.names import with_display_names
 from rag_monitor.offline.problems import problem as in_language
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.context import Services
@@ -160,7 +160,7 @@ class Visitor:
 
     def spoken(self, text: str) -> str:
         """A sentence of the alerts: metrics as the pages call them, times in the pages' zone."""
-        return told(in_zone(text, self.zone), self.language, own_name=False)
+        return with_display_names(in_zone(text, self.zone), self.language, own_name=False)
 
     def duration(self, seconds: float) -> str:
         """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""

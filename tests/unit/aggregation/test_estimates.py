@@ -18,8 +18,7 @@ from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.trace import Expected, Timings
 from rag_monitor.domain.window import Window
-from rag_monitor.statistics.effective import effective_wilson
-from rag_monitor.statistics.wilson import wilson_interval
+from rag_monitor.statistics.wilson import effective_wilson, wilson_interval
 from rag_monitor.testing import EPOCH
 from tests.unit.aggregation.memory import (
     BIG,

@@ -14,7 +14,7 @@ import pytest
 
 from benchmarks import statistics_reference as reference
 from rag_monitor.sampling.draw import hash_unit
-from rag_monitor.statistics import burn, calibration, detectors, effective, multiplicity, wilson
+from rag_monitor.statistics import burn, calibration, comparison, detectors, wilson
 
 Case = Mapping[str, Any]
 
@@ -105,7 +105,7 @@ def _difference_wilson(given: Case) -> Case:
     found = reference.difference_mean(
         given["f"], given["y"], given["pi"], given["sampled"], given["lam"]
     )
-    interval = effective.effective_wilson(
+    interval = wilson.effective_wilson(
         found.value, found.se, given["n_judged"], given["confidence"], tuple(given["n_eff_clip"])
     )
     return {
@@ -139,7 +139,7 @@ def _sampling_probabilities(given: Case) -> Case:
     return {"pi_min": found.pi_min, "c": found.c, "pi": list(found.pi)}
 
 
-def _adjusted(found: multiplicity.AdjustedP) -> Case:
+def _adjusted(found: comparison.AdjustedP) -> Case:
     return {"adjusted": list(found.adjusted), "rejected": list(found.rejected)}
 
 
@@ -207,7 +207,7 @@ SOLVERS: dict[str, Callable[[Case], Case]] = {
     "difference_effective_wilson": _difference_wilson,
     "three_level_mean": _three_level,
     "sampling_probabilities": _sampling_probabilities,
-    "benjamini_hochberg": lambda c: _adjusted(multiplicity.benjamini_hochberg(**c)),
+    "benjamini_hochberg": lambda c: _adjusted(comparison.benjamini_hochberg(**c)),
     "e_bh": _e_bh,
     "e_detector": _e_detector,
     "e_detector_mixture": _mixture,
@@ -243,7 +243,7 @@ def test_every_reference_vector_is_reproduced(reference_vectors: Path) -> None:
 
 
 def test_effective_counts_must_be_possible() -> None:
-    assert effective.effective_size(0.5, 0.0, 10) == 40
-    assert effective.effective_size(1.0, 0.0, 10) == 10
+    assert wilson.effective_size(0.5, 0.0, 10) == 40
+    assert wilson.effective_size(1.0, 0.0, 10) == 10
     with pytest.raises(ValueError, match="at least one judged"):
-        effective.effective_size(0.5, 0.1, 0)
+        wilson.effective_size(0.5, 0.1, 0)

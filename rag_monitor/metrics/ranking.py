@@ -82,21 +82,21 @@ def precision_at(
     retrieved: Sequence[str], relevant: Mapping[str, float] | Iterable[str], k: int
 ) -> float:
     """Relevant documents among the first k, divided by k."""
-    return _found(retrieved, relevant, k) / k
+    return _relevant_found(retrieved, relevant, k) / k
 
 
 def recall_at(
     retrieved: Sequence[str], relevant: Mapping[str, float] | Iterable[str], k: int
 ) -> float:
     """Relevant documents among the first k, divided by all relevant documents."""
-    return _found(retrieved, relevant, k) / len(_positive(relevant))
+    return _relevant_found(retrieved, relevant, k) / len(_positive(relevant))
 
 
 def hit_rate_at(
     retrieved: Sequence[str], relevant: Mapping[str, float] | Iterable[str], k: int
 ) -> float:
     """1 if any of the first k is relevant, else 0."""
-    return float(_found(retrieved, relevant, k) > 0)
+    return float(_relevant_found(retrieved, relevant, k) > 0)
 
 
 def average_precision(
@@ -106,11 +106,11 @@ def average_precision(
 ) -> float:
     """AP = 1/R * sum over relevant ranks of precision there; MAP is its mean over queries."""
     grades = _positive(relevant)
-    found, total = 0, 0.0
+    hits, total = 0, 0.0
     for rank, id_ in enumerate(_cut(retrieved, k), start=1):
         if id_ in grades:
-            found += 1
-            total += found / rank
+            hits += 1
+            total += hits / rank
     return total / len(grades)
 
 
@@ -145,7 +145,9 @@ def ndcg_at(
     return dcg(grades.get(id_, 0.0) for id_ in ids) / best
 
 
-def _found(retrieved: Sequence[str], relevant: Mapping[str, float] | Iterable[str], k: int) -> int:
+def _relevant_found(
+    retrieved: Sequence[str], relevant: Mapping[str, float] | Iterable[str], k: int
+) -> int:
     grades = _positive(relevant)
     return sum(id_ in grades for id_ in _cut(retrieved, k))
 
