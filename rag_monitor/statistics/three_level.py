@@ -75,7 +75,7 @@ class LabelSums:
             weight: sum r over all judged traces; a ratio is divided by it.
             traces: For a difference estimate that is mean(D): all traces.
             lam: For a difference estimate: its trust in the proxy score.
-            proxy_mean: For a difference estimate in ratio form: `RatioSums.cheap_mean`.
+            proxy_mean: For a difference estimate in ratio form: `RatioSums.proxy_mean`.
             answered: For a difference estimate in ratio form: `RatioSums.answered`.
         """
         bias = self.bias()
