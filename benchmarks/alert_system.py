@@ -40,8 +40,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.alerting.engine import AlertEngine, Transition
 from rag_monitor.alerting.rules import check_rule
 from rag_monitor.alerting.sources import RollupEstimates
@@ -194,7 +194,7 @@ class House:
         for rule in rules:
             check_rule(rule)
             self.store.rules.save(rule)
-        self.memory = RollupMemory(self.store.rollups)
+        self.memory = RollupCache(self.store.rollups)
         estimates = RollupEstimates(self.memory, _Catalogue(apps))
         self.engine = AlertEngine(
             estimates, self.store.rules, self.store.alerts, self.clock, channels=("pager",)
@@ -220,7 +220,7 @@ class House:
         self.store.rollups.mark(places, self.clock.now())
         dirty = self.store.rollups.dirty(len(places))
         self.store.rollups.replace(dirty, rollups)
-        self.memory.forget(dirty)
+        self.memory.invalidate(dirty)
 
     def _look(self) -> list[Transition]:
         self.memory.begin(self.clock.now())

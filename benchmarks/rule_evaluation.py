@@ -23,8 +23,8 @@ from typing import Any
 
 from sqlalchemy import func, insert, select
 
-from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.alerting.sources import RollupEstimates
@@ -122,7 +122,7 @@ def evaluate(url: str, apps: int, rounds: int) -> dict[str, Any]:
         for rule in default_rules():
             store.rules.save(rule)
         clock.advance(timedelta(minutes=MINUTES))
-        memory = RollupMemory(store.rollups)
+        memory = RollupCache(store.rollups)
 
         def engine(source: Any) -> AlertEngine:
             return AlertEngine(

@@ -18,7 +18,7 @@ from dataclasses import replace
 from typing import Any, Final, NamedTuple
 
 from rag_monitor.aggregation.keys import COMBINED
-from rag_monitor.aggregation.labels import app_label, safe_label
+from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.domain.trace import DEFAULT_PROJECT

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Final, Protocol
 
-from rag_monitor.aggregation.baselines import BaselineKind
+from rag_monitor.aggregation.comparison import BaselineKind
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
 from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.domain.ports import BudgetState

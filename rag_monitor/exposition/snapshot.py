@@ -17,7 +17,7 @@ from typing import Final
 from rag_monitor import telemetry
 from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.keys import COMBINED
-from rag_monitor.aggregation.labels import app_label, safe_label
+from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.domain.alert import Alert, AlertState
 from rag_monitor.domain.rollup import LATENCY_BUCKETS_S, TRACES_METRIC
 from rag_monitor.domain.selection import Selection

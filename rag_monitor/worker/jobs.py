@@ -15,8 +15,8 @@ from itertools import groupby
 from typing import Final
 
 from rag_monitor import telemetry
-from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.aggregation.totals import merged
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.outbox import Dispatcher
@@ -78,7 +78,7 @@ class Jobs:
         owner: str,
         options: WorkerOptions,
         retention: RetentionPolicy,
-        memory: RollupMemory | None = None,
+        memory: RollupCache | None = None,
         sampling: SamplingWindows | None = None,
         own: OwnTraces | None = None,
     ) -> None:
@@ -221,7 +221,7 @@ class Jobs:
         rollups = summarise(facts)
         self._store.rollups.replace(dirty, rollups)
         if self._memory is not None:
-            self._memory.forget(dirty)
+            self._memory.invalidate(dirty)
         return len(dirty)
 
     async def index(self) -> int:

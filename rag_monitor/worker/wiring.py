@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rag_monitor.aggregation.estimates import EstimateOptions
-from rag_monitor.aggregation.memory import MemoryOptions, RollupMemory
+from rag_monitor.aggregation.rollup_cache import RollupCache, RollupCacheOptions
 from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.notifiers.registry import build_all
@@ -63,8 +63,8 @@ class Workshop:
 
         def source_of(app: str) -> RollupEstimates:
             # One app at a time, a day of it read at once: memory stays small.
-            options = MemoryOptions(kept=timedelta(days=400), ahead=timedelta(days=1))
-            memory = RollupMemory(self.rollups, options, app=app)
+            options = RollupCacheOptions(kept=timedelta(days=400), ahead=timedelta(days=1))
+            memory = RollupCache(self.rollups, options, app=app)
             memory.begin(until)
             return self.estimates.reading(memory, _RULES)
 
@@ -107,7 +107,7 @@ def wire_workshop(
     """
     budget = _budget(settings, store)
     estimates = RollupEstimates(store.rollups, store.traces, budget=budget)
-    memory = RollupMemory(store.rollups)
+    memory = RollupCache(store.rollups)
     channels = build_all(
         settings.notifiers,
         language=settings.language,

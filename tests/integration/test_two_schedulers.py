@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from rag_monitor.aggregation.memory import RollupMemory
+from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.options import DeliveryOptions
 from rag_monitor.alerting.outbox import Dispatcher
@@ -99,7 +99,7 @@ class Scheduler:
         self.store.writer.start()
         self.leadership = Leadership(self.store.leases, name, LEASE_S)
         self.alerts = Freezer(self.store.alerts, self.leadership)
-        memory = RollupMemory(self.store.rollups)
+        memory = RollupCache(self.store.rollups)
         self.evaluated: list[datetime] = []
         engine = AlertEngine(
             RollupEstimates(memory, self.store.traces),

@@ -92,14 +92,16 @@ def judge_failures(sight: Sight) -> Finding:
     What the budget did not allow was never asked: the rule of kind `budget` speaks of that.
     """
     outcomes = sight.estimates.outcomes(sight.series(), sight.window)
-    failed, asked = outcomes.failed - outcomes.shed, outcomes.asked - outcomes.shed
+    failed, asked = outcomes.failed - outcomes.shed, outcomes.attempted - outcomes.shed
     return _share(sight, failed, asked, Message("failed judgements"), worst=False)
 
 
 def suspect(sight: Sight) -> Finding:
     """Active when the share of answers that tried to influence the judge is above the limit."""
     outcomes = sight.estimates.outcomes(sight.series(), sight.window)
-    return _share(sight, outcomes.suspect, outcomes.asked, Message("suspect answers"), worst=True)
+    return _share(
+        sight, outcomes.suspect, outcomes.attempted, Message("suspect answers"), worst=True
+    )
 
 
 def budget(sight: Sight) -> Finding:

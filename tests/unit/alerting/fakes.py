@@ -91,7 +91,7 @@ class FakeEstimates:
     def estimate(
         self, series: Series, window: Window, *, min_judged: int | None = None
     ) -> Estimate:
-        self.asked.append(window)
+        self.attempted.append(window)
         return self.scores(series, window)
 
     def judges(self, series: Series, window: Window) -> Sequence[str]:

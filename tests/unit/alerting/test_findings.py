@@ -147,7 +147,7 @@ def test_a_drop_against_last_week_looks_at_the_same_hours() -> None:
     estimates = _against(estimate(0.7), estimate(0.9))
     _look(estimates, rule(RuleKind.DROP, metric="faithfulness", params={"baseline": "last_week"}))
 
-    ends = {window.end for window in estimates.asked}
+    ends = {window.end for window in estimates.attempted}
     assert ends == {EPOCH, EPOCH - timedelta(days=7)}
 
 

@@ -8,7 +8,7 @@ import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 from rag_monitor.aggregation.estimates import Estimates
-from rag_monitor.aggregation.labels import app_label, safe_label
+from rag_monitor.aggregation.prometheus_labels import app_label, safe_label
 from rag_monitor.domain.alert import Alert, AlertState, Severity
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.rollup import TraceFacts

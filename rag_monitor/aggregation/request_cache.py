@@ -18,7 +18,7 @@ from rag_monitor.domain.rollup import Rollup, RollupQuery
 _ByMetric = Mapping[str, Sequence[Rollup]]
 
 
-class ReadOnce:
+class CachedSource:
     """A rollup source that answers from memory what it has read. Make a new one per page.
 
     Args:
@@ -35,60 +35,60 @@ class ReadOnce:
         self._rows: dict[tuple[RollupQuery, timedelta | None], _ByMetric] = {}
         self._listed: dict[RollupQuery, _ByMetric] = {}
 
-    def load(self, wanted: RollupQuery) -> Sequence[Rollup]:
+    def load(self, query: RollupQuery) -> Sequence[Rollup]:
         """The rollups minute by minute: not remembered, as they are many."""
-        found = self._source.load(replace(wanted, release=None))
-        return _matching(map(self._renamed, found), wanted)
+        rows = self._source.load(replace(query, release=None))
+        return _matching(map(self._renamed, rows), query)
 
-    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
+    def load_sums(self, query: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one.
 
         A whole window is read with all its metrics, steps only with the metric that is asked for:
         there are many, and few metrics are drawn.
         """
-        asked = replace(
-            wanted, metric=None if step is None else wanted.metric, release=None, judge=None
+        wider = replace(
+            query, metric=None if step is None else query.metric, release=None, judge=None
         )
-        known = self._of_list(asked) if self._is_listed(wanted, step) else self._of(asked, step)
-        metric = wanted.metric
+        by_metric = self._of_list(wider) if self._is_listed(query, step) else self._of(wider, step)
+        metric = query.metric
         return _matching(
-            known.get(metric, ()) if metric is not None else chain(*known.values()), wanted
+            by_metric.get(metric, ()) if metric is not None else chain(*by_metric.values()), query
         )
 
-    def _of(self, asked: RollupQuery, step: timedelta | None) -> _ByMetric:
+    def _of(self, query: RollupQuery, step: timedelta | None) -> _ByMetric:
         """The rows of an app."""
-        if (asked, step) not in self._rows:
-            rows = [self._renamed(row) for row in self._source.load_sums(asked, step)]
+        if (query, step) not in self._rows:
+            rows = [self._renamed(row) for row in self._source.load_sums(query, step)]
             # Without steps one row per key is enough, and every figure is made of a few rows.
-            fewer = rows if step is not None else merged(rows, asked.window.start)
-            self._rows[asked, step] = _by_metric(fewer)
-        return self._rows[asked, step]
+            fewer = rows if step is not None else merged(rows, query.window.start)
+            self._rows[query, step] = _by_metric(fewer)
+        return self._rows[query, step]
 
-    def _is_listed(self, wanted: RollupQuery, step: timedelta | None) -> bool:
+    def _is_listed(self, query: RollupQuery, step: timedelta | None) -> bool:
         """Whether this is read for all apps of the list together."""
         return (
             step is None
-            and wanted.app in self._apps
-            and (not self._metrics or wanted.metric in self._metrics)
+            and query.app in self._apps
+            and (not self._metrics or query.metric in self._metrics)
         )
 
-    def _of_list(self, asked: RollupQuery) -> _ByMetric:
+    def _of_list(self, query: RollupQuery) -> _ByMetric:
         """The rows of an app, with those of all others."""
-        if asked not in self._listed:
-            together = replace(asked, app=None, apps=self._apps, metrics=self._metrics)
+        if query not in self._listed:
+            together = replace(query, app=None, apps=self._apps, metrics=self._metrics)
             rows: dict[str, list[Rollup]] = {app: [] for app in self._apps}
             for row in self._source.load_sums(together, None):
                 rows[row.key.app].append(self._renamed(row))
             for app, mine in rows.items():
-                found = _by_metric(merged(mine, asked.window.start))
-                self._listed[replace(asked, app=app)] = found
-        return self._listed[asked]
+                by_metric = _by_metric(merged(mine, query.window.start))
+                self._listed[replace(query, app=app)] = by_metric
+        return self._listed[query]
 
     def _renamed(self, row: Rollup) -> Rollup:
         return row
 
 
-class FoldedReleases(ReadOnce):
+class FoldedReleases(CachedSource):
     """A rollup source that keeps some releases apart and counts the rest as one.
 
     Args:
@@ -109,11 +109,11 @@ class FoldedReleases(ReadOnce):
 
 
 def _by_metric(rows: Iterable[Rollup]) -> _ByMetric:
-    found: dict[str, list[Rollup]] = defaultdict(list)
+    grouped: dict[str, list[Rollup]] = defaultdict(list)
     for row in rows:
-        found[row.key.metric].append(row)
-    return dict(found)
+        grouped[row.key.metric].append(row)
+    return dict(grouped)
 
 
-def _matching(rows: Iterable[Rollup], wanted: RollupQuery) -> list[Rollup]:
-    return [row for row in rows if wanted.wants(row.key)]
+def _matching(rows: Iterable[Rollup], query: RollupQuery) -> list[Rollup]:
+    return [row for row in rows if query.wants(row.key)]

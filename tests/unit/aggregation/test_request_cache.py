@@ -34,10 +34,10 @@ class Counting(MemoryRollups):
                 for number in range(5)
             ]
         )  # fmt: skip
-        self.asked: list[RollupQuery] = []
+        self.attempted: list[RollupQuery] = []
 
     def load(self, wanted: RollupQuery) -> list[Rollup]:
-        self.asked.append(wanted)
+        self.attempted.append(wanted)
         return super().load(wanted)
 
 
@@ -53,12 +53,12 @@ def of(estimates: Estimates, apps: Sequence[str], metric: str = "faithfulness") 
 def test_apps_of_a_list_are_read_together_and_have_the_numbers_they_have_alone() -> None:
     source = Counting()
     alone = of(Estimates(source), APPS)
-    source.asked.clear()
+    source.attempted.clear()
 
     listed = of(Estimates(source).once(APPS, LISTED), APPS)
 
     assert listed == alone
-    assert [(query.apps, query.metrics) for query in source.asked] == [(APPS, LISTED)]
+    assert [(query.apps, query.metrics) for query in source.attempted] == [(APPS, LISTED)]
 
 
 def test_without_metrics_a_list_is_read_with_all_of_them() -> None:
@@ -68,7 +68,7 @@ def test_without_metrics_a_list_is_read_with_all_of_them() -> None:
     recall = of(once, APPS, "context_recall")
 
     assert recall == of(Estimates(Counting()), APPS, "context_recall")
-    assert len(source.asked) == 1
+    assert len(source.attempted) == 1
 
 
 @pytest.mark.parametrize(("app", "metric"), [("other", "faithfulness"), ("shop", "context_recall")])
@@ -79,4 +79,4 @@ def test_what_is_not_of_the_list_is_read_by_itself(app: str, metric: str) -> Non
     found = of(once, [app], metric)
 
     assert found == of(Estimates(Counting()), [app], metric)
-    assert {query.app for query in source.asked[1:]} == {app}
+    assert {query.app for query in source.attempted[1:]} == {app}

@@ -3,9 +3,9 @@
 Rules look at the same hours again and again: without this every rule reads its whole window from
 the database every few seconds. Minutes of the last half day are kept per project and metric, and
 added up in blocks, so that six hours are a dozen additions. What may still change is read anew by
-every run (`begin`): the youngest minutes, and those that were recomputed (`forget`). What several
-rules ask about one window is added up once. So a run costs about the same whatever the length of
-the windows and however long the monitor has been running.
+every run (`begin`): the youngest minutes, and those that were recomputed (`invalidate`). What
+several rules ask about one window is added up once. So a run costs about the same whatever the
+length of the windows and however long the monitor has been running.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ BLOCKS: Final = (60, 30, 10, 5)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class MemoryOptions:
+class RollupCacheOptions:
     """How much is kept, and for how long it is believed."""
 
     kept: timedelta = timedelta(hours=13)
     """Windows that begin earlier than this before the present are read from the source."""
     unsettled: timedelta = timedelta(minutes=1)
-    """The youngest minutes: read anew by every run. Older ones change only with a `forget`."""
+    """The youngest minutes: read anew by every run. Older ones change only with an `invalidate`."""
     renewed: timedelta = timedelta(hours=6)
     """Each metric is read afresh this often, one a run: whoever led before may have written a last
     minute after this process had read it."""
@@ -88,13 +88,13 @@ class _AppRows:
 
     def sum(self, span: _Span) -> Sequence[Rollup]:
         """The span as one row per key."""
-        found = self.sums.get(span)
-        if found is None:
-            found = merged([row for piece in self._pieces(span) for row in piece])
+        total = self.sums.get(span)
+        if total is None:
+            total = merged([row for piece in self._pieces(span) for row in piece])
             if len(self.sums) >= _SUMS:
                 self.sums.clear()
-            self.sums[span] = found
-        return found
+            self.sums[span] = total
+        return total
 
     def _pieces(self, span: _Span) -> Iterator[Sequence[Rollup]]:
         """The span as few rows: whole blocks where they fit, minutes at the ends."""
@@ -110,8 +110,8 @@ class _AppRows:
                 place += 1
 
     def _block(self, level: int, start: int) -> Sequence[Rollup]:
-        found = self.blocks.get((level, start))
-        if found is None:
+        block = self.blocks.get((level, start))
+        if block is None:
             end = start + BLOCKS[level]
             if level + 1 < len(BLOCKS):
                 parts = (
@@ -120,17 +120,17 @@ class _AppRows:
             else:
                 parts = (self.minutes.get(minute, ()) for minute in range(start, end))
             rows = [row for part in parts for row in part]
-            found = merged(rows)
-            self.blocks[level, start] = found
-        return found
+            block = merged(rows)
+            self.blocks[level, start] = block
+        return block
 
 
 @dataclass(slots=True)
 class _Column:
-    """One metric of one project: what is known of it."""
+    """One metric of one project, as far as it was read."""
 
     read_at: datetime
-    known: _Span | None = None
+    loaded: _Span | None = None
     """The minutes that were read; those in `stale` must be read again."""
     apps: dict[str, _AppRows] = field(default_factory=lambda: defaultdict(_AppRows))
     stale: set[tuple[str, int]] = field(default_factory=set)
@@ -138,23 +138,23 @@ class _Column:
     def put(self, rows: Iterable[Rollup]) -> None:
         """Add rows of minutes that hold nothing yet."""
         for row in rows:
-            found = self.apps[row.key.app]
-            found.minutes.setdefault(_minute(row.key.minute), []).append(row)
-            found.sums.clear()
+            app = self.apps[row.key.app]
+            app.minutes.setdefault(_minute(row.key.minute), []).append(row)
+            app.sums.clear()
 
     def keep(self, span: _Span) -> None:
         """Forget what lies outside, and the blocks that reach over its ends."""
-        known = self.known
-        if known is None:
+        loaded = self.loaded
+        if loaded is None:
             return
         for rows in self.apps.values():
-            rows.drop(_Span(known.start, span.start))
-            rows.drop(_Span(span.end, known.end))
+            rows.drop(_Span(loaded.start, span.start))
+            rows.drop(_Span(span.end, loaded.end))
         self.stale = {key for key in self.stale if span.start <= key[1] < span.end}
-        self.known = span
+        self.loaded = span
 
 
-class RollupMemory:
+class RollupCache:
     """A rollup source in front of another. Safe to share between threads.
 
     Args:
@@ -166,13 +166,13 @@ class RollupMemory:
     def __init__(
         self,
         source: RollupSource,
-        options: MemoryOptions | None = None,
+        options: RollupCacheOptions | None = None,
         *,
         app: str | None = None,
     ) -> None:
         self._source = source
         self._app = app
-        self._options = options or MemoryOptions()
+        self._options = options or RollupCacheOptions()
         self._columns: dict[tuple[str, str], _Column] = {}
         self._lock = threading.Lock()
         self._now: datetime | None = None
@@ -186,9 +186,9 @@ class RollupMemory:
             settled = _first_minute(now - options.unsettled) - 1
             earliest = _first_minute(now - options.kept)
             for key, column in list(self._columns.items()):
-                if column.known is None:
+                if column.loaded is None:
                     continue
-                span = _Span(max(column.known.start, earliest), min(column.known.end, settled))
+                span = _Span(max(column.loaded.start, earliest), min(column.loaded.end, settled))
                 if span.end <= span.start:
                     del self._columns[key]
                 else:
@@ -210,39 +210,39 @@ class RollupMemory:
         with self._lock:
             self._columns.clear()
 
-    def forget(self, changed: Iterable[DirtyMinute]) -> None:
+    def invalidate(self, changed: Iterable[DirtyMinute]) -> None:
         """Read these minutes again when they are asked for: they were recomputed."""
         with self._lock:
             for item in changed:
                 minute = _minute(item.minute)
                 for (project, _), column in self._columns.items():
-                    known = column.known
-                    if project != item.project or known is None:
+                    loaded = column.loaded
+                    if project != item.project or loaded is None:
                         continue
-                    if known.start <= minute < known.end:
+                    if loaded.start <= minute < loaded.end:
                         column.stale.add((item.app, minute))
 
-    def load(self, wanted: RollupQuery) -> Sequence[Rollup]:
+    def load(self, query: RollupQuery) -> Sequence[Rollup]:
         """The rollups, minute by minute."""
         with self._lock:
-            rows = self._rows_of(wanted)
+            rows = self._rows_of(query)
             if rows is None:
-                return self._source.load(wanted)
-            return [row for row in rows.rows(_span(wanted.window)) if wanted.wants(row.key)]
+                return self._source.load(query)
+            return [row for row in rows.rows(_span(query.window)) if query.wants(row.key)]
 
-    def load_sums(self, wanted: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
+    def load_sums(self, query: RollupQuery, step: timedelta | None = None) -> Sequence[Rollup]:
         """As `load`, but rows of several minutes may come added up as one."""
         with self._lock:
-            rows = self._rows_of(wanted)
+            rows = self._rows_of(query)
             if rows is not None:
-                span = _span(wanted.window)
-                found = rows.sum(span) if step is None else rows.rows(span)
-                return [row for row in found if wanted.wants(row.key)]
-            return self._source.load_sums(wanted, step)
+                span = _span(query.window)
+                chosen = rows.sum(span) if step is None else rows.rows(span)
+                return [row for row in chosen if query.wants(row.key)]
+            return self._source.load_sums(query, step)
 
-    def _rows_of(self, wanted: RollupQuery) -> _AppRows | None:
+    def _rows_of(self, query: RollupQuery) -> _AppRows | None:
         """The app's rows with the window read, or None where it is not worth keeping."""
-        project, window, app, metric = wanted.project, wanted.window, wanted.app, wanted.metric
+        project, window, app, metric = query.project, query.window, query.app, query.metric
         if app is None or metric is None or self._now is None or self._app not in (None, app):
             return None
         if window.start < self._now - self._options.kept:
@@ -261,18 +261,18 @@ class RollupMemory:
         """Read what of these minutes is not known; the gap too, so that it stays in one piece."""
         # Nothing may start within a few seconds; a minute more keeps the column in one piece.
         needed = _Span(needed.start, max(needed.end, needed.start + 1))
-        known = column.known
-        if known is None or known.end < needed.end:
+        loaded = column.loaded
+        if loaded is None or loaded.end < needed.end:
             needed = _Span(needed.start, max(needed.end, self._ahead(needed.end)))
-        if known is None:
+        if loaded is None:
             self._read(column, project, metric, needed)
-            column.known = needed
+            column.loaded = needed
             return
-        if needed.start < known.start:
-            self._read(column, project, metric, _Span(needed.start, known.start))
-        if known.end < needed.end:
-            self._read(column, project, metric, _Span(known.end, needed.end))
-        column.known = _Span(min(known.start, needed.start), max(known.end, needed.end))
+        if needed.start < loaded.start:
+            self._read(column, project, metric, _Span(needed.start, loaded.start))
+        if loaded.end < needed.end:
+            self._read(column, project, metric, _Span(loaded.end, needed.end))
+        column.loaded = _Span(min(loaded.start, needed.start), max(loaded.end, needed.end))
 
     def _ahead(self, end: int) -> int:
         """Up to where to read when a window ends there."""
@@ -296,13 +296,13 @@ class RollupMemory:
 
     def _reread(self, column: _Column, project: str, metric: str) -> None:
         """Read the minutes again that were recomputed since they were read."""
-        known = column.known
-        if known is None:
+        loaded = column.loaded
+        if loaded is None:
             return
         stale, column.stale = column.stale, set()
         by_app: dict[str, set[int]] = defaultdict(set)
         for app, minute in stale:
-            if known.start <= minute < known.end:
+            if loaded.start <= minute < loaded.end:
                 by_app[app].add(minute)
         for app, minutes in by_app.items():
             for minute in minutes:

@@ -8,8 +8,8 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor.aggregation.estimates import Estimates
-from rag_monitor.aggregation.memory import MemoryOptions, RollupMemory
 from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.aggregation.rollup_cache import RollupCache, RollupCacheOptions
 from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.domain.stored import DirtyMinute
 from rag_monitor.domain.window import Series, Window
@@ -57,7 +57,7 @@ def traffic(minutes: int, *, seed: int = 1) -> list[TraceFacts]:
 @pytest.mark.parametrize("seconds", [0, 15, 45])
 def test_every_answer_is_the_same_as_without_memory(seconds: int) -> None:
     source = MemoryRollups(traffic(200))
-    memory = RollupMemory(source)
+    memory = RollupCache(source)
     plain, remembering = Estimates(source), Estimates(memory)
     for minute in (70, 71, 90, 155, 199):
         now = EPOCH + minute * MINUTE + timedelta(seconds=seconds)
@@ -94,7 +94,7 @@ def test_every_answer_is_the_same_as_without_memory(seconds: int) -> None:
 
 def test_many_rules_on_one_window_read_it_once() -> None:
     source = Counted(traffic(120))
-    memory = RollupMemory(source)
+    memory = RollupCache(source)
     memory.begin(EPOCH + 120 * MINUTE)
     estimates = Estimates(memory)
 
@@ -110,7 +110,7 @@ def test_many_rules_on_one_window_read_it_once() -> None:
 
 def test_the_youngest_minutes_are_read_again_by_the_next_run() -> None:
     source = Counted(traffic(60))
-    memory = RollupMemory(source)
+    memory = RollupCache(source)
     estimates = Estimates(memory)
     now = EPOCH + 60 * MINUTE
     memory.begin(now)
@@ -128,7 +128,7 @@ def test_the_youngest_minutes_are_read_again_by_the_next_run() -> None:
 
 def test_a_minute_that_was_recomputed_is_read_again() -> None:
     source = Counted(traffic(120))
-    memory = RollupMemory(source)
+    memory = RollupCache(source)
     estimates = Estimates(memory)
     now, old = EPOCH + 120 * MINUTE, EPOCH + 80 * MINUTE
     memory.begin(now)
@@ -138,14 +138,14 @@ def test_a_minute_that_was_recomputed_is_read_again() -> None:
     source.rows = [*source.rows, *summarise([facts(value(0.5, judge=BIG), at=old, app="shop")])]
     memory.begin(now + timedelta(seconds=15))
     assert estimates.outcomes(SERIES, window).scored == before
-    memory.forget([DirtyMinute(project="default", app="shop", minute=old, version=1)])
+    memory.invalidate([DirtyMinute(project="default", app="shop", minute=old, version=1)])
 
     assert estimates.outcomes(SERIES, window).scored == before + 1
 
 
 def test_what_another_process_changed_is_seen_when_the_metric_is_read_afresh() -> None:
     source = Counted(traffic(120))
-    memory = RollupMemory(source)
+    memory = RollupCache(source)
     estimates = Estimates(memory)
     now = EPOCH + 120 * MINUTE
     memory.begin(now)
@@ -165,7 +165,7 @@ def test_what_another_process_changed_is_seen_when_the_metric_is_read_afresh() -
 
 def test_a_run_long_after_the_first_reads_as_little_as_the_second() -> None:
     source = Counted(traffic(600))
-    memory = RollupMemory(source)
+    memory = RollupCache(source)
     estimates = Estimates(memory)
     reads = []
     for minute in range(300, 600, 5):
@@ -181,7 +181,7 @@ def test_a_run_long_after_the_first_reads_as_little_as_the_second() -> None:
 
 def test_beyond_its_limits_the_memory_passes_questions_on() -> None:
     source = Counted(traffic(120))
-    memory = RollupMemory(source, MemoryOptions(kept=timedelta(hours=1), max_rows=0))
+    memory = RollupCache(source, RollupCacheOptions(kept=timedelta(hours=1), max_rows=0))
     now = EPOCH + 120 * MINUTE
     memory.begin(now)
     estimates = Estimates(memory)
@@ -194,7 +194,7 @@ def test_beyond_its_limits_the_memory_passes_questions_on() -> None:
 
 def test_a_dry_run_through_the_past_reads_ahead_and_finds_the_same() -> None:
     source = Counted(traffic(600))
-    memory = RollupMemory(source, MemoryOptions(ahead=timedelta(hours=4)))
+    memory = RollupCache(source, RollupCacheOptions(ahead=timedelta(hours=4)))
     memory.begin(EPOCH + 600 * MINUTE)
     windows = [Window.ending(EPOCH + minute * MINUTE, 30 * MINUTE) for minute in range(30, 600, 5)]
 

@@ -9,18 +9,18 @@ from rag_monitor.domain.judgement import is_embedded
 from rag_monitor.domain.score import Score, ScoreStatus
 
 
-def corrects(score: Score, drawn: Collection[str]) -> bool:
+def corrects_judge(score: Score, sampled_for: Collection[str]) -> bool:
     """Whether a person's mark on this score's metric corrects the score's judge.
 
     Args:
         score: A current score of the trace.
-        drawn: For whom the trace was drawn: names of judges, and `PEOPLE`.
+        sampled_for: For whom the trace was drawn: names of judges, and `PEOPLE`.
     """
     scored = score.status is ScoreStatus.SCORED and score.value is not None
-    return scored and PEOPLE in drawn and _drawn_by(score, drawn)
+    return scored and PEOPLE in sampled_for and _sampled_by(score, sampled_for)
 
 
-def _drawn_by(score: Score, drawn: Collection[str]) -> bool:
+def _sampled_by(score: Score, sampled_for: Collection[str]) -> bool:
     """Whether people were asked given that this judge saw the trace.
 
     Beside a judge that samples, the embedded judge's labelled traces are drawn with that one's
@@ -28,4 +28,4 @@ def _drawn_by(score: Score, drawn: Collection[str]) -> bool:
     """
     if score.judge is None or not is_embedded(score.judge.name):
         return True
-    return all(name == PEOPLE or is_embedded(name) for name in drawn)
+    return all(name == PEOPLE or is_embedded(name) for name in sampled_for)
