@@ -333,11 +333,11 @@ def _queue(settings: Any) -> str:
     if backlog.waiting:
         text = msgid("{count} traces wait to be judged, the oldest for {age:.0f} s")
         found.append(say(text, count=backlog.waiting, age=backlog.oldest_age_s))
-    if backlog.drawn:
+    if backlog.sampled:
         text = msgid(
             "{count} traces wait for the judge they were drawn for, the oldest for {age:.0f} s"
         )
-        found.append(say(text, count=backlog.drawn, age=backlog.drawn_age_s))
+        found.append(say(text, count=backlog.sampled, age=backlog.sampled_age_s))
     return say("; ").join(found) or say("nothing waits to be judged")
 
 

@@ -201,10 +201,10 @@ _HELP: Final = b"# HELP "
 def _families(snapshot: Snapshot, open_metrics: bool) -> list[tuple[bytes, bytes]]:
     """The two lines at the head of each family, and the lines of its samples."""
     text = text_of(lambda: value_families(snapshot), open_metrics=open_metrics)
-    found = []
+    families = []
     # Line breaks in labels are escaped, so no sample begins a line like this.
     for family in (b"\n" + text.removesuffix(b"\n")).split(b"\n" + _HELP)[1:]:
         described, typed, *lines = family.split(b"\n", 2)
         head = b"%s%s\n%s\n" % (_HELP, described, typed)
-        found.append((head, b"".join(line + b"\n" for line in lines)))
-    return found
+        families.append((head, b"".join(line + b"\n" for line in lines)))
+    return families

@@ -99,10 +99,10 @@ def _judges(workshop: Workshop) -> Callable[[], Sequence[JudgeInfo]]:
         if plan.sampled is not None:
             infos.append(JudgeInfo(name=str(plan.sampled.identity), role="primary"))
         infos.append(
-            JudgeInfo(name=str(plan.every.identity), role="cheap" if plan.sampled else "primary")
+            JudgeInfo(name=str(plan.baseline.identity), role="cheap" if plan.sampled else "primary")
         )
-        if plan.lagging is not None:
-            infos.append(JudgeInfo(name=str(plan.lagging.identity), role="fallback"))
+        if plan.fallback is not None:
+            infos.append(JudgeInfo(name=str(plan.fallback.identity), role="fallback"))
         return infos
 
     return judges
@@ -155,8 +155,8 @@ def _health(
         checks["evaluation"] = (
             f"{backlog.waiting} traces wait, the oldest {backlog.oldest_age_s:.0f} s"
         )
-    if backlog.drawn_age_s > _BEHIND.total_seconds():
+    if backlog.sampled_age_s > _BEHIND.total_seconds():
         checks["sampled_judge"] = (
-            f"{backlog.drawn} drawn traces wait, the oldest {backlog.drawn_age_s:.0f} s"
+            f"{backlog.sampled} drawn traces wait, the oldest {backlog.sampled_age_s:.0f} s"
         )
     return HealthReport(ready=True, checks=checks)

@@ -39,20 +39,20 @@ def finish(
     new_scores: list[dict[str, Any]] = []
     new_decisions: list[dict[str, Any]] = []
     minutes = set()
-    for task, found, drawn in done:
+    for task, new, made in done:
         row = rows.get(task.id)
         if row is None or row.token != task.token:
             lost.append(task)
             continue
         key = {"project": row.project, "trace_id": row.trace_id, "day": row.day}
-        new_decisions += [key | {"decided_at": now} | dump_decision(item) for item in drawn]
+        new_decisions += [key | {"decided_at": now} | dump_decision(item) for item in made]
         key |= {
             "revision": row.revision,
             "app": task.trace.app,
             "started_at": task.trace.started_at,
             "superseded": False,
         }
-        for score in found:
+        for score in new:
             item = key | dump_score(score)
             item["created_at"] = item["created_at"] or now
             new_scores.append(item)

@@ -38,9 +38,9 @@ def expired(now: datetime) -> ColumnElement[bool]:
     return and_(_task.state == "leased", _task.lease_until <= now)
 
 
-def lost_once(now: datetime, drawn: bool) -> ColumnElement[bool]:
+def lost_once(now: datetime, sampled: bool) -> ColumnElement[bool]:
     """Whether the task was in hand when a worker died, for the first time."""
-    return and_(_task.drawn == drawn, expired(now), _task.losses + 1 < _ALONE)
+    return and_(_task.drawn == sampled, expired(now), _task.losses + 1 < _ALONE)
 
 
 def part_of(limit: int) -> int:

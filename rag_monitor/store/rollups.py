@@ -216,7 +216,7 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
     ids = [row.trace_id for row in rows]
     days = {row.day for row in rows}
     columns = [column for column in scores.c if column.name != "verdicts"]
-    found: dict[str, list[Score]] = defaultdict(list)
+    scores_by_trace: dict[str, list[Score]] = defaultdict(list)
     for row in connection.execute(
         select(*columns).where(
             scores.c.project == project,
@@ -225,8 +225,8 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
             scores.c.superseded.is_(False),
         )
     ):
-        found[row.trace_id].append(load_score(row))
-    drawn: dict[str, dict[str, float]] = defaultdict(dict)
+        scores_by_trace[row.trace_id].append(load_score(row))
+    probabilities: dict[str, dict[str, float]] = defaultdict(dict)
     for row in connection.execute(
         select(decisions.c.trace_id, decisions.c.judge, decisions.c.probability).where(
             decisions.c.project == project,
@@ -234,14 +234,14 @@ def _with_scores(connection: Connection, project: str, rows: Sequence[Any]) -> l
             decisions.c.day.in_(days),
         )
     ):
-        drawn[row.trace_id][row.judge] = row.probability
+        probabilities[row.trace_id][row.judge] = row.probability
     called = load_hits(connection, project, ids, days)
     marks = load_feedback(connection, project, ids)
     return [
         TraceFacts(
             trace=from_rows(row, hits=called[row.trace_id]),
-            scores=tuple(found[row.trace_id]),
-            probabilities=drawn[row.trace_id],
+            scores=tuple(scores_by_trace[row.trace_id]),
+            probabilities=probabilities[row.trace_id],
             labels=labels_of(marks.get(row.trace_id, ())),
             received_at=row.received_at,
             day=row.day,

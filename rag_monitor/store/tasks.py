@@ -32,7 +32,7 @@ from rag_monitor.store.bulk import chunks
 from rag_monitor.store.completion import Completion, finish
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import evaluation_tasks, traces
-from rag_monitor.store.trace_reads import load_draws, load_traces
+from rag_monitor.store.trace_reads import load_decisions, load_traces
 
 _TOKEN_BITS: Final = 62
 _LOOKED_AT: Final = 20
@@ -48,27 +48,27 @@ class Tasks:
         self._clock = clock
 
     def claim(
-        self, owner: str, limit: int, lease_s: float, now: datetime, *, drawn: bool = False
+        self, owner: str, limit: int, lease_s: float, now: datetime, *, sampled: bool = False
     ) -> list[EvaluationTask]:
         """Take up to `limit` tasks that wait, or whose worker let its lease run out; oldest first.
 
-        With `drawn` those that wait for the sampled judge; without, all others. History, which was
-        imported or asked for, comes last: it must not keep a judge from live traces.
+        With `sampled` those that wait for the sampled judge, else all others. History, which was
+        imported or requested, comes last: it must not keep a judge from live traces.
 
         Tasks that were in hand when a worker died come first, a few of them together; those that
         are suspected of killing workers are left to `claim_suspect`. A task whose trace is gone is
         dropped.
         """
         with self._database.read() as connection:
-            if connection.execute(select(1).where(_ready(now, drawn)).limit(1)).first() is None:
+            if connection.execute(select(1).where(_ready(now, sampled)).limit(1)).first() is None:
                 return []
 
         table = evaluation_tasks.c
         lost = _oldest(
-            lost_workers.lost_once(now, drawn), (table.lease_until,), lost_workers.part_of(limit)
+            lost_workers.lost_once(now, sampled), (table.lease_until,), lost_workers.part_of(limit)
         )
         waiting = (
-            _oldest(and_(_waiting(now, drawn), table.bulk == history), (table.not_before,), limit)
+            _oldest(and_(_waiting(now, sampled), table.bulk == history), (table.not_before,), limit)
             for history in (False, True)
         )
         choices = (lost, *waiting)
@@ -289,7 +289,7 @@ class Tasks:
                 ).group_by(parked, table.drawn, table.bulk)
             ).all()
         first = [row for row in rows if not row.parked and not row.drawn]
-        drawn = [row for row in rows if not row.parked and row.drawn]
+        sampled = [row for row in rows if not row.parked and row.drawn]
         return Backlog(
             waiting=sum(row.number for row in first),
             oldest_age_s=_age(now, [row.made for row in first]),
@@ -297,15 +297,17 @@ class Tasks:
             parked=sum(row.number for row in rows if row.parked),
             lag_s=_age(now, [row.due for row in first if not row.bulk]),
             bulk_lag_s=_age(now, [row.due for row in first if row.bulk]),
-            drawn=sum(row.number for row in drawn),
-            drawn_age_s=_age(now, [row.made for row in drawn]),
+            sampled=sum(row.number for row in sampled),
+            sampled_age_s=_age(now, [row.made for row in sampled]),
         )
 
     def _lease(
         self, connection: Connection, rows: Sequence[Any], owner: str, until: datetime
     ) -> list[EvaluationTask]:
         loaded = load_traces(connection, [(row.project, row.trace_id) for row in rows])
-        draws = load_draws(connection, [(row.project, row.trace_id) for row in rows if row.drawn])
+        decisions = load_decisions(
+            connection, [(row.project, row.trace_id) for row in rows if row.drawn]
+        )
         claimed, orphans = [], []
         history = {row.id: lost_workers.after(row) for row in rows}
         for row in rows:
@@ -323,8 +325,8 @@ class Tasks:
                     forced=row.forced,
                     bulk=row.bulk,
                     judge=row.judge,
-                    drawn=row.drawn,
-                    draws=draws.get((row.project, row.trace_id), ()),
+                    sampled=row.drawn,
+                    decisions=decisions.get((row.project, row.trace_id), ()),
                 )
             )
         if orphans:
@@ -386,10 +388,10 @@ def _oldest(which: Any, order: Sequence[Any], limit: int) -> Any:
     )
 
 
-def _waiting(now: datetime, drawn: bool) -> Any:
+def _waiting(now: datetime, sampled: bool) -> Any:
     table = evaluation_tasks.c
-    return and_(table.drawn == drawn, table.state == _WAITING, table.not_before <= now)
+    return and_(table.drawn == sampled, table.state == _WAITING, table.not_before <= now)
 
 
-def _ready(now: datetime, drawn: bool) -> Any:
-    return or_(_waiting(now, drawn), lost_workers.lost_once(now, drawn))
+def _ready(now: datetime, sampled: bool) -> Any:
+    return or_(_waiting(now, sampled), lost_workers.lost_once(now, sampled))

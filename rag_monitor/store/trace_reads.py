@@ -33,16 +33,16 @@ def load_traces(connection: Connection, keys: Iterable[Key]) -> dict[Key, tuple[
     return found
 
 
-def load_draws(
+def load_decisions(
     connection: Connection, keys: Iterable[Key]
 ) -> dict[Key, tuple[SamplingDecision, ...]]:
     """The sampling decisions of traces, by key."""
-    found: dict[Key, list[SamplingDecision]] = defaultdict(list)
+    decisions_by_trace: dict[Key, list[SamplingDecision]] = defaultdict(list)
     for project, trace_ids in chunks(keys):
         days = days_of(connection, project, trace_ids)
         for row in _rows(connection, decisions, project, trace_ids, days):
-            found[project, row.trace_id].append(load_decision(row))
-    return {key: tuple(draws) for key, draws in found.items()}
+            decisions_by_trace[project, row.trace_id].append(load_decision(row))
+    return {key: tuple(own) for key, own in decisions_by_trace.items()}
 
 
 def days_of(connection: Connection, project: str, trace_ids: Iterable[str]) -> set[Any]:

@@ -32,8 +32,8 @@ class Roots:
         Traces that came as Trace JSON, whose evidence is gone, or whose root never came have none.
         """
         keys = {(placed.project, placed.trace_id) for placed in scores}
-        found = {key: _root(payloads) for key, payloads in self._spans.with_roots(keys)}
-        return {key: root for key, root in found.items() if root is not None}
+        roots = {key: _root(payloads) for key, payloads in self._spans.with_roots(keys)}
+        return {key: root for key, root in roots.items() if root is not None}
 
 
 def _root(payloads: Iterable[bytes]) -> str | None:
@@ -41,18 +41,18 @@ def _root(payloads: Iterable[bytes]) -> str | None:
         evidence = TracesData.FromString(b"".join(payloads))
     except DecodeError:
         return None
-    found = (
+    roots = (
         span
         for resource in evidence.resource_spans
         for scope in resource.scope_spans
         for span in scope.spans
         if not any(span.parent_span_id)
     )
-    root = min(found, key=lambda span: span.start_time_unix_nano, default=None)
-    return None if root is None else _known_elsewhere(root).hex()
+    root = min(roots, key=lambda span: span.start_time_unix_nano, default=None)
+    return None if root is None else _span_id_of_host(root).hex()
 
 
-def _known_elsewhere(root: Span) -> bytes:
+def _span_id_of_host(root: Span) -> bytes:
     """Our SDK's root, beside a host's tracing, links to the span of the host it belongs to."""
     for link in root.links:
         if link.trace_id == root.trace_id:

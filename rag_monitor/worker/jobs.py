@@ -31,8 +31,8 @@ from rag_monitor.ingest.derive import derive
 from rag_monitor.own_traces import RULES, OwnTraces
 from rag_monitor.store.backlog import QUEUE as _ASSEMBLY
 from rag_monitor.store.store import Store
-from rag_monitor.worker.drawn import Drawn
 from rag_monitor.worker.evaluating import Evaluation
+from rag_monitor.worker.sampled_queue import SampledQueue
 from rag_monitor.worker.sampling_windows import SamplingWindows
 
 _log = logging.getLogger(__name__)
@@ -90,7 +90,7 @@ class Jobs:
         self._owner = owner
         self._options = options
         self._evaluation = Evaluation(store.tasks, pipeline, clock, options)
-        self._drawn = Drawn(store.tasks, pipeline, clock, self._evaluation, owner, options)
+        self._sampled = SampledQueue(store.tasks, pipeline, clock, self._evaluation, owner, options)
         self._retention = retention
         self._shipped: set[str] = set()
         self._memory = memory
@@ -127,7 +127,7 @@ class Jobs:
         Assembling comes first: what is no trace yet is seen by nobody. While more than a batch
         waits for it, judging takes a few traces now and then.
 
-        What is drawn for another judge waits for that one apart: see `judge_drawn`.
+        What is sampled for another judge waits for that one apart: see `judge_sampled`.
         """
         await self._look_at_backlog()
         elapsed, most = self._clock.monotonic(), self._options.evaluate_batch
@@ -161,13 +161,13 @@ class Jobs:
         await self._evaluation.run([task])
         return 1
 
-    async def judge_drawn(self) -> int:
-        """Have the sampled judge see traces that were drawn for it."""
-        return await self._drawn.judge_due()
+    async def judge_sampled(self) -> int:
+        """Have the sampled judge see traces that were sampled for it."""
+        return await self._sampled.judge_due()
 
-    async def shed_drawn(self) -> int:
-        """Give up on drawn traces that have waited too long for the sampled judge."""
-        return await self._drawn.shed_due()
+    async def shed_sampled(self) -> int:
+        """Give up on sampled traces that have waited too long for the sampled judge."""
+        return await self._sampled.shed_due()
 
     async def _look_at_backlog(self) -> None:
         """Note how far judging is behind, now and then: counting a long queue is dear.
@@ -186,7 +186,7 @@ class Jobs:
         self._count_at = began + max(_COUNT_EVERY_S, took * _COUNT_REST)
         telemetry.waiting(_ASSEMBLY, assembling.traces, assembling.oldest_s)
         telemetry.waiting("evaluation", backlog.waiting, max(backlog.lag_s, backlog.bulk_lag_s))
-        telemetry.waiting("drawn", backlog.drawn, backlog.drawn_age_s)
+        telemetry.waiting("drawn", backlog.sampled, backlog.sampled_age_s)
         telemetry.QUEUE_DEPTH.labels(queue="parked").set(backlog.parked)
         wait = self._pipeline.plan.options.imports_wait
         self._pipeline.note_lag(backlog.lag_s if wait else max(backlog.lag_s, backlog.bulk_lag_s))

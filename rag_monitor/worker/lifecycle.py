@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 _HOLD_EVERY_S: Final = 30.0
 """How often reservations in the budget are renewed, well before they run out."""
 _SHED_EVERY_S: Final = 5.0
-"""How often it is looked for drawn traces that have waited too long."""
+"""How often the queue is searched for sampled traces that have waited too long."""
 _RELEASE_S: Final = 1.0
 """How long a database may take to hear that this process leads no longer."""
 
@@ -53,9 +53,11 @@ class Worker:
         lanes = options.evaluate_lanes
         schedule.every(options.rules_every_s, "sampling", jobs.begin_sampling_window)
         schedule.every(options.poll_s, "evaluate", jobs.evaluate_due, drain=True, lanes=lanes)
-        drawn = options.sampled_lanes
-        schedule.every(options.poll_s, "judge_drawn", jobs.judge_drawn, drain=True, lanes=drawn)
-        schedule.every(_SHED_EVERY_S, "shed_drawn", jobs.shed_drawn, drain=True)
+        sampled_lanes = options.sampled_lanes
+        schedule.every(
+            options.poll_s, "judge_drawn", jobs.judge_sampled, drain=True, lanes=sampled_lanes
+        )
+        schedule.every(_SHED_EVERY_S, "shed_drawn", jobs.shed_sampled, drain=True)
         schedule.every(_HOLD_EVERY_S, "hold_budget", jobs.hold_budget)
         lanes = options.derive_lanes
         schedule.every(options.poll_s, "derive", jobs.derive_due, drain=True, lanes=lanes)

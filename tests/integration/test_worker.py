@@ -69,7 +69,7 @@ class House:
         self.dispatcher = Dispatcher(self.store.outbox, {"recorder": self.channel}, self.clock)
         self.jobs = Jobs(
             self.store,
-            Pipeline(EvaluationPlan(every=judge, lagging=lagging), Sampler(), self.clock),
+            Pipeline(EvaluationPlan(baseline=judge, fallback=lagging), Sampler(), self.clock),
             engine,
             self.dispatcher,
             self.clock,

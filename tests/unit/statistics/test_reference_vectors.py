@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from benchmarks import statistics_reference as reference
-from rag_monitor.sampling.draw import hash_unit
+from rag_monitor.sampling.hash_sampling import hash_unit
 from rag_monitor.statistics import burn, calibration, comparison, detectors, wilson
 
 Case = Mapping[str, Any]
@@ -83,7 +83,7 @@ def _ppi_effective(given: Case) -> Case:
 
 def _tuned_lam(f: list[float], y: list[float | None], pi: list[float], sampled: list[int]) -> float:
     """Unclipped, unlike `DifferenceSums.tuned_lam`."""
-    ratios = [drawn / p for drawn, p in zip(sampled, pi, strict=True)]
+    ratios = [is_sampled / p for is_sampled, p in zip(sampled, pi, strict=True)]
     a = [score * (ratio - 1.0) for score, ratio in zip(f, ratios, strict=True)]
     b = [(value or 0.0) * ratio for value, ratio in zip(y, ratios, strict=True)]
     return covariance(a, b) / variance(a)
@@ -178,8 +178,8 @@ def _weighted(given: Case) -> Case:
     detector = detectors.Detector(q=given["q"], bets=(given["lam"],))
     state = detector.start()
     values = []
-    for bad, pi, drawn in zip(given["bad"], given["pi"], given["sampled"], strict=True):
-        if drawn:
+    for bad, pi, is_sampled in zip(given["bad"], given["pi"], given["sampled"], strict=True):
+        if is_sampled:
             state = detector.observe(state, bad, pi=pi, pi_min=given["pi_min"])
         else:
             state = detector.skip(state)

@@ -1,4 +1,4 @@
-"""What was drawn for the sampled judge: a queue of its own, so that nothing else waits for it.
+"""What waits for the sampled judge: a queue of its own, so that nothing else waits for it.
 
 That judge may be slow, or its server down for hours. While nobody answers, one trace at a time is
 tried and the others wait where they are safe, in the database; what has waited too long is given up
@@ -29,7 +29,7 @@ _TRY_EVERY_S: Final = 15.0
 _SHED_BATCH: Final = 200
 
 
-class Reach:
+class JudgeCircuit:
     """Whether a judge answers, as far as its last batches tell.
 
     It is away when all of a batch got no answer, and back with the first answer. While it is away
@@ -117,8 +117,8 @@ def _why(outcome: Outcome) -> str | None:
     return next(failed, None)
 
 
-class Drawn:
-    """Works on what was drawn: judges it, or gives it up.
+class SampledQueue:
+    """Works on what was sampled: judges it, or gives it up.
 
     Args:
         tasks: Where it waits.
@@ -145,27 +145,27 @@ class Drawn:
         self._owner = owner
         self._options = options
         sampled = pipeline.plan.sampled
-        self._reach = None if sampled is None else Reach(sampled.identity.name, clock)
+        self._circuit = None if sampled is None else JudgeCircuit(sampled.identity.name, clock)
 
     async def judge_due(self) -> int:
         """Judge one batch; returns how many traces it held."""
-        reach, most = self._reach, self._options.sampled_batch
-        if reach is None:
+        circuit, most = self._circuit, self._options.sampled_batch
+        if circuit is None:
             return len(await self._judge(most))
-        admitted = reach.admits(most)
+        admitted = circuit.admits(most)
         if not admitted:
             return 0
-        tried, outcomes = reach.away, list[Outcome]()
+        tried, outcomes = circuit.away, list[Outcome]()
         try:
             outcomes = await self._judge(admitted)
         finally:
-            reach.note(outcomes, tried=tried)
+            circuit.note(outcomes, tried=tried)
         return len(outcomes)
 
     async def _judge(self, most: int) -> list[Outcome]:
         lease_s, now = self._options.lease_s, self._clock.now()
         claimed = await asyncio.to_thread(
-            self._tasks.claim, self._owner, most, lease_s, now, drawn=True
+            self._tasks.claim, self._owner, most, lease_s, now, sampled=True
         )
         return await self._evaluation.run(claimed) if claimed else []
 
@@ -183,8 +183,8 @@ class Drawn:
         if not claimed:
             return 0
         reason, detail = None, None
-        if self._reach is not None:
-            reason, detail = self._reach.reason, self._reach.detail
+        if self._circuit is not None:
+            reason, detail = self._circuit.reason, self._circuit.detail
         outcomes = self._pipeline.shed(claimed, reason or JudgeBehind.reason, detail)
         await self._evaluation.save(claimed, outcomes)
         return len(claimed)

@@ -37,7 +37,7 @@ def hand_over(store: Store, *tasks: EvaluationTask) -> None:
 
 def drawn(store: Store, seconds: float = 0.0, limit: int = 100) -> list[EvaluationTask]:
     at = EPOCH + timedelta(seconds=seconds)
-    return store.tasks.claim("w1", limit, 60, at, drawn=True)
+    return store.tasks.claim("w1", limit, 60, at, sampled=True)
 
 
 def judges(store: Store, task: EvaluationTask) -> set[str]:
@@ -54,7 +54,7 @@ def test_scores_are_saved_and_the_task_waits_for_the_other_judge(store: Store) -
     assert judges(store, task) == {"embedded"}
     assert claim(store) == [], "it is not judged by the first again"
     (later,) = drawn(store)
-    assert (later.drawn, later.attempts, later.draws) == (True, 1, (DRAW,))
+    assert (later.sampled, later.attempts, later.decisions) == (True, 1, (DRAW,))
     with pytest.raises(LeaseLost):
         store.tasks.complete(task, [score("late")])
     store.tasks.complete(later, [score("dear")])
@@ -70,7 +70,7 @@ def test_a_dead_worker_leaves_it_in_the_same_queue(store: Store) -> None:
     assert claim(store, at=EPOCH + timedelta(seconds=60)) == []
     (again,) = drawn(store, 60)
 
-    assert (again.attempts, again.draws) == (2, (DRAW,))
+    assert (again.attempts, again.decisions) == (2, (DRAW,))
     with pytest.raises(LeaseLost):
         store.tasks.complete(lost, [score("dear")])
 
@@ -81,7 +81,7 @@ def test_the_two_queues_are_counted_apart(store: Store) -> None:
 
     backlog = store.tasks.backlog(EPOCH + timedelta(seconds=90))
 
-    assert (backlog.waiting, backlog.drawn, backlog.drawn_age_s) == (1, 1, 90.0)
+    assert (backlog.waiting, backlog.sampled, backlog.sampled_age_s) == (1, 1, 90.0)
     (other,) = claim(store, at=EPOCH + timedelta(seconds=90))
     store.tasks.complete(other, [score("embedded")])
     backlog = store.tasks.backlog(EPOCH + timedelta(seconds=100))
@@ -129,7 +129,7 @@ def test_a_newer_revision_is_judged_by_both_anew(store: Store) -> None:
         store.tasks.complete(old, [score("dear")])
 
     (new,) = claim(store)
-    assert (new.drawn, new.trace.answer) == (False, "two")
+    assert (new.sampled, new.trace.answer) == (False, "two")
 
 
 def test_asked_for_again_it_is_judged_by_both_anew(store: Store) -> None:
@@ -139,5 +139,5 @@ def test_asked_for_again_it_is_judged_by_both_anew(store: Store) -> None:
     assert store.tasks.enqueue("default", [make_trace().trace_id]) == 1
 
     (again,) = claim(store)
-    assert (again.drawn, again.forced) == (False, True)
+    assert (again.sampled, again.forced) == (False, True)
     assert drawn(store) == []

@@ -22,8 +22,8 @@ from rag_monitor.sampling.sampler import Sampler
 from rag_monitor.store.options import StoreOptions
 from rag_monitor.store.store import Store
 from rag_monitor.testing import ManualClock, ScriptedJudge, make_trace
-from rag_monitor.worker.drawn import Drawn
 from rag_monitor.worker.evaluating import Evaluation
+from rag_monitor.worker.sampled_queue import SampledQueue
 from rag_monitor.worker.scheduler import Scheduler
 from tests.contract.evidence import ingest
 
@@ -59,10 +59,10 @@ class House:
     def __init__(self, store: Store, clock: ManualClock, judge: Remote) -> None:
         self.store, self.clock = store, clock
         cheap = ScriptedJudge(dict.fromkeys(Aspect, 0.9), name="embedded")
-        plan = EvaluationPlan(every=cheap, sampled=judge)
+        plan = EvaluationPlan(baseline=cheap, sampled=judge)
         pipeline = Pipeline(plan, Sampler(SamplingOptions(rate=1.0)), clock)
         self.evaluation = Evaluation(store.tasks, pipeline, clock, OPTIONS)
-        self.drawn = Drawn(store.tasks, pipeline, clock, self.evaluation, "w1", OPTIONS)
+        self.drawn = SampledQueue(store.tasks, pipeline, clock, self.evaluation, "w1", OPTIONS)
 
     async def take(self, count: int, first: int = 0) -> None:
         """Traces that the judge of every trace has seen."""
@@ -147,7 +147,7 @@ async def test_while_nobody_answers_one_trace_at_a_time_is_tried(
     while await house.drawn.judge_due():
         pass
 
-    assert (house.backlog.drawn, away()) == (0, 0)
+    assert (house.backlog.sampled, away()) == (0, 0)
     assert all("dear" in house.scores(n) for n in range(12))
     told = [r.message for r in caplog.records if "dear" in r.message]
     assert len(told) == 2
@@ -164,7 +164,7 @@ async def test_a_trace_is_tried_as_often_as_ever_and_then_has_failed(
         assert await house.drawn.judge_due() == 1
         house.clock.advance(60)
 
-    assert house.backlog.drawn == 0
+    assert house.backlog.sampled == 0
     assert house.scores(0)["dear"] == {(ScoreStatus.FAILED, "judge_unavailable")}
     assert {status for status, _ in house.scores(0)["embedded"]} != {ScoreStatus.FAILED}
 
@@ -194,7 +194,7 @@ async def test_what_has_waited_too_long_is_given_up_and_says_why(
     details = {s.detail for s in stored.scores if s.judge is not None and s.judge.name == "dear"}
     assert details == {str(error or JudgeBehind())}
     assert "embedded" in house.scores(5)
-    assert house.backlog.drawn == 0
+    assert house.backlog.sampled == 0
 
 
 async def test_a_stopped_worker_hands_it_to_the_next_which_asks_once(
@@ -220,10 +220,10 @@ async def test_a_judge_that_no_one_configures_any_more_leaves_nothing_behind(
 ) -> None:
     await house.take(3)
     plain: Any = another()
-    plain.drawn._pipeline.plan = EvaluationPlan(every=plain.drawn._pipeline.plan.every)
-    plain.drawn._reach = None
+    plain.drawn._pipeline.plan = EvaluationPlan(baseline=plain.drawn._pipeline.plan.baseline)
+    plain.drawn._circuit = None
 
     assert await plain.drawn.judge_due() == 3
 
-    assert house.backlog.drawn == 0
+    assert house.backlog.sampled == 0
     assert set(house.scores(0)) == {"embedded"}

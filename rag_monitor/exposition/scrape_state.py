@@ -1,4 +1,4 @@
-"""Traces counted over the life of a process, from rollups that may still grow."""
+"""What a process remembers between scrapes: counters that only rise, and the order of releases."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from rag_monitor.domain.window import Window
 
 SETTLED: Final = timedelta(hours=2)
 """Minutes older than this are taken as final; later arrivals in them are not counted."""
-_APPS: Final = 5_000
+_MAX_APPS_COUNTED: Final = 5_000
 """So many apps are remembered; of another one all time since the beginning is added up again."""
 
 
@@ -45,21 +45,21 @@ class TraceCounter:
         place = (project, app)
         if place not in self._counts:
             self._counts[place] = _Count(self._since)
-            while len(self._counts) > _APPS:
+            while len(self._counts) > _MAX_APPS_COUNTED:
                 self._counts.popitem(last=False)
         self._counts.move_to_end(place)
-        known = self._counts[place]
+        state = self._counts[place]
         final = until - SETTLED
-        if final > known.settled_until:
-            _add(known.settled, _between(estimates, place, known.settled_until, final))
-            known.settled_until = final
-        counts = dict(known.settled)
-        if until > known.settled_until:
-            _add(counts, _between(estimates, place, known.settled_until, until))
+        if final > state.settled_until:
+            _add(state.settled, _between(estimates, place, state.settled_until, final))
+            state.settled_until = final
+        counts = dict(state.settled)
+        if until > state.settled_until:
+            _add(counts, _between(estimates, place, state.settled_until, until))
         for status, count in counts.items():
             # Erasure takes traces away; a counter that falls would look like a restart.
-            known.shown[status] = max(count, known.shown.get(status, 0))
-        return dict(known.shown)
+            state.shown[status] = max(count, state.shown.get(status, 0))
+        return dict(state.shown)
 
 
 def _between(
@@ -72,3 +72,30 @@ def _between(
 def _add(counts: dict[str, int], more: dict[str, int]) -> None:
     for status, count in more.items():
         counts[status] = counts.get(status, 0) + count
+
+
+_MAX_APPS_ORDERED: Final = 2_000
+"""So many apps are remembered; those asked for longest ago are forgotten."""
+
+
+class ReleaseOrder:
+    """Remembers when each release appeared: that does not change any more."""
+
+    def __init__(self) -> None:
+        self._first: OrderedDict[tuple[str, str], dict[str, datetime]] = OrderedDict()
+
+    def newest(self, estimates: Estimates, project: str, app: str, window: Window) -> list[str]:
+        """The releases with traces in the window, the one that appeared last first."""
+        present = estimates.present_releases(project, app, window)
+        if len(present) < 2:
+            return sorted(present)
+        first = self._first.get((project, app), {})
+        if not present <= first.keys():
+            first = estimates.first_seen(project, app, window) | first
+        # Erased between two looks: as good as new.
+        kept = {release: first.get(release, window.end) for release in present}
+        self._first[project, app] = kept
+        self._first.move_to_end((project, app))
+        while len(self._first) > _MAX_APPS_ORDERED:
+            self._first.popitem(last=False)
+        return sorted(present, key=lambda release: (kept[release], release), reverse=True)

@@ -24,7 +24,7 @@ def hash_unit(salt: str, trace_id: str) -> float:
     return (int.from_bytes(digest, "big") >> 11) / 2**53
 
 
-def drawn(salt: str, trace_id: str, probability: float) -> bool:
+def is_sampled(salt: str, trace_id: str, probability: float) -> bool:
     """Whether a trace with this probability is in the sample. Probability 1 always is."""
     return hash_unit(salt, trace_id) < probability
 
