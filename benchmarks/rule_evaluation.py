@@ -26,8 +26,8 @@ from sqlalchemy import func, insert, select
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.rules import default_rules
-from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.ports import BlobFormat, IngestBatch, SpanBlob
@@ -126,7 +126,7 @@ def evaluate(url: str, apps: int, rounds: int) -> dict[str, Any]:
 
         def engine(source: Any) -> AlertEngine:
             return AlertEngine(
-                RollupEstimates(source, Named(names)), store.rules, store.alerts, clock
+                RuleEstimates(source, Named(names)), store.rules, store.alerts, clock
             )
 
         plain, remembering = engine(store.rollups), engine(memory)

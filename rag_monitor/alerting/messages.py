@@ -14,8 +14,7 @@ from typing import Final
 from urllib.parse import quote
 
 from rag_monitor import i18n
-from rag_monitor.alerting.findings.wording import in_zone, measure, milliseconds
-from rag_monitor.alerting.notes import notes_text
+from rag_monitor.alerting.conditions.wording import in_zone, measure, milliseconds, notes_text
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification
 from rag_monitor.metrics.names import with_display_names
 
@@ -221,7 +220,7 @@ def _detailed(
 def _reasons(alert: Alert, language: str) -> list[str]:
     if alert.state is not AlertState.RESOLVED:
         notes = alert.finding.notes
-        said = i18n.Message("notes: {notes}", notes=plain(notes_text(notes, language), 200))
-        return [i18n.translate(said, language)] if notes else []
-    known = (_RESOLVED_BECAUSE.get(note) for note in alert.finding.notes)
-    return [i18n.translate(reason, language) for reason in known if reason is not None]
+        listed = i18n.Message("notes: {notes}", notes=plain(notes_text(notes, language), 200))
+        return [i18n.translate(listed, language)] if notes else []
+    reasons = (_RESOLVED_BECAUSE.get(note) for note in alert.finding.notes)
+    return [i18n.translate(reason, language) for reason in reasons if reason is not None]

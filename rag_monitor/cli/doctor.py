@@ -374,7 +374,7 @@ def _store(settings: Any, clock: SharedClock) -> Store:
 
 def _rules(settings: Any) -> str:
     """Whether every rule reaches the channels it names, and watches an app that there is."""
-    from rag_monitor.alerting.unseen import warnings_of
+    from rag_monitor.alerting.rules import rule_warnings
     from rag_monitor.domain.clock import SharedClock
 
     if reason := _not_looked_at(settings):
@@ -386,7 +386,7 @@ def _rules(settings: Any) -> str:
     doubts = [
         f"{rule.project}/{rule.name}: {doubt}"
         for rule in rules
-        for doubt in warnings_of(rule, apps[rule.project])
+        for doubt in rule_warnings(rule, apps[rule.project])
     ]
     for rule in rules:
         gone = [name for name in rule.notifiers if name not in channels]

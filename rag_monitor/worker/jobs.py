@@ -18,8 +18,8 @@ from rag_monitor import telemetry
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.aggregation.totals import merged
+from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
-from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.clock import Clock

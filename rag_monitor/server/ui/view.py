@@ -15,8 +15,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
-from rag_monitor.alerting.findings.wording import in_zone
-from rag_monitor.alerting.notes import note_text
+from rag_monitor.alerting.conditions.wording import in_zone, note_text
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window

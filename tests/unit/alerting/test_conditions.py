@@ -10,8 +10,8 @@ import pytest
 from rag_monitor.aggregation.combine import BadCount
 from rag_monitor.aggregation.estimates import Outcomes
 from rag_monitor.aggregation.latencies import LatencySummary
+from rag_monitor.alerting.conditions import wording
 from rag_monitor.alerting.evaluator import Evaluator
-from rag_monitor.alerting.findings import wording
 from rag_monitor.alerting.options import AlertOptions
 from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
 from rag_monitor.domain.hit import HitKind
@@ -24,7 +24,7 @@ DROP = rule(RuleKind.DROP, metric="faithfulness")
 
 
 def _look(estimates: FakeEstimates, item: AlertRule, app: str = APP) -> Finding:
-    return Evaluator(estimates, AlertOptions()).look(item, app, EPOCH)
+    return Evaluator(estimates, AlertOptions()).evaluate(item, app, EPOCH)
 
 
 def _against(now: Estimate, before: Estimate) -> FakeEstimates:
@@ -62,7 +62,7 @@ def test_the_worst_traces_come_from_the_minutes_that_were_counted(seconds: int, 
     item = rule(RuleKind.THRESHOLD, metric="faithfulness", params={"below": 0.9})
     estimates = Asked(scores=lambda *_: estimate(0.2, 400))
 
-    found = Evaluator(estimates, AlertOptions()).look(item, APP, now)
+    found = Evaluator(estimates, AlertOptions()).evaluate(item, APP, now)
 
     assert found.worst_traces == ("c" * 32,)
     start = now - timedelta(seconds=item.window_s)

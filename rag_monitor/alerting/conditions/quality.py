@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from rag_monitor.aggregation.comparison import Difference, compare, on_one_judge
-from rag_monitor.alerting.findings import wording
-from rag_monitor.alerting.findings.sight import Sight, at_rule_level
-from rag_monitor.alerting.notes import note_message
+from rag_monitor.alerting.conditions import wording
+from rag_monitor.alerting.conditions.context import EvaluationContext, at_rule_level
+from rag_monitor.alerting.conditions.wording import note_message
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Estimate
@@ -15,12 +15,14 @@ INCOMPLETE = "incomplete"
 """Note of an estimate whose window lost judgements to the budget."""
 
 
-def threshold(sight: Sight) -> Finding:
+def threshold(context: EvaluationContext) -> Finding:
     """Active when the whole interval lies on the bad side of the limit."""
-    rule = sight.rule
-    estimate = sight.estimates.estimate(sight.series(), sight.window, min_judged=rule.min_judged)
+    rule = context.rule
+    estimate = context.estimates.estimate(
+        context.series(), context.window, min_judged=rule.min_judged
+    )
     if estimate.lower is None or estimate.upper is None or estimate.value is None:
-        return _untold(sight, estimate)
+        return _inconclusive(context, estimate)
     wide = at_rule_level(estimate, rule)
     below, above = number(rule, "below"), number(rule, "above")
     limit = below if below is not None else above
@@ -42,7 +44,7 @@ def threshold(sight: Sight) -> Finding:
             "{metric} of {subject} is {value}, {relation} {limit} ({level} interval {bounds}; "
             "{judged} judged of {traces} in {span})",
             metric=rule.metric,
-            subject=sight.subject,
+            subject=context.subject,
             value=wording.share(estimate.value),
             relation=relation,
             limit=wording.share(limit),
@@ -52,41 +54,41 @@ def threshold(sight: Sight) -> Finding:
             traces=wording.traces(estimate.traces),
             span=wording.span(rule.window_s),
         ),
-        worst_traces=sight.worst_traces() if active else (),
+        worst_traces=context.worst_traces() if active else (),
         notes=estimate.notes,
     )
 
 
-def drop(sight: Sight) -> Finding:
+def drop(context: EvaluationContext) -> Finding:
     """Active when the fall is beyond chance and large enough to matter.
 
     Beyond chance: the upper end of the interval of (now - baseline) lies below 0. Large enough: now
     lies at least `min_drop` below the baseline. Both sides need `min_judged` scores of one judge: a
     change of judges would look like a change of quality.
     """
-    rule = sight.rule
+    rule = context.rule
     kind = word(rule, "baseline")
     release = None
     if kind == "previous_release":
-        releases = sight.estimates.releases(rule.project, sight.app, sight.window)
+        releases = context.estimates.releases(rule.project, context.app, context.window)
         if not releases:
             return Finding(active=None, notes=("no_release",))
         release = releases[0]
-    series = sight.series(release)
-    now = sight.estimates.estimate(series, sight.window, min_judged=rule.min_judged)
+    series = context.series(release)
+    now = context.estimates.estimate(series, context.window, min_judged=rule.min_judged)
     before = (
-        sight.estimates.release_baseline(series, sight.window, min_judged=rule.min_judged)
+        context.estimates.release_baseline(series, context.window, min_judged=rule.min_judged)
         if release is not None
-        else sight.estimates.estimate(series, sight.earlier(kind), min_judged=rule.min_judged)
+        else context.estimates.estimate(series, context.earlier(kind), min_judged=rule.min_judged)
     )
     if before is None:
-        return _untold(sight, now, "no_baseline")
+        return _inconclusive(context, now, "no_baseline")
     if INCOMPLETE in now.notes or INCOMPLETE in before.notes:
-        return _untold(sight, now, INCOMPLETE)
-    now, before = on_one_judge(sight.estimates, now, before, min_judged=rule.min_judged)
+        return _inconclusive(context, now, INCOMPLETE)
+    now, before = on_one_judge(context.estimates, now, before, min_judged=rule.min_judged)
     change = compare(at_rule_level(now, rule), at_rule_level(before, rule))
     if change.value is None or change.upper is None or change.lower is None:
-        return _untold(sight, now, *change.notes, before=before)
+        return _inconclusive(context, now, *change.notes, before=before)
     min_drop = required(rule, "min_drop")
     # Rounded, or a fall from 0.9 to 0.8 would miss a limit of 0.1 by 3e-17.
     active = change.upper < 0.0 and round(change.value + min_drop, 9) <= 0.0
@@ -99,14 +101,20 @@ def drop(sight: Sight) -> Finding:
         baseline=before.value,
         judged=now.judged,
         baseline_judged=before.judged,
-        summary=_drop_summary(sight, now, before, change, kind, active=active),
-        worst_traces=sight.worst_traces() if active else (),
+        summary=_drop_summary(context, now, before, change, kind, active=active),
+        worst_traces=context.worst_traces() if active else (),
         notes=tuple(dict.fromkeys((*now.notes, *before.notes, *change.notes))),
     )
 
 
 def _drop_summary(
-    sight: Sight, now: Estimate, before: Estimate, change: Difference, kind: str, *, active: bool
+    context: EvaluationContext,
+    now: Estimate,
+    before: Estimate,
+    change: Difference,
+    kind: str,
+    *,
+    active: bool,
 ) -> Message:
     baseline = wording.baseline_name(kind)
     if now.series.release is not None and before.series.release is not None:
@@ -119,23 +127,23 @@ def _drop_summary(
     return Message(
         "{metric} of {subject} {fell} from {old} to {new} ({change}, {level} interval of the "
         "difference {bounds}; {judged} judged in {span}, {before} in the baseline: {baseline})",
-        metric=sight.rule.metric,
-        subject=sight.subject,
+        metric=context.rule.metric,
+        subject=context.subject,
         fell=Message("fell") if active else Message("went"),
         old=wording.share(before.value),
         new=wording.share(now.value),
         change=wording.signed(change.value),
-        level=wording.percent(required(sight.rule, "confidence")),
+        level=wording.percent(required(context.rule, "confidence")),
         bounds=wording.interval(change.lower, change.upper),
         judged=now.judged,
-        span=wording.span(sight.rule.window_s),
+        span=wording.span(context.rule.window_s),
         before=before.judged,
         baseline=baseline,
     )
 
 
-def _untold(
-    sight: Sight, estimate: Estimate, *notes: str, before: Estimate | None = None
+def _inconclusive(
+    context: EvaluationContext, estimate: Estimate, *notes: str, before: Estimate | None = None
 ) -> Finding:
     baseline_judged = 0 if before is None else before.judged
     have = Message("{judged} judged", judged=estimate.judged)
@@ -145,7 +153,7 @@ def _untold(
             judged=estimate.judged,
             before=baseline_judged,
         )
-    needed = sight.rule.min_judged
+    needed = context.rule.min_judged
     few = min(estimate.judged, needed if before is None else baseline_judged) < needed
     lacking = (
         Message("{needed} are needed", needed=needed) if few else Message("they give no interval")
@@ -162,8 +170,8 @@ def _untold(
         baseline_judged=baseline_judged,
         summary=Message(
             text,
-            metric=sight.rule.metric,
-            subject=sight.subject,
+            metric=context.rule.metric,
+            subject=context.subject,
             have=have,
             lacking=lacking,
             reasons=tuple(map(note_message, reasons)),

@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rag_monitor.aggregation.latencies import LatencySummary
-from rag_monitor.alerting.findings import wording
-from rag_monitor.alerting.findings.sight import Sight
+from rag_monitor.alerting.conditions import wording
+from rag_monitor.alerting.conditions.context import EvaluationContext
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Window
@@ -29,31 +29,31 @@ class _Quantile:
     count: int
 
 
-def latency(sight: Sight) -> Finding:
+def latency(context: EvaluationContext) -> Finding:
     """Active when the quantile's whole interval is slow.
 
     With `max_ms`: above it. Otherwise: above the baseline's whole interval, and slower than the
     baseline by at least `min_rise`.
     """
-    rule = sight.rule
+    rule = context.rule
     quantile = required(rule, "quantile")
-    now = _quantile(sight, sight.window, quantile)
+    now = _quantile(context, context.window, quantile)
     if now is None:
-        return _untold(sight)
+        return _inconclusive(context)
     limit = number(rule, "max_ms")
     if limit is not None:
         return _finding(
-            sight, now, limit, 0, Message.within("latency", "limit"), active=now.lower > limit
+            context, now, limit, 0, Message.within("latency", "limit"), active=now.lower > limit
         )
     kind = word(rule, "baseline")
-    before = _quantile(sight, sight.earlier(kind), quantile)
+    before = _quantile(context, context.earlier(kind), quantile)
     if before is None:
-        return _untold(sight)
+        return _inconclusive(context)
     if before.upper is None:
-        return _open_baseline(sight, quantile)
+        return _open_baseline(context, quantile)
     slower = now.value >= before.value * (1.0 + required(rule, "min_rise"))
     return _finding(
-        sight,
+        context,
         now,
         before.value,
         before.count,
@@ -62,9 +62,11 @@ def latency(sight: Sight) -> Finding:
     )
 
 
-def _quantile(sight: Sight, window: Window, quantile: float) -> _Quantile | None:
-    rule = sight.rule
-    summary: LatencySummary = sight.estimates.latency(sight.selection(window), rule.metric or "")
+def _quantile(context: EvaluationContext, window: Window, quantile: float) -> _Quantile | None:
+    rule = context.rule
+    summary: LatencySummary = context.estimates.latency(
+        context.selection(window), rule.metric or ""
+    )
     if summary.count < rule.min_judged:
         return None
     value = summary.quantile(quantile)
@@ -75,7 +77,7 @@ def _quantile(sight: Sight, window: Window, quantile: float) -> _Quantile | None
 
 
 def _finding(
-    sight: Sight,
+    context: EvaluationContext,
     now: _Quantile,
     baseline: float,
     baseline_count: int,
@@ -83,7 +85,7 @@ def _finding(
     *,
     active: bool,
 ) -> Finding:
-    rule = sight.rule
+    rule = context.rule
     confidence = required(rule, "confidence")
     return Finding(
         active=active,
@@ -100,7 +102,7 @@ def _finding(
             "{bounds}; {traces} in {span})",
             quantile=f"p{required(rule, 'quantile') * 100:g}",
             metric=rule.metric,
-            app=sight.app,
+            app=context.app,
             value=wording.milliseconds(now.value),
             against=against,
             limit=wording.milliseconds(baseline),
@@ -112,13 +114,13 @@ def _finding(
     )
 
 
-def _untold(sight: Sight) -> Finding:
-    rule = sight.rule
+def _inconclusive(context: EvaluationContext) -> Finding:
+    rule = context.rule
     return Finding(
         active=None,
         summary=Message(
             "too few traces of {app} with {metric}; {needed} are needed",
-            app=sight.app,
+            app=context.app,
             metric=rule.metric,
             needed=rule.min_judged,
         ),
@@ -126,14 +128,14 @@ def _untold(sight: Sight) -> Finding:
     )
 
 
-def _open_baseline(sight: Sight, quantile: float) -> Finding:
+def _open_baseline(context: EvaluationContext, quantile: float) -> Finding:
     """Nothing can be told against a baseline whose interval has no upper end."""
-    needed = least_for_upper(quantile, required(sight.rule, "confidence"))
+    needed = least_for_upper(quantile, required(context.rule, "confidence"))
     return Finding(
         active=None,
         summary=Message(
             "too few traces of {app} in the baseline for a {quantile}; {needed} are needed",
-            app=sight.app,
+            app=context.app,
             quantile=f"p{quantile * 100:g}",
             needed=needed,
         ),

@@ -19,8 +19,8 @@ from datetime import datetime, timedelta
 from typing import Final
 
 from rag_monitor.aggregation.combine import BadCount
-from rag_monitor.alerting.findings import wording
-from rag_monitor.alerting.findings.sight import Sight
+from rag_monitor.alerting.conditions import wording
+from rag_monitor.alerting.conditions.context import EvaluationContext
 from rag_monitor.alerting.params import number, required
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.window import Series, Window
@@ -63,7 +63,7 @@ class _Evidence:
 
 
 @dataclass(slots=True)
-class _Seen:
+class _Minute:
     """One minute as it was when it was last looked at."""
 
     judged: int = 0
@@ -101,7 +101,7 @@ class _Stream:
     """First minute with judged traces."""
     evidence: list[_Evidence] = field(default_factory=list)
     """Per bet."""
-    minutes: dict[datetime, _Seen] = field(default_factory=dict)
+    minutes: dict[datetime, _Minute] = field(default_factory=dict)
     """The minutes that may still bring late scores."""
 
     def since_onset(self) -> _Evidence:
@@ -119,34 +119,38 @@ class _Stream:
         elapsed = max(self.upto - self.first, timedelta(hours=1))
         return max(100.0, self.judged / (elapsed / timedelta(days=1)) * required(self.rule, "days"))
 
-    def look(self, sight: Sight, series: Series) -> None:
+    def advance(self, context: EvaluationContext, series: Series) -> None:
         """Bet on what has arrived since the last look, oldest minute first."""
-        end = sight.window.end
+        end = context.window.end
         oldest = _floor(end - _LATE)
         for minute in list(self.minutes):  # oldest first, but for those that came late
             if minute >= oldest:
                 break
             del self.minutes[minute]
         start = _floor(self.upto)
-        if self.minutes and self._late(sight, series, Window(min(self.minutes), end), start):
+        if self.minutes and self._has_late_scores(
+            context, series, Window(min(self.minutes), end), start
+        ):
             start = min(self.minutes)
         if start < end:
-            for minute, count in sight.estimates.bad_counts(series, Window(start, end), _MINUTE):
+            for minute, count in context.estimates.bad_counts(series, Window(start, end), _MINUTE):
                 if count.judged or minute in self.minutes:
                     self.upto = min(end, minute + _MINUTE)
-                    self._see(minute, count, kept=minute >= oldest)
+                    self._add_minute(minute, count, kept=minute >= oldest)
         self.upto = end
 
-    def _late(self, sight: Sight, series: Series, known: Window, until: datetime) -> bool:
+    def _has_late_scores(
+        self, context: EvaluationContext, series: Series, kept: Window, until: datetime
+    ) -> bool:
         """Whether minutes before `until` differ from what was seen of them."""
-        if until <= known.start:
+        if until <= kept.start:
             return False
-        now = sight.estimates.bad_count(series, Window(known.start, until))
+        now = context.estimates.bad_count(series, Window(kept.start, until))
         seen = [item for minute, item in self.minutes.items() if minute < until]
         return (now.judged, now.bad) != (sum(s.judged for s in seen), sum(s.bad for s in seen))
 
-    def _see(self, minute: datetime, count: BadCount, *, kept: bool) -> None:
-        seen = self.minutes.get(minute) or _Seen()
+    def _add_minute(self, minute: datetime, count: BadCount, *, kept: bool) -> None:
+        seen = self.minutes.get(minute) or _Minute()
         fresh = seen.take(count)
         if kept:
             self.minutes[minute] = seen
@@ -185,13 +189,13 @@ class ChangeDetectors:
     def __init__(self) -> None:
         self._streams: dict[tuple[str, str, str], _Stream] = {}
 
-    def __call__(self, sight: Sight) -> Finding:
+    def __call__(self, context: EvaluationContext) -> Finding:
         """Advance to the end of the window and say whether the alarm stands."""
-        rule = sight.rule
+        rule = context.rule
         # One judge for the whole window: `combined` may mean another one in a few minutes.
-        judge = sight.estimates.bad_count(sight.series(), sight.window).judge
-        stream = self._stream(sight, judge)
-        stream.look(sight, sight.series(judge=judge))
+        judge = context.estimates.bad_count(context.series(), context.window).judge
+        stream = self._stream(context, judge)
+        stream.advance(context, context.series(judge=judge))
         alarm_at = stream.interval()
         if alarm_at is None or stream.judged < rule.min_judged:
             return Finding(
@@ -200,26 +204,26 @@ class ChangeDetectors:
                 summary=Message(
                     "{judged} judged of {subject}, {needed} are needed",
                     judged=stream.judged,
-                    subject=sight.app,
+                    subject=context.app,
                     needed=rule.min_judged,
                 ),
                 notes=("few_judged",),
             )
-        return _finding(sight, stream, alarm_at, sight.window.end)
+        return _finding(context, stream, alarm_at, context.window.end)
 
-    def _stream(self, sight: Sight, judge: str) -> _Stream:
-        key = (sight.rule.project, sight.rule.name, sight.app)
-        start, end = _floor(sight.window.start), sight.window.end
+    def _stream(self, context: EvaluationContext, judge: str) -> _Stream:
+        key = (context.rule.project, context.rule.name, context.app)
+        start, end = _floor(context.window.start), context.window.end
         stream = self._streams.get(key)
         if (
             stream is None
-            or stream.rule != sight.rule
+            or stream.rule != context.rule
             or stream.judge != judge
             or not start <= stream.upto <= end
         ):
-            detector = Detector(q=1.0 - required(sight.rule, "mu0"))
+            detector = Detector(q=1.0 - required(context.rule, "mu0"))
             stream = _Stream(
-                rule=sight.rule,
+                rule=context.rule,
                 judge=judge,
                 upto=start,
                 detector=detector,
@@ -234,15 +238,17 @@ def _floor(moment: datetime) -> datetime:
     return moment.replace(second=0, microsecond=0)
 
 
-def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> Finding:
-    rule = sight.rule
+def _finding(
+    context: EvaluationContext, stream: _Stream, alarm_at: float, end: datetime
+) -> Finding:
+    rule = context.rule
     value = stream.detector.value(stream.state)
     gathered = stream.since_onset()
     judged, bad, onset = gathered.judged, gathered.bad, gathered.onset
     good = 1.0 - bad / judged if judged else None
     worst: tuple[str, ...] = ()
     if stream.alarmed and onset is not None and onset < end:
-        worst = sight.worst_traces(Window(onset, end))
+        worst = context.worst_traces(Window(onset, end))
     text = msgid(
         "the share of good {metric} of {subject} {relation} {limit}: {share} of {judged} judged; "
         "detector {value}, alarm at {alarm} (one false alarm in at least {alarm} judged traces)"
@@ -266,7 +272,7 @@ def _finding(sight: Sight, stream: _Stream, alarm_at: float, end: datetime) -> F
         summary=Message(
             text,
             metric=rule.metric,
-            subject=sight.subject,
+            subject=context.subject,
             relation=relation,
             limit=wording.share(required(rule, "mu0")),
             share=wording.share(good),

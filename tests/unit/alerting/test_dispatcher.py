@@ -9,9 +9,9 @@ from datetime import timedelta
 import pytest
 
 from rag_monitor import telemetry
+from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.notifiers.notifier import DeliveryError, Notifier
 from rag_monitor.alerting.options import DeliveryOptions
-from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.domain.alert import Notification
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.alerting.fakes import FakeOutbox, notification

@@ -1,4 +1,4 @@
-"""One look: a rule, an app and a window, with the means to answer."""
+"""What a condition is evaluated on: a rule, an app and a window, with the means to answer."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.params import PARAMS, required, word
-from rag_monitor.alerting.ports import EstimateSource
 from rag_monitor.domain.alert import AlertRule
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
@@ -16,13 +16,13 @@ from rag_monitor.statistics.wilson import wilson_interval
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sight:
-    """What a finding is made from."""
+class EvaluationContext:
+    """A rule on an app over a window, and where the numbers come from."""
 
     rule: AlertRule
     app: str
     window: Window
-    estimates: EstimateSource
+    estimates: RuleEstimates
     worst: int = 5
     """Traces to link."""
 
@@ -66,7 +66,7 @@ class Sight:
         seen = window or self.window
         last = seen.end.replace(second=0, microsecond=0)
         end = seen.end if last == seen.end else last + timedelta(minutes=1)
-        found: Sequence[str] = self.estimates.worst(
+        worst: Sequence[str] = self.estimates.worst(
             self.rule.project,
             self.app,
             self.rule.metric or "",
@@ -74,7 +74,7 @@ class Sight:
             self.worst,
             self.knowledge_base,
         )
-        return tuple(found[: self.worst])
+        return tuple(worst[: self.worst])
 
     def earlier(self, baseline: str) -> Window:
         """The window of `previous_window` or `last_week`."""

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from rag_monitor.alerting.findings import wording
-from rag_monitor.alerting.findings.sight import Sight
+from rag_monitor.alerting.conditions import wording
+from rag_monitor.alerting.conditions.context import EvaluationContext
 from rag_monitor.alerting.params import number, required
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.window import Window
@@ -18,13 +18,13 @@ from rag_monitor.statistics.burn import burn_gate
 from rag_monitor.statistics.wilson import wilson_interval
 
 
-def burn_rate(sight: Sight) -> Finding:
+def burn_rate(context: EvaluationContext) -> Finding:
     """Active when the gated long window and the raw short window both burn too fast."""
-    rule = sight.rule
+    rule = context.rule
     slo, multiple = required(rule, "slo"), required(rule, "multiple")
     short_s = number(rule, "short_s") or max(60.0, rule.window_s / 12.0)
-    short_window = Window.ending(sight.window.end, timedelta(seconds=short_s))
-    long = sight.estimates.bad_count(sight.series(), sight.window)
+    short_window = Window.ending(context.window.end, timedelta(seconds=short_s))
+    long = context.estimates.bad_count(context.series(), context.window)
     if long.judged < rule.min_judged:
         return Finding(
             active=None,
@@ -32,7 +32,7 @@ def burn_rate(sight: Sight) -> Finding:
             summary=Message(
                 "{judged} judged of {subject}, {needed} are needed",
                 judged=long.judged,
-                subject=sight.subject,
+                subject=context.subject,
                 needed=rule.min_judged,
             ),
             notes=("few_judged",),
@@ -40,7 +40,7 @@ def burn_rate(sight: Sight) -> Finding:
     counts = (long.effective_bad, long.effective_judged)
     if burn_gate(*counts, *counts, slo=slo, multiple=multiple).fires:
         # By the same judge: `combined` may mean another one in so short a window.
-        short = sight.estimates.bad_count(sight.series(judge=long.judge), short_window)
+        short = context.estimates.bad_count(context.series(judge=long.judge), short_window)
     else:
         short = None  # whatever it holds, the rule does not fire
     gate = burn_gate(
@@ -74,7 +74,7 @@ def burn_rate(sight: Sight) -> Finding:
             "{metric} of {subject} burns {times} times its allowance of {allowed} bad answers, "
             "limit {limit} (bad share {share} ({bounds}), 99.9% lower bound {lower}; {judged})",
             metric=rule.metric,
-            subject=sight.subject,
+            subject=context.subject,
             times=f"{gate.burn_long:.3g}",
             allowed=wording.share(1.0 - slo),
             limit=f"{multiple:g}",
@@ -83,5 +83,5 @@ def burn_rate(sight: Sight) -> Finding:
             lower=wording.share(gate.lower_bound),
             judged=judged,
         ),
-        worst_traces=sight.worst_traces() if gate.fires else (),
+        worst_traces=context.worst_traces() if gate.fires else (),
     )

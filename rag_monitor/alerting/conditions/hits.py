@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from rag_monitor.aggregation.comparison import compare
-from rag_monitor.alerting.findings import wording
-from rag_monitor.alerting.findings.sight import Sight, at_rule_level
-from rag_monitor.alerting.notes import HIT_KINDS
+from rag_monitor.alerting.conditions import wording
+from rag_monitor.alerting.conditions.context import EvaluationContext, at_rule_level
+from rag_monitor.alerting.conditions.wording import HIT_KINDS
 from rag_monitor.alerting.params import number, required, word
 from rag_monitor.domain.alert import Finding
 from rag_monitor.domain.hit import HitKind
@@ -34,48 +34,50 @@ class _Rate:
         return (before or 0.0) - (self.now.value if self.now.value is not None else 1.0)
 
 
-def hit_rate(sight: Sight) -> Finding:
+def hit_rate(context: EvaluationContext) -> Finding:
     """Active when at least one name is hit too rarely; the one that lost most is reported."""
-    rates = [_look(sight, kind, name) for kind, name in _names(sight)]
+    rates = [_rate_of(context, kind, name) for kind, name in _names(context)]
     if not rates:
         return Finding(active=None, notes=("no_hits_seen",))
     bad = [rate for rate in rates if rate.active]
     if bad:
-        return _finding(sight, max(bad, key=lambda rate: rate.loss), active=True, others=bad)
-    told = [rate for rate in rates if rate.active is False]
-    if told:
-        return _finding(sight, max(told, key=lambda rate: rate.loss), active=False, others=())
-    return _finding(sight, rates[0], active=None, others=())
+        return _finding(context, max(bad, key=lambda rate: rate.loss), active=True, others=bad)
+    conclusive = [rate for rate in rates if rate.active is False]
+    if conclusive:
+        return _finding(
+            context, max(conclusive, key=lambda rate: rate.loss), active=False, others=()
+        )
+    return _finding(context, rates[0], active=None, others=())
 
 
-def _names(sight: Sight) -> list[tuple[HitKind, str]]:
-    rule = sight.rule
+def _names(context: EvaluationContext) -> list[tuple[HitKind, str]]:
+    rule = context.rule
     kind = HitKind(rule.metric) if rule.metric is not None else None
     name = word(rule, "name")
     if kind is not None and name:
         return [(kind, name)]
     # A name that is hit no more is only known from before.
-    lookback = Window.ending(sight.window.end, sight.window.length * 2)
-    seen: Iterable[tuple[HitKind, str]] = sight.estimates.hit_names(sight.selection(lookback))
+    lookback = Window.ending(context.window.end, context.window.length * 2)
+    seen: Iterable[tuple[HitKind, str]] = context.estimates.hit_names(context.selection(lookback))
     if "min_rate" not in rule.params and word(rule, "baseline") == "last_week":
-        week_ago = sight.window.before(timedelta(days=7))
-        seen = {*seen, *sight.estimates.hit_names(sight.selection(week_ago))}
+        week_ago = context.window.before(timedelta(days=7))
+        seen = {*seen, *context.estimates.hit_names(context.selection(week_ago))}
     return sorted(item for item in seen if kind is None or item[0] == kind)
 
 
-def _look(sight: Sight, kind: HitKind, name: str) -> _Rate:
-    rule = sight.rule
+def _rate_of(context: EvaluationContext, kind: HitKind, name: str) -> _Rate:
+    rule = context.rule
     basis = word(rule, "basis")
 
     def rate(window: Window) -> Estimate:
-        return sight.estimates.hit_rate(sight.selection(window), kind, name, basis)
+        return context.estimates.hit_rate(context.selection(window), kind, name, basis)
 
-    now = rate(sight.window)
+    now = rate(context.window)
     limit = number(rule, "min_rate")
     if limit is not None:
         upper = at_rule_level(now, rule).upper if now.judged >= rule.min_judged else None
         return _Rate(kind, name, now, None, None if upper is None else upper < limit)
-    before = rate(sight.earlier(word(rule, "baseline")))
+    before = rate(context.earlier(word(rule, "baseline")))
     if min(now.judged, before.judged) < rule.min_judged:
         return _Rate(kind, name, now, before, None)
     change = compare(at_rule_level(now, rule), at_rule_level(before, rule))
@@ -85,8 +87,10 @@ def _look(sight: Sight, kind: HitKind, name: str) -> _Rate:
     return _Rate(kind, name, now, before, change.upper < 0.0 and fell)
 
 
-def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable[_Rate]) -> Finding:
-    rule, now, before = sight.rule, rate.now, rate.before
+def _finding(
+    context: EvaluationContext, rate: _Rate, *, active: bool | None, others: Iterable[_Rate]
+) -> Finding:
+    rule, now, before = context.rule, rate.now, rate.before
     limit = before.value if before is not None else number(rule, "min_rate")
     baseline = (
         Message.within("hit rate", "limit")
@@ -113,7 +117,7 @@ def _finding(sight: Sight, rate: _Rate, *, active: bool | None, others: Iterable
             "{traces} in {span})",
             kind=HIT_KINDS[rate.kind.value],
             name=rate.name,
-            app=sight.app,
+            app=context.app,
             value=wording.share(now.value),
             against=against,
             level=wording.percent(now.confidence),

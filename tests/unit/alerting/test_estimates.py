@@ -8,8 +8,8 @@ from datetime import datetime, timedelta
 import pytest
 
 from rag_monitor.alerting.engine import AlertEngine
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.rules import default_rules
-from rag_monitor.alerting.sources import RollupEstimates
 from rag_monitor.domain.alert import RuleKind
 from rag_monitor.domain.rollup import TRACES_METRIC, Rollup, RollupKey, RollupQuery
 from rag_monitor.domain.selection import Selection
@@ -104,7 +104,7 @@ class _Traces:
 def test_the_shipped_rules_see_a_worse_release_in_real_rollups() -> None:
     alerts = FakeAlerts()
     engine = AlertEngine(
-        RollupEstimates(_Rollups(), _Traces()),
+        RuleEstimates(_Rollups(), _Traces()),
         FakeRules(default_rules()),
         alerts,
         ManualClock(),
@@ -130,7 +130,7 @@ def test_what_an_app_sent_days_ago_is_not_read_again_by_every_run() -> None:
         return load(wanted)
 
     rollups.load = counted  # type: ignore[method-assign]
-    source = RollupEstimates(rollups, _Traces())
+    source = RuleEstimates(rollups, _Traces())
 
     def sent(minutes: float, hours: int = 24) -> int:
         end = EPOCH + timedelta(minutes=minutes)
@@ -156,7 +156,7 @@ def test_a_change_of_judge_is_not_a_change_of_quality(
     params = {"baseline": baseline, "min_drop": 0.05}
     drop = rule(RuleKind.DROP, metric="faithfulness", params=params)
     engine = AlertEngine(
-        RollupEstimates(_Rollups(other, beside=beside), _Traces()),
+        RuleEstimates(_Rollups(other, beside=beside), _Traces()),
         FakeRules([drop]),
         FakeAlerts(),
         ManualClock(),
@@ -174,7 +174,7 @@ def test_an_alert_stays_while_another_judge_takes_over() -> None:
     )
     rollups, alerts = _Rollups(), FakeAlerts()
     engine = AlertEngine(
-        RollupEstimates(rollups, _Traces()), FakeRules([drop]), alerts, ManualClock()
+        RuleEstimates(rollups, _Traces()), FakeRules([drop]), alerts, ManualClock()
     )
     engine.run(EPOCH)
     (before,) = alerts.alerts.values()
@@ -188,7 +188,7 @@ def test_an_alert_stays_while_another_judge_takes_over() -> None:
 
 
 def test_the_release_before_is_found_with_the_rules_own_minimum() -> None:
-    estimates = RollupEstimates(_Rollups(), _Traces())
+    estimates = RuleEstimates(_Rollups(), _Traces())
     window = Window.ending(EPOCH, timedelta(minutes=10))
     names = estimates.releases("default", "shop", window)
     assert names == ["v2"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Final, Protocol
+from typing import Final
 
 from rag_monitor.aggregation.comparison import BaselineKind
 from rag_monitor.aggregation.estimates import EstimateOptions, Estimates
@@ -12,36 +12,17 @@ from rag_monitor.aggregation.totals import RollupSource
 from rag_monitor.domain.ports import BudgetState
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate, Series, Window
+from rag_monitor.store.traces import Traces
 
-_BELIEVED: Final = timedelta(minutes=10)
-"""How long it is believed how many traces an app sent before."""
-_REMEMBERED: Final = 20_000
+_LIVE_CACHE_AGE: Final = timedelta(minutes=10)
+"""How long the counts of traces that an app sent before are cached."""
+_LIVE_CACHE_SIZE: Final = 20_000
 _ANY_TIME: Final = datetime(1970, 1, 1, tzinfo=UTC)
 """Windows of one length end here, to be remembered as one."""
 
 
-class TraceReads(Protocol):
-    """What alerting asks of the traces; the store's `traces` is one."""
-
-    def app_names(self, project: str) -> Sequence[str]:
-        """The applications with traces."""
-        ...
-
-    def worst(
-        self,
-        project: str,
-        app: str,
-        metric: str,
-        window: Window,
-        limit: int = 5,
-        knowledge_base: str | None = None,
-    ) -> Sequence[str]:
-        """Ids of the traces with the lowest scores, the lowest first."""
-        ...
-
-
-class RollupEstimates(Estimates):
-    """An `EstimateSource` for the engine.
+class RuleEstimates(Estimates):
+    """What rules ask about windows of time.
 
     Args:
         source: Loads rollups.
@@ -53,7 +34,7 @@ class RollupEstimates(Estimates):
     def __init__(
         self,
         source: RollupSource,
-        traces: TraceReads,
+        traces: Traces,
         *,
         budget: Callable[[str], BudgetState] | None = None,
         options: EstimateOptions | None = None,
@@ -65,9 +46,9 @@ class RollupEstimates(Estimates):
 
     def reading(
         self, source: RollupSource, options: EstimateOptions | None = None
-    ) -> RollupEstimates:
+    ) -> RuleEstimates:
         """The same, from another source of rollups; None keeps the options."""
-        return RollupEstimates(
+        return RuleEstimates(
             source, self._traces, budget=self._budget, options=options or self._options
         )
 
@@ -84,10 +65,10 @@ class RollupEstimates(Estimates):
         end, length = selection.window.end, selection.window.length
         # Such a window begins at a round time, so that its length changes from look to look.
         place = (selection.over(Window.ending(_ANY_TIME, length - length % step + step)), step)
-        known = self._live.get(place)
-        if known is not None and timedelta(0) <= end - known[0] < _BELIEVED:
-            return known[1]
-        if len(self._live) >= _REMEMBERED:
+        cached = self._live.get(place)
+        if cached is not None and timedelta(0) <= end - cached[0] < _LIVE_CACHE_AGE:
+            return cached[1]
+        if len(self._live) >= _LIVE_CACHE_SIZE:
             self._live.clear()
         counts = super().live_by_step(selection, step)
         self._live[place] = (end, counts)

@@ -9,19 +9,23 @@ from __future__ import annotations
 
 import logging
 import random
+import uuid
 from collections import defaultdict, deque
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor, wait
+from dataclasses import replace
 from datetime import datetime, timedelta
+from typing import Final
 
 from rag_monitor import telemetry
 from rag_monitor.alerting.notifiers.notifier import DeliveryError, Notifier
 from rag_monitor.alerting.options import DeliveryOptions
-from rag_monitor.alerting.ports import OutboxStore
-from rag_monitor.domain.alert import Notification
+from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
 from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import NotificationError, StoreUnavailable
+from rag_monitor.i18n import Message
 from rag_monitor.outbound.retry import backoff_s
+from rag_monitor.store.outbox import Outbox
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +46,7 @@ class Dispatcher:
 
     def __init__(
         self,
-        outbox: OutboxStore,
+        outbox: Outbox,
         notifiers: Mapping[str, Notifier],
         clock: Clock,
         options: DeliveryOptions | None = None,
@@ -198,8 +202,8 @@ class Dispatcher:
         options = self._options
         draw = self._random.random
         pause = backoff_s(attempts, options.retry_base_s, options.retry_max_s, draw)
-        asked = error.retry_after_s if isinstance(error, DeliveryError) else None
-        return max(pause, asked or 0.0)
+        requested = error.retry_after_s if isinstance(error, DeliveryError) else None
+        return max(pause, requested or 0.0)
 
 
 def _unacceptable(error: Exception) -> bool:
@@ -216,3 +220,47 @@ def _groups(batch: Sequence[Notification], size: int) -> list[Sequence[Notificat
         for group in by_project.values()
         for start in range(0, len(group), size)
     ]
+
+
+TEST_NAME: Final = "rag-monitor-test"
+"""Rule and app of the alert; no rule of that name is kept anywhere."""
+
+
+def make_test_messages(
+    project: str, channel: str, now: datetime
+) -> tuple[Notification, Notification]:
+    """The two messages, to be sent one after the other.
+
+    The second ends what the first began, so that a channel with incidents of its own (PagerDuty,
+    Alertmanager) is left as it was. Each call makes new keys: receivers that drop repeats take it.
+    """
+    alert = Alert(
+        id=uuid.uuid4().hex,
+        project=project,
+        rule=TEST_NAME,
+        app=TEST_NAME,
+        state=AlertState.FIRING,
+        severity=Severity.TICKET,
+        since=now,
+        started_at=now,
+        fired_at=now,
+        finding=Finding(
+            active=True,
+            summary=Message(
+                "This is a test of the channel. Nothing is wrong, and nothing needs doing."
+            ),
+        ),
+    )
+    ended = replace(alert, state=AlertState.RESOLVED, resolved_at=now)
+    firing, resolved = (
+        Notification(
+            dedup_key=f"{alert.id}:{event}",
+            project=project,
+            channel=channel,
+            alert=shown,
+            event=event,
+            created_at=now,
+        )
+        for event, shown in (("firing", alert), ("resolved", ended))
+    )
+    return firing, resolved
