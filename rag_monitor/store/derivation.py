@@ -13,7 +13,7 @@ from sqlalchemy import Connection, delete, select, update
 from rag_monitor.domain.rollup import is_history
 from rag_monitor.domain.stored import PendingTrace
 from rag_monitor.domain.trace import Trace
-from rag_monitor.store import bulk, dirty, questions
+from rag_monitor.store import bulk, question_index, rollup_changes
 from rag_monitor.store.bulk import Key, chunks
 from rag_monitor.store.tables import (
     evaluation_tasks,
@@ -53,7 +53,7 @@ class _Changes:
     passages: dict[tuple[str, str], dict[str, Any]] = field(default_factory=dict)
     replaced: list[Key] = field(default_factory=list)
     tasks: list[dict[str, Any]] = field(default_factory=list)
-    minutes: set[dirty.Minute] = field(default_factory=set)
+    minutes: set[rollup_changes.Minute] = field(default_factory=set)
     counts: TraceCounts = field(default_factory=TraceCounts)
 
     def add(self, rows: TraceRows, key: _KeyRow, before: Any, now: datetime) -> None:
@@ -179,14 +179,14 @@ def _write(connection: Connection, changes: _Changes, now: datetime) -> None:
     if not changes.traces:
         return
     _forget_older(connection, changes.replaced)
-    questions.place(connection, changes.traces)
+    question_index.place(connection, changes.traces)
     bulk.insert(connection, traces, changes.traces)
     bulk.insert(connection, retrievals, changes.retrievals)
     bulk.insert(connection, hits, changes.hits)
     texts = [changes.passages[key] for key in sorted(changes.passages)]
     bulk.upsert(connection, passages, texts, ["last_day"], newer="last_day")
     bulk.insert(connection, evaluation_tasks, changes.tasks)
-    dirty.mark(connection, changes.minutes, now)
+    rollup_changes.mark(connection, changes.minutes, now)
     changes.counts.save(connection, now)
 
 

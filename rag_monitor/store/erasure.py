@@ -10,7 +10,7 @@ from typing import Any, Final
 from sqlalchemy import Connection, Delete, Text, Update, delete, select, type_coerce, update
 
 from rag_monitor.domain.stored import ErasureReport
-from rag_monitor.store import dirty
+from rag_monitor.store import rollup_changes
 from rag_monitor.store.bulk import chunks
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import (
@@ -87,7 +87,7 @@ def _erase_traces(
         for table in reversed(OF_TRACE):  # keys first, as every other transaction locks them
             _delete(connection, table, table.c.project == name, table.c.trace_id.in_(part))
     minutes = {(project, row.app, minute_of(row.started_at)) for row in rows}
-    dirty.mark(connection, minutes, now)
+    rollup_changes.mark(connection, minutes, now)
     doubt_passages(connection, project, {digest for row in rows for digest in row.passages})
     return removed
 

@@ -12,7 +12,7 @@ from sqlalchemy import Connection, and_, or_, select
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import LabelledScore
-from rag_monitor.store import dirty
+from rag_monitor.store import rollup_changes
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import feedback, scores, traces
 from rag_monitor.store.trace_rows import minute_of
@@ -49,7 +49,7 @@ class FeedbackMarks:
             ).first()
             if found is not None:
                 minute = (mark.project, found.app, minute_of(found.started_at))
-                dirty.mark(connection, [minute], self._clock.now())
+                rollup_changes.mark(connection, [minute], self._clock.now())
 
         self._database.transact(work)
 

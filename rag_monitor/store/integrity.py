@@ -16,7 +16,7 @@ from rag_monitor import telemetry
 from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import StoreDamaged, StoreError
 from rag_monitor.store.engine import Database
-from rag_monitor.store.fresh_scores import FreshScores
+from rag_monitor.store.score_export_feed import FreshScores
 
 EVERY: Final = timedelta(days=7)
 """A file that is never stopped uncleanly is looked through so often."""

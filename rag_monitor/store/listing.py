@@ -24,9 +24,9 @@ from sqlalchemy import (
 
 from rag_monitor.domain.stored import TraceQuery, TraceSummary
 from rag_monitor.domain.trace import TraceStatus
-from rag_monitor.store import questions
+from rag_monitor.store import question_index
 from rag_monitor.store.bulk import chunks
-from rag_monitor.store.cursor import decode_cursor
+from rag_monitor.store.page_cursor import decode_cursor
 from rag_monitor.store.tables import LOW_SCORE, scores, traces
 from rag_monitor.store.trace_reads import days_of
 from rag_monitor.store.types import storable
@@ -87,7 +87,7 @@ def _holding(
     postgresql: bool,
 ) -> Sequence[Any]:
     """The keys of the newest that fit and hold a text: of `enough` traces, in `limit` rows."""
-    holders = questions.holders(wanted, postgresql, _of_trace(query, _keyset(query, traces.c)))
+    holders = question_index.holders(wanted, postgresql, _of_trace(query, _keyset(query, traces.c)))
     if holders is None:
         return connection.execute(_containing(query, wanted, limit)).all()
     found: list[Any] = []
@@ -110,7 +110,7 @@ def _containing(query: TraceQuery, wanted: str, limit: int) -> Select[Any]:
     if query.metric is not None:
         return scored(query, query.metric, limit, _question_of(scores, wanted))
     columns = [traces.c[name] for name in (*_KEY, "started_at")]
-    return newest(query, columns, limit, questions.contains(wanted))
+    return newest(query, columns, limit, question_index.contains(wanted))
 
 
 def _walk(query: TraceQuery, wanted: str, stretch: tuple[int, int], limit: int) -> Select[Any]:
@@ -137,7 +137,7 @@ def _indexed(query: TraceQuery, holders: Any, limit: int, postgresql: bool) -> S
     if query.metric is not None:
         same = [scores.c[name] == holders.c[name] for name in _KEY]
         statement = statement.select_from(holders.join(scores, and_(*same)))
-        conditions = questions.plainly(_of_score(query, query.metric), postgresql)
+        conditions = question_index.plainly(_of_score(query, query.metric), postgresql)
         statement = statement.where(*conditions)
     order = (holders.c.started_at.desc(), holders.c.trace_id.desc())
     return statement.order_by(*order).limit(limit)

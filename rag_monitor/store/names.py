@@ -23,8 +23,8 @@ from rag_monitor.domain.names import OTHER_NAME, NameKind, NameLimits, names_of,
 from rag_monitor.domain.stored import NameCount, PendingTrace
 from rag_monitor.domain.trace import Trace
 from rag_monitor.store.bulk import chunks
+from rag_monitor.store.distinct_skip_scan import distinct_values
 from rag_monitor.store.engine import Database
-from rag_monitor.store.hops import distinct_values
 from rag_monitor.store.tables import names, rollups
 from rag_monitor.store.types import storable_name
 

@@ -12,13 +12,13 @@ from sqlalchemy import Connection, Table, delete, func, literal_column, select, 
 
 from rag_monitor.domain.stored import RetentionPolicy, RetentionReport
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.store import forgotten, partitions
+from rag_monitor.store import partitions, purge_horizon
 from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.bulk import chunks
+from rag_monitor.store.distinct_skip_scan import distinct_values
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import IN_DOUBT, doubt_passages, settle_passages
 from rag_monitor.store.failures import is_disk_full
-from rag_monitor.store.hops import distinct_values
 from rag_monitor.store.partitions import PARTITIONED
 from rag_monitor.store.tables import (
     alerts,
@@ -142,7 +142,7 @@ class _Run:
 
     def traces_before(self, cutoff: date, moment: datetime | None) -> None:
         """Forget traces of days before `cutoff`, and texts older than `moment`."""
-        forgotten.note(self._database, forgotten.EVERY_APP, cutoff, self._today)
+        purge_horizon.note(self._database, purge_horizon.EVERY_APP, cutoff, self._today)
         self._drop([table for table in _OF_TRACE if table in PARTITIONED], cutoff)
         for table in _OF_TRACE:
             removed = self._delete(table, table.c.day < cutoff)
@@ -156,7 +156,7 @@ class _Run:
 
     def app_before(self, app: str, cutoff: date) -> None:
         """Forget the traces of one app, whatever the project, of days before `cutoff`."""
-        forgotten.note(self._database, app, cutoff, self._today)
+        purge_horizon.note(self._database, app, cutoff, self._today)
         with self._database.read() as connection:
             projects = distinct_values(connection, traces.c.project)
         while removed := self._database.transact(

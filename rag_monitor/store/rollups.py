@@ -14,11 +14,11 @@ from rag_monitor.domain.feedback import labels_of
 from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import DirtyMinute, StaleBlock
-from rag_monitor.store import blocks, bulk, forgotten
-from rag_monitor.store import dirty as dirty_marks
+from rag_monitor.store import bulk, purge_horizon, rollup_tiers
+from rag_monitor.store import rollup_changes as dirty_marks
 from rag_monitor.store.engine import Database
 from rag_monitor.store.feedback import load_feedback
-from rag_monitor.store.forgotten import Forgotten
+from rag_monitor.store.purge_horizon import Forgotten
 from rag_monitor.store.rollup_rows import columns_of, dump_rollup, load_rollups
 from rag_monitor.store.score_rows import load_score
 from rag_monitor.store.tables import decisions, dirty_minutes, rollups, scores, traces
@@ -81,7 +81,7 @@ class Rollups:
         with self._database.read() as connection:
             read = [(item, _facts_of(connection, item)) for item in dirty]
             # Read after the traces: what is not forgotten by now was there to be read.
-            gone = forgotten.load(connection, today)
+            gone = purge_horizon.load(connection, today)
             for item, facts in read:
                 before = gone.before(item.app)
                 found += facts if before is None else _lasting(connection, item, facts, before)
@@ -105,8 +105,8 @@ class Rollups:
             table.project == wanted.project,
             table.minute >= window.start,
             table.minute < window.end,
-            *(blocks.has(table[name], value) for name, value in _filters(wanted).items()),
-            *([blocks.has(table.app, apps)] if (apps := _apps(wanted)) else []),
+            *(rollup_tiers.has(table[name], value) for name, value in _filters(wanted).items()),
+            *([rollup_tiers.has(table.app, apps)] if (apps := _apps(wanted)) else []),
         )
         with self._database.read() as connection:
             return load_rollups(connection.execute(statement.order_by(table.minute)).all())
@@ -123,15 +123,15 @@ class Rollups:
         if not apps:
             raise ValueError("sums are read by app; name some, or use `load`")
         window = wanted.window
-        start = blocks.ceil_to(window.start, 1)
-        lengths = blocks.lengths_for(window.start, step)
+        start = rollup_tiers.ceil_to(window.start, 1)
+        lengths = rollup_tiers.lengths_for(window.start, step)
         with self._database.read() as connection:
-            return blocks.load_sums(
+            return rollup_tiers.load_sums(
                 connection,
                 wanted.project,
                 apps,
                 start,
-                blocks.ceil_to(window.end, 1),
+                rollup_tiers.ceil_to(window.end, 1),
                 lengths,
                 _filters(wanted),
                 None if step is None else (window.start, step),
@@ -140,21 +140,23 @@ class Rollups:
     def stale(self, now: datetime, limit: int = 50) -> list[StaleBlock]:
         """Blocks to build: over, and quiet for long enough."""
         with self._database.read() as connection:
-            return blocks.due(connection, now, limit)
+            return rollup_tiers.due(connection, now, limit)
 
     def parts(self, block: StaleBlock) -> list[Rollup]:
         """Rollups of shorter blocks and minutes that add up to `block`."""
-        shorter = [minutes for minutes in blocks.LENGTHS if minutes < block.minutes]
+        shorter = [minutes for minutes in rollup_tiers.LENGTHS if minutes < block.minutes]
         end = block.minute + block.minutes * _MINUTE
         with self._database.read() as connection:
-            return blocks.load_sums(
+            return rollup_tiers.load_sums(
                 connection, block.project, [block.app], block.minute, end, shorter, {}
             )
 
     def put_blocks(self, built: Sequence[tuple[StaleBlock, Sequence[Rollup]]]) -> int:
         """Save the sums of blocks; returns how many were not marked anew since they were read."""
         return self._database.transact(
-            lambda connection: sum(blocks.put(connection, block, found) for block, found in built)
+            lambda connection: sum(
+                rollup_tiers.put(connection, block, found) for block, found in built
+            )
         )
 
 
@@ -208,7 +210,7 @@ def _lasting(
     if not kept or item.minute.date() >= before:
         return kept
     ids = [fact.trace.trace_id for fact in kept]
-    counted = forgotten.counted_before(connection, item.project, ids, before)
+    counted = purge_horizon.counted_before(connection, item.project, ids, before)
     return [fact for fact in kept if fact.trace.trace_id not in counted]
 
 
@@ -258,7 +260,7 @@ def _replace(
 ) -> None:
     ordered = sorted(dirty, key=lambda item: (item.project, item.app, item.minute))
     standing: set[_Place] = set()
-    gone = forgotten.load(connection, now.date())
+    gone = purge_horizon.load(connection, now.date())
     for start in range(0, len(ordered), _LOOKUP // 5):
         standing |= _clear(connection, ordered[start : start + _LOOKUP // 5], gone)
     # A minute without a mark was recomputed by somebody else since it was read here: what they
@@ -266,7 +268,7 @@ def _replace(
     found = [row for row in found if (row.key.project, row.key.app, row.key.minute) in standing]
     rows = [dump_rollup(rollup) | {"arrived": rollup.key.arrived} for rollup in found]
     bulk.upsert(connection, rollups, rows)
-    blocks.mark(connection, standing, now)
+    rollup_tiers.mark(connection, standing, now)
 
 
 def _clear(connection: Connection, part: Sequence[DirtyMinute], gone: Forgotten) -> set[_Place]:
@@ -289,7 +291,7 @@ def _clear(connection: Connection, part: Sequence[DirtyMinute], gone: Forgotten)
         counted = sorted({batch for item in present for batch in item.added})
         parts = [counted[start : start + _LOOKUP] for start in range(0, len(counted), _LOOKUP)]
         for (project, app), minutes in _by_app(present).items():
-            old = forgotten.replaceable(connection, project, app, minutes, gone.before(app))
+            old = purge_horizon.replaceable(connection, project, app, minutes, gone.before(app))
             connection.execute(delete(rollups).where(old, rollups.c.added.is_(None)))
             for batches in parts:  # those that came since are counted by their own rows
                 connection.execute(delete(rollups).where(old, rollups.c.added.in_(batches)))

@@ -16,9 +16,9 @@ from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.backlog import AssemblyBacklog
 from rag_monitor.store.ballast import Ballast
 from rag_monitor.store.budgets import Budgets
+from rag_monitor.store.clock_repair import SetBack
 from rag_monitor.store.engine import Database, exposure, require_folder
 from rag_monitor.store.feedback import FeedbackMarks
-from rag_monitor.store.fresh_scores import FreshScores
 from rag_monitor.store.integrity import Integrity, was_left_open
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
@@ -33,7 +33,7 @@ from rag_monitor.store.reported import ReportedScores
 from rag_monitor.store.retention import Retention
 from rag_monitor.store.rollups import Rollups
 from rag_monitor.store.rules import Rules
-from rag_monitor.store.set_back import SetBack
+from rag_monitor.store.score_export_feed import FreshScores
 from rag_monitor.store.spans import Spans
 from rag_monitor.store.spending import Spending
 from rag_monitor.store.tasks import Tasks

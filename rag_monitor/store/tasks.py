@@ -27,11 +27,11 @@ from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import Backlog, EvaluationTask, ParkedTask
 from rag_monitor.errors import LeaseLost
-from rag_monitor.store import lost_workers
+from rag_monitor.store import crash_loop
 from rag_monitor.store.bulk import chunks
-from rag_monitor.store.completion import Completion, finish
 from rag_monitor.store.engine import Database
 from rag_monitor.store.tables import evaluation_tasks, traces
+from rag_monitor.store.task_completion import Completion, finish
 from rag_monitor.store.trace_reads import load_decisions, load_traces
 
 _TOKEN_BITS: Final = 62
@@ -65,7 +65,7 @@ class Tasks:
 
         table = evaluation_tasks.c
         lost = _oldest(
-            lost_workers.lost_once(now, sampled), (table.lease_until,), lost_workers.part_of(limit)
+            crash_loop.lost_once(now, sampled), (table.lease_until,), crash_loop.part_of(limit)
         )
         waiting = (
             _oldest(and_(_waiting(now, sampled), table.bulk == history), (table.not_before,), limit)
@@ -87,13 +87,13 @@ class Tasks:
         would say nothing of the task.
         """
         with self._database.read() as connection:
-            if not lost_workers.any_suspect(connection, now):
+            if not crash_loop.any_suspect(connection, now):
                 return None
 
         def work(connection: Connection) -> tuple[list[EvaluationTask], int]:
-            suspects = _oldest(lost_workers.suspected(now), lost_workers.in_turn(), _LOOKED_AT)
+            suspects = _oldest(crash_loop.suspected(now), crash_loop.in_turn(), _LOOKED_AT)
             rows = connection.execute(suspects).all()
-            others = lost_workers.park(connection, rows, now)
+            others = crash_loop.park(connection, rows, now)
             until = now + timedelta(seconds=lease_s)
             claimed = self._lease(connection, others[:1], owner, until)
             return claimed, len(rows) - len(others)
@@ -153,7 +153,7 @@ class Tasks:
         def work(connection: Connection) -> list[EvaluationTask]:
             lost = finish(connection, done, now, handed)
             if lost:
-                lost_workers.acquit(connection, [task.id for task in lost])
+                crash_loop.acquit(connection, [task.id for task in lost])
             return lost
 
         return self._database.transact(work)
@@ -309,7 +309,7 @@ class Tasks:
             connection, [(row.project, row.trace_id) for row in rows if row.drawn]
         )
         claimed, orphans = [], []
-        history = {row.id: lost_workers.after(row) for row in rows}
+        history = {row.id: crash_loop.after(row) for row in rows}
         for row in rows:
             found = loaded.get((row.project, row.trace_id))
             if found is None or found[1].revision != row.revision:
@@ -394,4 +394,4 @@ def _waiting(now: datetime, sampled: bool) -> Any:
 
 
 def _ready(now: datetime, sampled: bool) -> Any:
-    return or_(_waiting(now, sampled), lost_workers.lost_once(now, sampled))
+    return or_(_waiting(now, sampled), crash_loop.lost_once(now, sampled))

@@ -16,8 +16,8 @@ from typing import Any, Final
 from sqlalchemy import Connection
 
 from rag_monitor.domain.rollup import LATE_MOMENT, TRACES_METRIC, Rollup, RollupKey, is_history
-from rag_monitor.store import blocks, bulk
-from rag_monitor.store.dirty import Minute
+from rag_monitor.store import bulk, rollup_tiers
+from rag_monitor.store.rollup_changes import Minute
 from rag_monitor.store.rollup_rows import dump_rollup
 from rag_monitor.store.tables import rollups
 from rag_monitor.store.trace_rows import minute_of
@@ -75,4 +75,4 @@ class TraceCounts:
             key = {"key": secrets.token_bytes(_KEY_BYTES), "arrived": day, "added": token}
             rows.append(dump_rollup(rollup) | key)
         bulk.insert(connection, rollups, rows)
-        blocks.mark(connection, {place[0] for place in self._counts}, now)
+        rollup_tiers.mark(connection, {place[0] for place in self._counts}, now)

@@ -19,7 +19,7 @@ from rag_monitor.domain.trace import (
     TraceStatus,
     Usage,
 )
-from rag_monitor.store.questions import pairs
+from rag_monitor.store.question_index import pairs
 from rag_monitor.store.types import dump_captured, storable
 
 _PLAIN: Final = (
@@ -55,7 +55,7 @@ _LARGEST: Final = 2**63 - 1
 class TraceRows:
     """One trace, cut into the rows of its tables. `day` and `revision` are filled in on saving.
 
-    `search` of the trace holds the pairs of its question, see `store.questions`.
+    `search` of the trace holds the pairs of its question, see `store.question_index`.
     """
 
     trace: dict[str, Any]

@@ -35,15 +35,15 @@ from rag_monitor.domain.stored import (
 from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import NotFound
-from rag_monitor.store import derivation, listing, lookthrough, questions, traffic
-from rag_monitor.store.blocks import LENGTHS
-from rag_monitor.store.cursor import encode_cursor
+from rag_monitor.store import content_search, derivation, listing, question_index, traffic
+from rag_monitor.store.distinct_skip_scan import distinct_values, hops
 from rag_monitor.store.engine import Database
 from rag_monitor.store.erasure import erase_user
 from rag_monitor.store.feedback import load_feedback
-from rag_monitor.store.hops import distinct_values, hops
 from rag_monitor.store.names import Names
+from rag_monitor.store.page_cursor import encode_cursor
 from rag_monitor.store.reported import load_reported
+from rag_monitor.store.rollup_tiers import LENGTHS
 from rag_monitor.store.score_rows import load_decision, load_score
 from rag_monitor.store.tables import decisions, hits, rollup_blocks, scores, traces
 from rag_monitor.store.trace_reads import load_traces
@@ -78,7 +78,9 @@ class Traces:
         """Make questions that older releases saved known to the search; returns how many."""
         if not self._any_unindexed():
             return 0
-        return self._database.transact(lambda connection: questions.index_older(connection, limit))
+        return self._database.transact(
+            lambda connection: question_index.index_older(connection, limit)
+        )
 
     def _any_unindexed(self) -> bool:
         """A look without a write transaction: mostly there is nothing to do."""
@@ -154,7 +156,7 @@ class Traces:
 
     def _look_through(self, query: TraceQuery, limit: int) -> TracePage:
         with self._database.read() as connection:
-            looked = lookthrough.look(connection, query, limit)
+            looked = content_search.look(connection, query, limit)
             rows = listing.rows_of(connection, query.project, looked.keys)
             items = listing.summaries(connection, query.project, rows)
         last = looked.last

@@ -14,8 +14,8 @@ from sqlalchemy import ColumnElement, Connection, Integer, cast, func, literal, 
 from rag_monitor.domain.rollup import TRACES_METRIC
 from rag_monitor.domain.stored import AppTraffic, TimedTrace
 from rag_monitor.domain.window import Window
-from rag_monitor.store import blocks
-from rag_monitor.store.hops import hops
+from rag_monitor.store import rollup_tiers
+from rag_monitor.store.distinct_skip_scan import hops
 from rag_monitor.store.tables import rollup_blocks, rollups, traces
 
 _UNBUILT: Final = timedelta(hours=3)
@@ -93,18 +93,18 @@ def newest(connection: Connection, project: str, since: datetime, limit: int) ->
     return [TimedTrace(**row) for row in rows.mappings()]
 
 
-def _runs(window: Window, now: datetime) -> list[blocks.Run]:
+def _runs(window: Window, now: datetime) -> list[rollup_tiers.Run]:
     """The window as few stretches: days, hours, and minutes where those may not be built."""
-    start, end = blocks.ceil_to(window.start, 1), blocks.ceil_to(window.end, 1)
-    lengths = tuple(minutes for minutes in blocks.LENGTHS if minutes >= 60)
+    start, end = rollup_tiers.ceil_to(window.start, 1), rollup_tiers.ceil_to(window.end, 1)
+    lengths = tuple(minutes for minutes in rollup_tiers.LENGTHS if minutes >= 60)
     unbuilt = set()
     for minutes in lengths:
-        place = blocks.floor_to(max(start, now - _UNBUILT - minutes * _MINUTE), minutes)
+        place = rollup_tiers.floor_to(max(start, now - _UNBUILT - minutes * _MINUTE), minutes)
         while place < end:
             if place + minutes * _MINUTE > now - _UNBUILT:
                 unbuilt.add((minutes, place))
             place += minutes * _MINUTE
-    return blocks.cover(start, end, lengths, frozenset(unbuilt))
+    return rollup_tiers.cover(start, end, lengths, frozenset(unbuilt))
 
 
 def _last(project: str, app: ColumnElement[Any]) -> ColumnElement[Any]:
@@ -113,7 +113,7 @@ def _last(project: str, app: ColumnElement[Any]) -> ColumnElement[Any]:
     return select(func.max(table.minute)).where(*of_app).scalar_subquery()
 
 
-def _count(run: blocks.Run, project: str, app: ColumnElement[Any]) -> ColumnElement[Any]:
+def _count(run: rollup_tiers.Run, project: str, app: ColumnElement[Any]) -> ColumnElement[Any]:
     table = rollups if run.minutes == 1 else rollup_blocks
     conditions = [
         table.c.project == project,

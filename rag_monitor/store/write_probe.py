@@ -12,7 +12,7 @@ from sqlalchemy import Connection, text
 from rag_monitor.domain.clock import Clock
 from rag_monitor.errors import StoreError, StoreUnavailable
 from rag_monitor.store.engine import Database
-from rag_monitor.store.fresh_scores import moved_mark
+from rag_monitor.store.score_export_feed import moved_mark
 from rag_monitor.store.tables import evaluation_tasks, scores, spans, trace_keys, traces
 
 EVERY_S: Final = 10.0

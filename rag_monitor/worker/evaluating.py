@@ -14,7 +14,7 @@ from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import EvaluationTask
 from rag_monitor.errors import LeaseLost, StoreUnavailable
 from rag_monitor.evaluation.pipeline import Outcome, Pipeline
-from rag_monitor.store.completion import Completion
+from rag_monitor.store.task_completion import Completion
 from rag_monitor.store.tasks import Tasks
 
 _log = logging.getLogger(__name__)

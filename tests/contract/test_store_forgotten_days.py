@@ -15,7 +15,7 @@ from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import RetentionPolicy
 from rag_monitor.domain.window import Window
-from rag_monitor.store import forgotten
+from rag_monitor.store import purge_horizon
 from rag_monitor.store.store import Store
 from rag_monitor.store.tables import rollups
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
@@ -170,7 +170,7 @@ def test_a_clock_that_was_ahead_does_not_stop_the_counting(
 
     store.retention.run(EPOCH, _KEPT)
     with store._database.read() as connection:
-        gone = forgotten.load(connection, EPOCH.date())
+        gone = purge_horizon.load(connection, EPOCH.date())
     assert gone.before("test-app") == EPOCH.date() - timedelta(days=30)
 
 

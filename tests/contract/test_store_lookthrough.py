@@ -9,7 +9,7 @@ import pytest
 from rag_monitor.domain.score import Score, ScoreStatus
 from rag_monitor.domain.stored import SearchIn, TracePage, TraceQuery
 from rag_monitor.domain.trace import Retrieval, RetrievedDocument, Trace, TraceStatus
-from rag_monitor.store import lookthrough
+from rag_monitor.store import content_search
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, make_trace
 from tests.contract.evidence import claim, ingest
@@ -68,7 +68,7 @@ def test_a_rare_text_is_looked_for_page_by_page(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(lookthrough, "STRETCH", 3)
-    monkeypatch.setitem(lookthrough.STRETCHES, ANSWER, 2)
+    monkeypatch.setitem(content_search.STRETCHES, ANSWER, 2)
     rare = {2: "the needle", 9: "a needle", 13: "needle"}
     ingest(store, *(made(number, answer=rare.get(number, "hay")) for number in range(15)))
 
@@ -86,7 +86,7 @@ def test_a_rare_text_is_looked_for_page_by_page(
 
 def test_a_full_page_goes_on_where_it_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lookthrough, "STRETCH", 4)
-    monkeypatch.setitem(lookthrough.STRETCHES, ANSWER, 2)
+    monkeypatch.setitem(content_search.STRETCHES, ANSWER, 2)
     ingest(store, *(made(number, answer="the same") for number in range(7)))
 
     seen, cursor = [], None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta
 
-from rag_monitor.store.lost_workers import POISON
+from rag_monitor.store.crash_loop import POISON
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import claim, ingest

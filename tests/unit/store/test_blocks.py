@@ -8,7 +8,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_monitor.store.blocks import LENGTHS, Run, ceil_to, cover, floor_to, lengths_for
+from rag_monitor.store.rollup_tiers import LENGTHS, Run, ceil_to, cover, floor_to, lengths_for
 
 _DAY = datetime(2026, 1, 5, tzinfo=UTC)
 _MINUTE = timedelta(minutes=1)

@@ -17,7 +17,7 @@ from sqlalchemy import ColumnElement, Connection, or_, select
 
 from rag_monitor.domain.stored import SearchIn, TraceQuery
 from rag_monitor.store import listing
-from rag_monitor.store.cursor import encode_cursor
+from rag_monitor.store.page_cursor import encode_cursor
 from rag_monitor.store.tables import passages, scores, traces
 from rag_monitor.store.types import storable
 

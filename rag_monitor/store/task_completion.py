@@ -11,7 +11,7 @@ from sqlalchemy import Connection, delete, select, update
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import EvaluationTask
-from rag_monitor.store import dirty
+from rag_monitor.store import rollup_changes
 from rag_monitor.store.bulk import chunks, upsert
 from rag_monitor.store.score_rows import dump_decision, dump_score
 from rag_monitor.store.tables import decisions, evaluation_tasks, scores, trace_keys
@@ -60,7 +60,7 @@ def finish(
         minutes.add((row.project, app, minute_of(task.trace.started_at)))
     upsert(connection, decisions, new_decisions)
     upsert(connection, scores, new_scores)
-    dirty.mark(connection, minutes, now)
+    rollup_changes.mark(connection, minutes, now)
     return lost
 
 
