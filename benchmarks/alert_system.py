@@ -217,8 +217,8 @@ class House:
             for app in self._apps
             for minute in range(EVERY_MINUTES)
         ]
-        self.store.rollups.mark(places, self.clock.now())
-        dirty = self.store.rollups.dirty(len(places))
+        self.store.rollups.mark_changed(places, self.clock.now())
+        dirty = self.store.rollups.changed(len(places))
         self.store.rollups.replace(dirty, rollups)
         self.memory.invalidate(dirty)
 

@@ -303,7 +303,7 @@ def _fold(store: Store, first: datetime, minutes: int, end: datetime) -> None:
         for app in APPS
     ]
     store._database.transact(
-        lambda connection: rollup_tiers.mark(
+        lambda connection: rollup_tiers.invalidate(
             store._database, connection, places, end - timedelta(hours=1)
         )
     )

@@ -71,8 +71,8 @@ def fill(store: Store, apps: int) -> None:
             facts += [TraceFacts(trace=trace, scores=scores)] * PER_MINUTE
         rollups = summarise(facts)
         places = {(row.key.project, row.key.app, row.key.minute) for row in rollups}
-        store.rollups.mark(places, EPOCH)
-        store.rollups.replace(store.rollups.dirty(len(places)), rollups)
+        store.rollups.mark_changed(places, EPOCH)
+        store.rollups.replace(store.rollups.changed(len(places)), rollups)
 
 
 def crowd(store: Store, traces: int, apps: int) -> None:

@@ -240,6 +240,23 @@ def _worst_case(
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Outcomes:
+    """How judging went in a window, whatever the scores."""
+
+    scored: int = 0
+    failed: int = 0
+    not_applicable: int = 0
+    suspect: int = 0
+    bad: int = 0
+    shed: int = 0
+
+    @property
+    def attempted(self) -> int:
+        """Judgements that should have given a value."""
+        return self.scored + self.failed + self.suspect
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BadCount:
     """Judged and bad traces of a stretch of time, for burn-rate and sequential rules."""
 

@@ -15,6 +15,7 @@ from rag_monitor.aggregation import keys
 from rag_monitor.aggregation.combine import (
     BadCount,
     Choice,
+    Outcomes,
     bad_count,
     called_judges,
     choose,
@@ -56,23 +57,6 @@ class EstimateOptions:
     confidence: float = 0.95
     release_lookback: timedelta = timedelta(days=7)
     """How far back the release before the present one is looked for."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Outcomes:
-    """How judging went in a window, whatever the scores."""
-
-    scored: int = 0
-    failed: int = 0
-    not_applicable: int = 0
-    suspect: int = 0
-    bad: int = 0
-    shed: int = 0
-
-    @property
-    def attempted(self) -> int:
-        """Judgements that should have given a value."""
-        return self.scored + self.failed + self.suspect
 
 
 class Estimates:

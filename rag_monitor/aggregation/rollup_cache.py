@@ -20,7 +20,7 @@ from typing import Final, NamedTuple
 
 from rag_monitor.aggregation.totals import RollupSource, merged
 from rag_monitor.domain.rollup import Rollup, RollupQuery
-from rag_monitor.domain.stored import DirtyMinute
+from rag_monitor.domain.stored import ChangedMinute
 from rag_monitor.domain.window import Window
 
 _MINUTE: Final = timedelta(minutes=1)
@@ -210,7 +210,7 @@ class RollupCache:
         with self._lock:
             self._columns.clear()
 
-    def invalidate(self, changed: Iterable[DirtyMinute]) -> None:
+    def invalidate(self, changed: Iterable[ChangedMinute]) -> None:
         """Read these minutes again when they are asked for: they were recomputed."""
         with self._lock:
             for item in changed:

@@ -275,13 +275,13 @@ def _file(settings: Any) -> str:
     """Whether SQLite finds its file whole, as far as it comes in a few seconds."""
     from rag_monitor.store import migration
     from rag_monitor.store.engine import parse_url
-    from rag_monitor.store.integrity import look_through
+    from rag_monitor.store.integrity import quick_check
 
     url = parse_url(settings.database_url)
     if missing := migration.not_yet_made(settings.database_url):
         return say("there is no file {path} yet", path=missing)
     until = time.monotonic() + _LOOK_THROUGH_S
-    found = look_through(Path(url.database or ""), lambda: time.monotonic() < until)
+    found = quick_check(Path(url.database or ""), lambda: time.monotonic() < until)
     if found is None:
         return say("not all pages were looked at in {seconds} s", seconds=_LOOK_THROUGH_S)
     if found:

@@ -307,7 +307,7 @@ class JudgeSpending:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class DirtyMinute:
+class ChangedMinute:
     """A minute of an app whose rollups no longer match its traces."""
 
     project: str

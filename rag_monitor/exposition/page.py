@@ -26,7 +26,7 @@ from rag_monitor.exposition.collector import (
     value_families,
 )
 from rag_monitor.exposition.snapshot import Snapshot
-from rag_monitor.store.pulse import Pulse
+from rag_monitor.store.outage import Pulse
 
 COUNTED_EVERY_S: Final = 1.0
 BUILT_EVERY_S: Final = 5.0

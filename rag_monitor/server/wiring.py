@@ -19,8 +19,7 @@ from rag_monitor.server.backfill import Backfill
 from rag_monitor.server.context import JudgeInfo, Services
 from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.snapshots import Snapshots
-from rag_monitor.store.outage import Outage
-from rag_monitor.store.pulse import Pulse
+from rag_monitor.store.outage import Outage, Pulse
 from rag_monitor.store.store import Store
 from rag_monitor.worker.jobs import derive_everything
 from rag_monitor.worker.runtime import Runtime

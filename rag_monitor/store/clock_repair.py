@@ -29,7 +29,7 @@ class _WaitedError(Exception):
     """The queries took so long that the time they compared with was no longer the time."""
 
 
-class SetBack:
+class ClockRepair:
     """Finds moments that lie too far ahead to be meant, and makes them now."""
 
     def __init__(self, database: Database, options: StoreOptions, clock: Clock) -> None:
@@ -38,7 +38,7 @@ class SetBack:
         longest = max(options.rootless_delay_s, options.root_delay_s, options.claim_s)
         self._traces = max(_LEAST, timedelta(seconds=longest * _MARGIN))
 
-    def mend(self, longest_s: float) -> int:
+    def repair(self, longest_s: float) -> int:
         """Make due what was put off too far; returns how many rows that were.
 
         The clock is read right beside the query: rows written by others after it was read would

@@ -30,7 +30,7 @@ _HASHES: Final = 500
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class ContentMatches:
     """What was found, and where it was not looked any more."""
 
     keys: list[Any]
@@ -41,28 +41,28 @@ class Looked:
     """Set where rows were left for the next page before this one was full."""
 
 
-def look(connection: Connection, query: TraceQuery, limit: int) -> Looked:
+def search(connection: Connection, query: TraceQuery, limit: int) -> ContentMatches:
     """The keys of at most `limit` of the newest traces that fit and hold `query.q` in `query.q_in`.
 
     Raises:
         MalformedPayload: The cursor is not one this store handed out.
     """
     held: dict[str, bool] = {}
-    found: dict[str, Any] = {}
+    matches: dict[str, Any] = {}
     for _ in range(STRETCHES[query.q_in]):
         rows = connection.execute(_stretch(query)).all()
         if query.q_in is SearchIn.PASSAGES:
             _judge_passages(connection, query, rows, held)
         for row in rows:
             if row.held or (query.q_in is SearchIn.PASSAGES and _any_held(row, held)):
-                found.setdefault(row.trace_id, row)
-            if len(found) > limit:
-                keys = list(islice(found.values(), limit))
-                return Looked(keys=keys, last=keys[-1])
+                matches.setdefault(row.trace_id, row)
+            if len(matches) > limit:
+                keys = list(islice(matches.values(), limit))
+                return ContentMatches(keys=keys, last=keys[-1])
         if len(rows) < STRETCH:
-            return Looked(keys=list(found.values()), last=None)
+            return ContentMatches(keys=list(matches.values()), last=None)
         query = replace(query, cursor=encode_cursor(rows[-1].started_at, rows[-1].trace_id))
-    return Looked(keys=list(found.values()), last=rows[-1], back_to=rows[-1].started_at)
+    return ContentMatches(keys=list(matches.values()), last=rows[-1], back_to=rows[-1].started_at)
 
 
 def _stretch(query: TraceQuery) -> Any:
@@ -77,10 +77,10 @@ _KEYS: Final = ("project", "trace_id", "day", "started_at")
 
 
 def _texts(query: TraceQuery) -> list[Any]:
-    wanted = storable(query.q or "")
+    text = storable(query.q or "")
 
     def contains(column: ColumnElement[Any]) -> ColumnElement[bool]:
-        return column.icontains(wanted, autoescape=True)
+        return column.icontains(text, autoescape=True)
 
     if query.q_in is SearchIn.PASSAGES:
         return [contains(traces.c.context_block).label("held"), traces.c.passages]

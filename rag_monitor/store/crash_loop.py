@@ -18,7 +18,7 @@ from rag_monitor.store.tables import evaluation_tasks
 
 LOST: Final = "worker_lost"
 """Reason of a task whose last worker let the lease run out: died, or was held up."""
-POISON: Final = "worker_lost_thrice"
+CRASH_LOOP: Final = "worker_lost_thrice"
 """Why a task is parked: three workers in a row were lost that had nothing else in hand."""
 _ALONE: Final = 2
 """Workers lost with a task before it is tried alone."""
@@ -50,7 +50,7 @@ def part_of(limit: int) -> int:
 
 def suspected(now: datetime) -> ColumnElement[bool]:
     """Whether the task is to be tried alone, or parked. Parked ones are tried again."""
-    again = and_(_task.state == "parked", _task.reason == POISON, _task.not_before <= now)
+    again = and_(_task.state == "parked", _task.reason == CRASH_LOOP, _task.not_before <= now)
     lost = and_(expired(now), _task.losses + 1 >= _ALONE)
     # Drawn or not: said, as the indexes begin with it. Else every task that waits would be read.
     either = _task.drawn.in_((False, True))
@@ -79,7 +79,7 @@ def park(connection: Connection, rows: Sequence[Any], now: datetime) -> list[Any
             .where(_task.id == row.id)
             .values(
                 state="parked",
-                reason=POISON,
+                reason=CRASH_LOOP,
                 losses=losses,
                 lease_until=None,
                 not_before=now + wait,
@@ -95,9 +95,9 @@ def after(row: Any) -> dict[str, Any]:
     return {"new_losses": row.losses, "new_reason": row.reason}
 
 
-def acquit(connection: Connection, ids: Sequence[int]) -> None:
+def clear_suspicion(connection: Connection, ids: Sequence[int]) -> None:
     """Somebody finished them too late: their workers were held up, not killed by them."""
-    poison = and_(_task.state == "parked", _task.reason == POISON)
+    poison = and_(_task.state == "parked", _task.reason == CRASH_LOOP)
     connection.execute(
         update(evaluation_tasks)
         .where(_task.id.in_(ids), _task.losses > 0)

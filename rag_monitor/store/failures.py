@@ -69,20 +69,20 @@ def is_passing(error: BaseException) -> bool:
 def is_damaged(error: BaseException) -> bool:
     """Whether SQLite met a page that is none."""
     return isinstance(error, DBAPIError) and any(
-        said in str(error.orig) for said in ("malformed", "file is not a database")
+        phrase in str(error.orig) for phrase in ("malformed", "file is not a database")
     )
 
 
 def reason(error: Exception) -> str:
     """Why a change was refused: `full`, `damaged`, `read_only`, `locked`, `away` or `refused`."""
-    said = str(getattr(error, "orig", None) or error).lower()
+    message = str(getattr(error, "orig", None) or error).lower()
     if is_disk_full(error):
         return "full"
     if is_damaged(error):
         return "damaged"
-    if re.search(r"read-?only", said):
+    if re.search(r"read-?only", message):
         return "read_only"
-    if re.search(r"locked|lock timeout", said):
+    if re.search(r"locked|lock timeout", message):
         return "locked"
     return "away" if is_passing(error) else "refused"
 

@@ -24,24 +24,24 @@ EVERY_APP: Final = ""
 
 
 @dataclass(frozen=True, slots=True)
-class Forgotten:
+class PurgeHorizon:
     """The days before which traces are gone, by application."""
 
     days: Mapping[str, date]
 
     def before(self, app: str) -> date | None:
         """Traces of the app that arrived before this day are gone, or are going; None: none are."""
-        found = [self.days[name] for name in (EVERY_APP, app) if name in self.days]
-        return max(found, default=None)
+        horizons = [self.days[name] for name in (EVERY_APP, app) if name in self.days]
+        return max(horizons, default=None)
 
 
-def load(connection: Connection, today: date) -> Forgotten:
+def load(connection: Connection, today: date) -> PurgeHorizon:
     """What was forgotten by now. A day to come was written under a wrong clock, and is ignored."""
     rows = connection.execute(select(forgotten.c.app, forgotten.c.before))
-    return Forgotten({app: before for app, before in rows if before <= today})
+    return PurgeHorizon({app: before for app, before in rows if before <= today})
 
 
-def note(database: Database, app: str, before: date, today: date) -> None:
+def advance(database: Database, app: str, before: date, today: date) -> None:
     """Write down that traces of days before `before` will be deleted: before the first of them is.
 
     A policy that keeps more from now on brings nothing back, so the day never goes back but from
@@ -50,8 +50,8 @@ def note(database: Database, app: str, before: date, today: date) -> None:
     mine = forgotten.c.app == app
 
     def write(connection: Connection) -> None:
-        known = connection.execute(select(forgotten.c.before).where(mine)).scalar_one_or_none()
-        if known is not None and before <= known <= today:
+        stored = connection.execute(select(forgotten.c.before).where(mine)).scalar_one_or_none()
+        if stored is not None and before <= stored <= today:
             return
         statement = database.insert(forgotten).values(app=app, before=before)
         changed = {"before": statement.excluded.before}
@@ -68,9 +68,9 @@ def counted_before(
     Scores outlive their traces: a score of a day that is gone says that the rows of that day count
     the trace.
     """
-    found: set[str] = set()
+    counted: set[str] = set()
     for _, part in chunks((project, trace_id) for trace_id in trace_ids):
-        found.update(
+        counted.update(
             connection.execute(
                 select(scores.c.trace_id)
                 .where(
@@ -81,7 +81,7 @@ def counted_before(
                 .distinct()
             ).scalars()
         )
-    return found
+    return counted
 
 
 def replaceable(

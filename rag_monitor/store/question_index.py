@@ -40,7 +40,7 @@ from rag_monitor.store.types import storable
 
 MAX_INDEXED: Final = 4000
 """Characters; longer questions are rare and looked through whenever something is looked for."""
-MAX_ASKED: Final = 24
+MAX_QUERY_PAIRS: Final = 24
 """Pairs of a text that are looked up; the text itself is compared anyway."""
 _KEPT: Final = 8192
 """Pairs whose numbers are kept in mind: few make up most of a language."""
@@ -54,45 +54,45 @@ _FTS: Final = table("trace_search", column("rowid"), column("trace_search"))
 
 def pairs(question: str | None) -> list[int]:
     """What the index holds of a question, each once, in order."""
-    known = _folded(question or "")
-    if len(known) > MAX_INDEXED:
+    folded = _folded(question or "")
+    if len(folded) > MAX_INDEXED:
         return [LONG]
-    return sorted(set(map(_number, map(add, known, known[1:]))))
+    return sorted(set(map(_number, map(add, folded, folded[1:]))))
 
 
-def asked(wanted: str) -> list[int]:
+def query_pairs(text: str) -> list[int]:
     """What is looked up for a text; empty when it is a single character."""
-    known = _folded(wanted)
-    found = dict.fromkeys(_number(a + b) for a, b in pairwise(known))
-    return list(found)[:MAX_ASKED]
+    folded = _folded(text)
+    numbers = dict.fromkeys(_number(a + b) for a, b in pairwise(folded))
+    return list(numbers)[:MAX_QUERY_PAIRS]
 
 
-def contains(wanted: str) -> ColumnElement[bool]:
+def contains(piece: str) -> ColumnElement[bool]:
     """Whether the question of a trace holds the text, whatever the case."""
-    return traces.c.question.icontains(storable(wanted), autoescape=True)
+    return traces.c.question.icontains(storable(piece), autoescape=True)
 
 
-def holders(wanted: str, postgresql: bool, conditions: Sequence[ColumnElement[bool]]) -> CTE | None:
+def holders(piece: str, postgresql: bool, conditions: Sequence[ColumnElement[bool]]) -> CTE | None:
     """The keys and times of traces whose question holds the text; None: no index helps.
 
     Args:
-        wanted: What is looked for.
+        piece: What is looked for.
         postgresql: Which database it is.
         conditions: On `traces`.
     """
-    numbers = asked(wanted)
+    numbers = query_pairs(piece)
     if not numbers:
         return None
     keys = select(traces.c.project, traces.c.trace_id, traces.c.day, traces.c.started_at)
-    both = plainly([*conditions, contains(wanted)], postgresql)
+    both = plainly([*conditions, contains(piece)], postgresql)
     if postgresql:
         every = literal(numbers, ARRAY(Integer))
         long = literal([LONG], ARRAY(Integer))
         has = traces.c.search.contains
         indexed = keys.where(or_(has(every), has(long)), *both)
     else:
-        found = select(_FTS.c.rowid).where(_FTS.c.trace_search.op("MATCH")(_expression(numbers)))
-        indexed = keys.where(traces.c.search.in_(found), *both)
+        matching = select(_FTS.c.rowid).where(_FTS.c.trace_search.op("MATCH")(_expression(numbers)))
+        indexed = keys.where(traces.c.search.in_(matching), *both)
     waiting = keys.where(traces.c.search.is_(None), *both)
     # Not merged into the rest of the query: there the planner would again walk by time.
     return union_all(indexed, waiting).cte("holders").prefix_with("MATERIALIZED")
@@ -182,5 +182,5 @@ def _number(pair: str) -> int:
 
 def _folded(question: str) -> str:
     """Lower case character by character: what stands beside a character must not change it."""
-    known = storable(question)
-    return known.lower() if known.isascii() else "".join(map(str.lower, known))
+    stored = storable(question)
+    return stored.lower() if stored.isascii() else "".join(map(str.lower, stored))

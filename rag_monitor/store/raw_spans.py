@@ -1,24 +1,33 @@
-"""Blobs to rows: what one group commit writes.
+"""Raw spans to rows: what one group commit writes, and how much of it may wait to be assembled.
 
 A blob is stored once per (project, trace, SHA-256 of its payload), so that a resent request changes
-nothing. `trace_keys` fixes the day of a trace and knows when it is due to be derived.
+nothing. `trace_keys` fixes the day of a trace and knows when it is due to be assembled.
+
+Spans are taken in faster than traces are made of them. Beyond the bound of the backlog senders are
+told to wait: without it nobody would know before the disk is full, and pages would show less and
+less of what was acknowledged.
 """
 
 from __future__ import annotations
 
 import hashlib
+import logging
+import time
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 
 from sqlalchemy import Connection, bindparam, select, update
 
+from rag_monitor import telemetry
 from rag_monitor.domain.ports import IngestBatch, SpanBlob
+from rag_monitor.domain.stored import Assembling
+from rag_monitor.errors import QueueFull, StoreError
 from rag_monitor.store.bulk import Key, chunks, insert_new
-from rag_monitor.store.compression import compress
 from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.spans import compress
 from rag_monitor.store.tables import spans, trace_keys
 from rag_monitor.store.types import storable_name
 
@@ -62,10 +71,10 @@ def write_group(
         by_key[blob.key].append(blob)
     days = _insert_keys(connection, by_key, options)
     fresh = set(days)
-    known = _lock_known(connection, [key for key in by_key if key not in fresh])
-    days.update({key: row.day for key, row in known.items()})
+    existing = _lock_existing(connection, [key for key in by_key if key not in fresh])
+    days.update({key: row.day for key, row in existing.items()})
     stored = _insert_spans(connection, blobs, days)
-    _touch_known(connection, by_key, known, stored, options)
+    _make_due(connection, by_key, existing, stored, options)
     outcome = []
     for blob in blobs:
         name = (*blob.key, blob.digest)
@@ -108,12 +117,12 @@ def _insert_keys(
             }
         )
     returning = (trace_keys.c.project, trace_keys.c.trace_id, trace_keys.c.day)
-    found = insert_new(connection, trace_keys, rows, returning)
-    return {(project, trace_id): day for project, trace_id, day in found}
+    inserted = insert_new(connection, trace_keys, rows, returning)
+    return {(project, trace_id): day for project, trace_id, day in inserted}
 
 
-def _lock_known(connection: Connection, keys: Iterable[Key]) -> dict[Key, Any]:
-    found = {}
+def _lock_existing(connection: Connection, keys: Iterable[Key]) -> dict[Key, Any]:
+    existing = {}
     for project, trace_ids in chunks(keys):
         statement = (
             select(trace_keys)
@@ -122,8 +131,8 @@ def _lock_known(connection: Connection, keys: Iterable[Key]) -> dict[Key, Any]:
             .with_for_update()
         )
         for row in connection.execute(statement):
-            found[row.project, row.trace_id] = row
-    return found
+            existing[row.project, row.trace_id] = row
+    return existing
 
 
 def _insert_spans(
@@ -148,20 +157,20 @@ def _insert_spans(
     }
     ordered = [rows[name] for name in sorted(rows)]
     returning = (spans.c.project, spans.c.trace_id, spans.c.digest)
-    found = insert_new(connection, spans, ordered, returning)
-    return {(project, trace_id, bytes(digest)) for project, trace_id, digest in found}
+    inserted = insert_new(connection, spans, ordered, returning)
+    return {(project, trace_id, bytes(digest)) for project, trace_id, digest in inserted}
 
 
-def _touch_known(
+def _make_due(
     connection: Connection,
     by_key: dict[Key, list[PreparedBlob]],
-    known: dict[Key, Any],
+    existing: dict[Key, Any],
     stored: set[tuple[str, str, bytes]],
     options: StoreOptions,
 ) -> None:
     """Make keys due (again) whose traces got something new."""
     changes = []
-    for key, row in sorted(known.items()):
+    for key, row in sorted(existing.items()):
         new = [blob for blob in by_key[key] if (*key, blob.digest) in stored]
         if not new:
             continue
@@ -188,3 +197,64 @@ def _touch_known(
             ),
             changes,
         )
+
+
+_LOG: Final = logging.getLogger(__name__)
+QUEUE: Final = "assembly"
+LOOK_EVERY_S: Final = 1.0
+"""How often the backlog is counted. Counting reads one entry of an index for each that waits."""
+
+
+class AssemblyBacklog:
+    """What waits to be assembled, as far as it was last looked at.
+
+    Args:
+        look: Counts it.
+        bound: Traces that may wait; 0: any number.
+    """
+
+    def __init__(self, look: Callable[[], Assembling], bound: int) -> None:
+        self._look = look
+        self._bound = bound
+        self._looked_at: float | None = None
+        self._full = False
+
+    @property
+    def full(self) -> bool:
+        """Whether nothing more is taken in until some of it is assembled."""
+        return self._full
+
+    def refresh(self) -> None:
+        """Look again, if that was not done just now."""
+        now = time.monotonic()
+        if self._looked_at is not None and now - self._looked_at < LOOK_EVERY_S:
+            return
+        self._looked_at = now
+        try:
+            waiting = self._look()
+        except StoreError as error:  # what is written next says so aloud
+            _LOG.debug("the backlog of assembly is not known: %s", error)
+            self.forget()
+            return
+        telemetry.waiting(QUEUE, waiting.traces, waiting.oldest_s)
+        full = 0 < self._bound <= waiting.traces
+        if full != self._full:
+            _LOG.warning(
+                "%d traces wait to be assembled: %s",
+                waiting.traces,
+                "no more are taken in, senders are told to try again" if full else "taken in again",
+            )
+        self._full = full
+
+    def forget(self) -> None:
+        """Say nothing of it any more: the database cannot be asked."""
+        telemetry.not_waiting(QUEUE)
+
+    def admit(self, count: int) -> None:
+        """Raise `QueueFull`, counting what is refused, while too much waits."""
+        if self._full:
+            telemetry.dropped("store", "assembly_behind", count)
+            raise QueueFull(
+                f"{self._bound} traces or more wait to be assembled; nothing was stored, send it "
+                "again later"
+            )

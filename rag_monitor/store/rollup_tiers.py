@@ -23,7 +23,7 @@ from rag_monitor.store import bulk, rollup_rows
 from rag_monitor.store.rollup_rows import dump_rollup
 from rag_monitor.store.tables import rollup_blocks, rollups, stale_blocks
 
-LENGTHS: Final = (1440, 60, 10)
+TIERS: Final = (1440, 60, 10)
 """Minutes of a block, longest first; each begins at a multiple of itself since 1970, in UTC."""
 QUIET: Final = {
     10: timedelta(seconds=20),
@@ -60,13 +60,13 @@ def ceil_to(moment: datetime, minutes: int) -> datetime:
     return moment + (_EPOCH - moment) % (minutes * _MINUTE)
 
 
-def lengths_for(start: datetime, step: timedelta | None) -> tuple[int, ...]:
+def tiers_for(start: datetime, step: timedelta | None) -> tuple[int, ...]:
     """The blocks that never reach over the end of a step, for steps that begin at `start`."""
     if step is None:
-        return LENGTHS
+        return TIERS
     return tuple(
         minutes
-        for minutes in LENGTHS
+        for minutes in TIERS
         if not step % (minutes * _MINUTE) and floor_to(start, minutes) == start
     )
 
@@ -124,7 +124,7 @@ def load_sums(
     start: datetime,
     end: datetime,
     lengths: Sequence[int],
-    wanted: Mapping[str, str | Sequence[str]],
+    filters: Mapping[str, str | Sequence[str]],
     steps: tuple[datetime, timedelta] | None = None,
 ) -> list[Rollup]:
     """Rollups that add up to the minutes from `start` up to `end`, in no order.
@@ -138,7 +138,7 @@ def load_sums(
         start: Start of a minute.
         end: Start of the first minute beyond.
         lengths: Blocks that may be used, longest first.
-        wanted: Values that columns (metric, release, judge) must have; of several any.
+        filters: Values that columns (metric, release, judge) must have; of several any.
         steps: Start of the first step, and the length of all: steps are not added up.
     """
     first, step = steps if steps is not None else (start, None)
@@ -149,7 +149,7 @@ def load_sums(
     for app in apps:
         for run in cover(start, end, lengths, frozenset(stale.get(app, ()))):
             alike[run].append(app)
-    found: list[Rollup] = []
+    loaded: list[Rollup] = []
     for table, mine in (
         (rollups, [run for run in alike if run.minutes == 1]),
         (rollup_blocks, [run for run in alike if run.minutes > 1]),
@@ -158,18 +158,18 @@ def load_sums(
         for place in range(0, len(mine), _RUNS):
             # All that is asked stands in every part: what they have in common, set apart, would be
             # all that SQLite looks for in the index, and so it would read all of the history.
-            asked = (
+            stretches = (
                 and_(
                     table.c.project == project,
                     has(table.c.app, alike[run]),
-                    *(has(table.c[name], value) for name, value in wanted.items()),
+                    *(has(table.c[name], value) for name, value in filters.items()),
                     _within(table, run),
                 )
                 for run in mine[place : place + _RUNS]
             )
-            statement = sums.where(or_(*asked))
-            found += rollup_rows.load_sums(connection.execute(statement).all())
-    return found
+            statement = sums.where(or_(*stretches))
+            loaded += rollup_rows.load_sums(connection.execute(statement).all())
+    return loaded
 
 
 def has(column: ColumnElement[Any], value: str | Sequence[str]) -> ColumnElement[bool]:
@@ -203,18 +203,18 @@ def _stale(
             mark.minute < end,
         )
     )
-    found: dict[str, set[tuple[int, datetime]]] = defaultdict(set)
+    blocks: dict[str, set[tuple[int, datetime]]] = defaultdict(set)
     for app, minutes, minute in rows:
-        found[app].add((minutes, minute))
-    return found
+        blocks[app].add((minutes, minute))
+    return blocks
 
 
-def mark(connection: Connection, places: Iterable[Place], now: datetime) -> None:
+def invalidate(connection: Connection, places: Iterable[Place], now: datetime) -> None:
     """Mark the blocks of these minutes stale. A mark set anew never equals an old one."""
-    wanted = {
+    blocks = {
         (project, app, minutes, floor_to(minute, minutes))
         for project, app, minute in places
-        for minutes in LENGTHS
+        for minutes in TIERS
     }
     rows = [
         {
@@ -225,16 +225,16 @@ def mark(connection: Connection, places: Iterable[Place], now: datetime) -> None
             "version": secrets.randbits(_BITS),
             "marked_at": now,
         }
-        for project, app, minutes, minute in sorted(wanted)  # one order: no deadlocks
+        for project, app, minutes, minute in sorted(blocks)  # one order: no deadlocks
     ]
     bulk.upsert(connection, stale_blocks, rows)
 
 
 def due(connection: Connection, now: datetime, limit: int) -> list[StaleBlock]:
     """Stale blocks that are over and quiet, short ones first: long ones are built from them."""
-    found: list[StaleBlock] = []
-    for minutes in reversed(LENGTHS):
-        if len(found) >= limit:
+    blocks: list[StaleBlock] = []
+    for minutes in reversed(TIERS):
+        if len(blocks) >= limit:
             break
         table = stale_blocks.c
         rows = connection.execute(
@@ -245,13 +245,13 @@ def due(connection: Connection, now: datetime, limit: int) -> list[StaleBlock]:
                 table.minute <= now - minutes * _MINUTE,
             )
             .order_by(table.marked_at)
-            .limit(limit - len(found))
+            .limit(limit - len(blocks))
         )
-        found += [StaleBlock(*row) for row in rows]
-    return found
+        blocks += [StaleBlock(*row) for row in rows]
+    return blocks
 
 
-def put(connection: Connection, block: StaleBlock, found: Sequence[Rollup]) -> bool:
+def save(connection: Connection, block: StaleBlock, sums: Sequence[Rollup]) -> bool:
     """Write the rows of a block and take its mark away; False if it was marked anew meanwhile."""
     mine = stale_blocks.c
     cleared = connection.execute(
@@ -260,7 +260,7 @@ def put(connection: Connection, block: StaleBlock, found: Sequence[Rollup]) -> b
     if not cleared.rowcount:
         return False
     connection.execute(delete(rollup_blocks).where(*_same_block(rollup_blocks, block)))
-    rows = [dump_rollup(rollup) | {"minutes": block.minutes} for rollup in found]
+    rows = [dump_rollup(rollup) | {"minutes": block.minutes} for rollup in sums]
     bulk.insert(connection, rollup_blocks, rows)
     return True
 

@@ -60,7 +60,7 @@ def finish(
         minutes.add((row.project, app, minute_of(task.trace.started_at)))
     upsert(connection, decisions, new_decisions)
     upsert(connection, scores, new_scores)
-    rollup_changes.mark(connection, minutes, now)
+    rollup_changes.mark_changed(connection, minutes, now)
     return lost
 
 
@@ -78,13 +78,13 @@ def _fence(connection: Connection, tasks: Sequence[EvaluationTask]) -> dict[int,
             .with_for_update()
         )
     tokens = {task.id: task.token for task in tasks}
-    found = connection.execute(
+    locked = connection.execute(
         select(evaluation_tasks)
         .where(evaluation_tasks.c.id.in_(tokens))
         .order_by(evaluation_tasks.c.id)
         .with_for_update()
     ).all()
-    return {row.id: row for row in found if row.token == tokens[row.id]}
+    return {row.id: row for row in locked if row.token == tokens[row.id]}
 
 
 def _end(connection: Connection, ids: Sequence[int]) -> None:

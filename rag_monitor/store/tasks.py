@@ -74,8 +74,8 @@ class Tasks:
         choices = (lost, *waiting)
 
         def work(connection: Connection) -> list[EvaluationTask]:
-            found = (connection.execute(choice).all() for choice in choices)
-            rows = next((rows for rows in found if rows), ())
+            claimable = (connection.execute(choice).all() for choice in choices)
+            rows = next((rows for rows in claimable if rows), ())
             return self._lease(connection, rows, owner, now + timedelta(seconds=lease_s))
 
         return self._database.transact(work)
@@ -153,7 +153,7 @@ class Tasks:
         def work(connection: Connection) -> list[EvaluationTask]:
             lost = finish(connection, done, now, handed)
             if lost:
-                crash_loop.acquit(connection, [task.id for task in lost])
+                crash_loop.clear_suspicion(connection, [task.id for task in lost])
             return lost
 
         return self._database.transact(work)
@@ -239,15 +239,15 @@ class Tasks:
                 by all. None: every judge.
         """
         now = self._clock.now()
-        wanted = [(project, trace_id) for trace_id in trace_ids]
+        keys = [(project, trace_id) for trace_id in trace_ids]
 
         def work(connection: Connection) -> int:
             rows = []
-            for name, ids in chunks(wanted):
-                found = select(
+            for name, ids in chunks(keys):
+                existing = select(
                     traces.c.project, traces.c.trace_id, traces.c.day, traces.c.revision
                 ).where(traces.c.project == name, traces.c.trace_id.in_(ids))
-                rows += [dict(row._mapping) for row in connection.execute(found)]
+                rows += [dict(row._mapping) for row in connection.execute(existing)]
             if not rows:
                 return 0
             state = {"state": _WAITING, "forced": True, "bulk": True, "judge": judge}
@@ -311,15 +311,15 @@ class Tasks:
         claimed, orphans = [], []
         history = {row.id: crash_loop.after(row) for row in rows}
         for row in rows:
-            found = loaded.get((row.project, row.trace_id))
-            if found is None or found[1].revision != row.revision:
+            stored = loaded.get((row.project, row.trace_id))
+            if stored is None or stored[1].revision != row.revision:
                 orphans.append(row.id)
                 continue
             claimed.append(
                 EvaluationTask(
                     id=row.id,
                     project=row.project,
-                    trace=found[1],
+                    trace=stored[1],
                     token=secrets.randbits(_TOKEN_BITS),
                     attempts=row.attempts + 1,
                     forced=row.forced,
@@ -367,8 +367,8 @@ class Tasks:
 
 def _age(now: datetime, moments: Sequence[datetime | None]) -> float:
     """Seconds since the earliest; 0 where there is none, or none yet."""
-    known = [moment for moment in moments if moment is not None]
-    return max(0.0, (now - min(known)).total_seconds()) if known else 0.0
+    due = [moment for moment in moments if moment is not None]
+    return max(0.0, (now - min(due)).total_seconds()) if due else 0.0
 
 
 def _held(tasks: Sequence[EvaluationTask]) -> Update:

@@ -29,7 +29,7 @@ from rag_monitor.errors import IngestError, LeaseLost
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.ingest.derive import derive
 from rag_monitor.own_traces import RULES, OwnTraces
-from rag_monitor.store.backlog import QUEUE as _ASSEMBLY
+from rag_monitor.store.raw_spans import QUEUE as _ASSEMBLY
 from rag_monitor.store.store import Store
 from rag_monitor.worker.evaluating import Evaluation
 from rag_monitor.worker.sampled_queue import SampledQueue
@@ -214,7 +214,7 @@ class Jobs:
 
     def _roll_up(self) -> int:
         with self._store.reading():
-            dirty = self._store.rollups.dirty(self._options.rollup_batch)
+            dirty = self._store.rollups.changed(self._options.rollup_batch)
             facts = self._store.rollups.facts(dirty)
         if not dirty:
             return 0
@@ -294,11 +294,11 @@ class Jobs:
         telemetry.QUEUE_DEPTH.labels(queue=_GIVEN_UP).set(given_up)
         return sent
 
-    async def mend_times(self) -> int:
+    async def repair_times(self) -> int:
         """Make due what a clock that was ahead has put off, once it was set back."""
         plan = self._pipeline.plan.options
         longest_s = max(self._options.lease_s, plan.wait_s(plan.max_attempts))
-        count = await asyncio.to_thread(self._store.set_back.mend, longest_s)
+        count = await asyncio.to_thread(self._store.clock_repair.repair, longest_s)
         if count:
             _log.warning("%d rows were put off by a clock that was ahead; they are due now", count)
         return count

@@ -89,7 +89,7 @@ class Worker:
         schedule.every(options.fold_every_s, "index", self._led(jobs.index), drain=True)
         schedule.every(options.rules_every_s, "rules", self._led(jobs.check_rules))
         schedule.every(options.deliver_every_s, "deliver", self._led(jobs.deliver), drain=True)
-        schedule.every(options.fold_every_s, "mend_times", self._led(jobs.mend_times))
+        schedule.every(options.fold_every_s, "mend_times", self._led(jobs.repair_times))
         schedule.every(options.retention_every_s, "retain", self._led(jobs.retain))
         if self._export is not None:
             every = self._export.every_s
@@ -179,7 +179,7 @@ def _budget(settings: Settings, store: Store) -> Callable[[str], BudgetState] | 
 def _export(settings: Settings, store: Store, clock: Clock) -> ScoreExport | None:
     if settings.export.endpoint is None:
         return None
-    return ScoreExport(store.fresh_scores, Roots(store.spans), clock, settings.export)
+    return ScoreExport(store.score_export_feed, Roots(store.spans), clock, settings.export)
 
 
 def build_runtime(

@@ -30,8 +30,8 @@ def _rollup(minute: datetime, count: int, metric: str = "faithfulness") -> Rollu
 
 
 def _write(store: Store, now: datetime, *rows: Rollup) -> None:
-    store.rollups.mark({("default", _APP, row.key.minute) for row in rows}, now)
-    store.rollups.replace(store.rollups.dirty(100_000), rows)
+    store.rollups.mark_changed({("default", _APP, row.key.minute) for row in rows}, now)
+    store.rollups.replace(store.rollups.changed(100_000), rows)
 
 
 def _fold(store: Store, now: datetime) -> int:
@@ -190,9 +190,9 @@ def test_several_apps_are_added_up_together_each_from_its_own_blocks(
             rows = [_rollup(minute, weight, metric) for minute in minutes]
             mine = [replace(row, key=replace(row.key, app=app)) for row in rows]
             places = {("default", app, row.key.minute) for row in mine}
-            store.rollups.mark(places, EPOCH)
+            store.rollups.mark_changed(places, EPOCH)
             others = store.rollups.load(RollupQuery(project="default", window=_days(3), app=app))
-            store.rollups.replace(store.rollups.dirty(100_000), [*others, *mine])
+            store.rollups.replace(store.rollups.changed(100_000), [*others, *mine])
     clock.advance(timedelta(days=4))
     _fold(store, clock.now())
     again = [
@@ -202,8 +202,8 @@ def test_several_apps_are_added_up_together_each_from_its_own_blocks(
         )
         for metric in ("faithfulness", "traces")
     ]
-    store.rollups.mark({("default", "b", minutes[40])}, clock.now())
-    store.rollups.replace(store.rollups.dirty(100_000), again)
+    store.rollups.mark_changed({("default", "b", minutes[40])}, clock.now())
+    store.rollups.replace(store.rollups.changed(100_000), again)
 
     window = _days(2)
     together = RollupQuery(

@@ -31,7 +31,7 @@ def _trace(number: int, **fields: object):
 
 
 def _roll_up(store: Store) -> None:
-    dirty = store.rollups.dirty()
+    dirty = store.rollups.changed()
     store.rollups.replace(dirty, summarise(store.rollups.facts(dirty)))
 
 
@@ -91,7 +91,7 @@ def test_a_trace_that_came_late_stays_counted_once_when_it_changes(
     ingest(store, _trace(9), at=clock.now())
     _roll_up(store)
 
-    store.rollups.mark([("default", "test-app", EPOCH)], clock.now())
+    store.rollups.mark_changed([("default", "test-app", EPOCH)], clock.now())
     _roll_up(store)
 
     assert _counted(store) == 6

@@ -67,7 +67,7 @@ def test_a_passage_is_found_wherever_it_was_retrieved(store: Store) -> None:
 def test_a_rare_text_is_looked_for_page_by_page(
     store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookthrough, "STRETCH", 3)
+    monkeypatch.setattr(content_search, "STRETCH", 3)
     monkeypatch.setitem(content_search.STRETCHES, ANSWER, 2)
     rare = {2: "the needle", 9: "a needle", 13: "needle"}
     ingest(store, *(made(number, answer=rare.get(number, "hay")) for number in range(15)))
@@ -85,7 +85,7 @@ def test_a_rare_text_is_looked_for_page_by_page(
 
 
 def test_a_full_page_goes_on_where_it_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lookthrough, "STRETCH", 4)
+    monkeypatch.setattr(content_search, "STRETCH", 4)
     monkeypatch.setitem(content_search.STRETCHES, ANSWER, 2)
     ingest(store, *(made(number, answer="the same") for number in range(7)))
 

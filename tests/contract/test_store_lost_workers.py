@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from datetime import datetime, timedelta
 
-from rag_monitor.store.crash_loop import POISON
+from rag_monitor.store.crash_loop import CRASH_LOOP
 from rag_monitor.store.store import Store
 from rag_monitor.testing import EPOCH, ManualClock, make_trace
 from tests.contract.evidence import claim, ingest
@@ -132,7 +132,7 @@ def test_the_reason_of_a_parked_task_is_kept(store: Store) -> None:
     now = dead(store)
 
     (task,) = store.tasks.parked(10)
-    assert (task.reason, task.attempts) == (POISON, 5)
+    assert (task.reason, task.attempts) == (CRASH_LOOP, 5)
     assert store.tasks.enqueue("default", [task.trace_id]) == 1, "a person may ask for it again"
     assert len(claim(store, at=now)) == 1
     assert store.tasks.parked(10) == []

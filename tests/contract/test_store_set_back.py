@@ -24,7 +24,7 @@ def test_traces_taken_in_by_a_clock_that_was_ahead_are_derived(
     write(store, blob(complete=True), at=ahead)
     assert store.spans.due(EPOCH) == []
 
-    assert store.set_back.mend(LEASE_S) == 1
+    assert store.clock_repair.repair(LEASE_S) == 1
     assert [item.trace_id for item in store.spans.due(EPOCH)] == ["a" * 32]
 
 
@@ -39,7 +39,7 @@ def test_traces_left_by_a_worker_that_died_ahead_are_judged(
     clock.set(EPOCH)
     assert claim(store) == []
 
-    assert store.set_back.mend(LEASE_S) == 2
+    assert store.clock_repair.repair(LEASE_S) == 2
     assert len(claim(store)) + len(claim(store)) == 2
 
 
@@ -48,7 +48,7 @@ def test_messages_of_a_clock_that_was_ahead_are_sent(store: Store, ahead: dateti
     store.alerts.save([ALERT], [replace(NOTE, created_at=ahead)])
     assert store.outbox.due(EPOCH) == []
 
-    assert store.set_back.mend(LEASE_S) == 1
+    assert store.clock_repair.repair(LEASE_S) == 1
     assert [note.dedup_key for note in store.outbox.due(EPOCH)] == [NOTE.dedup_key]
 
 
@@ -65,7 +65,7 @@ def test_what_arrived_while_the_query_waited_was_put_off_by_nobody(
     ingest(store, make_trace(id="a"), at=EPOCH + waited)
     monkeypatch.setattr(clock, "now", read_and_wait)
 
-    assert store.set_back.mend(LEASE_S) == 0
+    assert store.clock_repair.repair(LEASE_S) == 0
 
 
 def test_what_was_put_off_as_it_should_be_is_left_alone(store: Store) -> None:
@@ -76,5 +76,5 @@ def test_what_was_put_off_as_it_should_be_is_left_alone(store: Store) -> None:
     (note,) = store.outbox.due(EPOCH)
     store.outbox.failed(note, "later, please", EPOCH + timedelta(minutes=50))
 
-    assert store.set_back.mend(LEASE_S) == 0
+    assert store.clock_repair.repair(LEASE_S) == 0
     assert store.outbox.due(EPOCH) == []

@@ -11,7 +11,7 @@ from rag_monitor.aggregation.estimates import Estimates
 from rag_monitor.aggregation.rollup import summarise
 from rag_monitor.aggregation.rollup_cache import RollupCache, RollupCacheOptions
 from rag_monitor.domain.rollup import Rollup, RollupQuery, TraceFacts
-from rag_monitor.domain.stored import DirtyMinute
+from rag_monitor.domain.stored import ChangedMinute
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.testing import EPOCH
 from tests.unit.aggregation.memory import BIG, EMBEDDED, MemoryRollups, facts, value
@@ -138,7 +138,7 @@ def test_a_minute_that_was_recomputed_is_read_again() -> None:
     source.rows = [*source.rows, *summarise([facts(value(0.5, judge=BIG), at=old, app="shop")])]
     memory.begin(now + timedelta(seconds=15))
     assert estimates.outcomes(SERIES, window).scored == before
-    memory.invalidate([DirtyMinute(project="default", app="shop", minute=old, version=1)])
+    memory.invalidate([ChangedMinute(project="default", app="shop", minute=old, version=1)])
 
     assert estimates.outcomes(SERIES, window).scored == before + 1
 

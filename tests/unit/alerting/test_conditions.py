@@ -7,8 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from rag_monitor.aggregation.combine import BadCount
-from rag_monitor.aggregation.estimates import Outcomes
+from rag_monitor.aggregation.combine import BadCount, Outcomes
 from rag_monitor.aggregation.latencies import LatencySummary
 from rag_monitor.alerting.conditions import wording
 from rag_monitor.alerting.evaluator import Evaluator
