@@ -68,9 +68,9 @@ CURSOR: Final = "export"
 class ScoreExport:
     """Sends what was scored since the stored cursor. Only the leader runs it.
 
-    The cursor moves after the receiver said yes, so a crash in between sends a batch again. While the
-    receiver is away scores wait in the database; the first run begins with the present, not with
-    history.
+    The cursor moves after the receiver said yes, so a crash in between sends a batch again. While
+    the receiver is away scores wait in the database; the first run begins with the present, not
+    with history.
     """
 
     def __init__(
@@ -89,7 +89,7 @@ class ScoreExport:
 
     async def begin(self) -> None:
         """Set the cursor, where there is none yet, to the present."""
-        await asyncio.to_thread(self._scores.mark, CURSOR, self._clock.now())
+        await asyncio.to_thread(self._scores.cursor, CURSOR, self._clock.now())
 
     async def send_due(self) -> int:
         """Send one batch; returns how many scores were dealt with."""
@@ -100,7 +100,7 @@ class ScoreExport:
         after = self._scores.cursor(CURSOR, now)
         until = now - timedelta(seconds=self._options.settle_s)
         if after > now:
-            # However little: what is scored until then would lie before the mark and never be sent.
+            # However little: what is scored until then would lie before the cursor and never be sent.
             _log.warning("the mark of the export lies ahead: the clock was set back; it follows")
             self._scores.rewind(CURSOR, until)
             after = until
