@@ -149,6 +149,8 @@ def combine(
     notes = [*choice.notes, *_notes(totals, metric, min_judged)]
     if not totals.count:
         return replace(base, notes=tuple(notes))
+    # `size` is what the interval counts as draws: labels where people correct the judge, for then
+    # the estimate is only as sure as they are many.
     point, size = _point(choice, lam), float(totals.count)
     labels = totals.label_sums(choice.proxy or "")
     if min_labelled is not None and labels.n >= max(2, min_labelled):
@@ -183,7 +185,7 @@ def _point(choice: Choice, lam: float) -> MeanEstimate:
         if sums is not None and sums.n >= 2:
             estimate = sums.estimate(lam)
             return MeanEstimate(estimate.value, estimate.se)
-    if totals.weight == totals.count:
+    if totals.weight == totals.count:  # every trace had probability 1
         return mean_from_sums(totals.count, totals.total, totals.squares)
     return hajek_from_sums(
         totals.count,

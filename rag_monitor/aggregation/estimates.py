@@ -185,6 +185,7 @@ class Estimates:
         if previous is None:
             return None
         earlier = replace(series, release=previous.release)
+        # Both releases serve while one replaces the other: the minute of the change counts.
         overlap = previous.replaced_at + timedelta(minutes=1)
         stretch = Window(previous.replaced_at - window.length, overlap)
         return self.estimate(earlier, stretch, min_judged=min_judged)

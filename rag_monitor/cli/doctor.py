@@ -255,7 +255,7 @@ def _database(settings: Any) -> str:
         require_writable(Path(missing))
         text = msgid("no file {path} yet; `rag-monitor serve` or `migrate` makes it")
         return say(text, path=missing)
-    revision, head = migration.known(settings.database_url), migration.head()
+    revision, head = migration.supported_revision(settings.database_url), migration.head()
     if revision is None:
         text = msgid("reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}")
         return say(text, head=head)

@@ -59,7 +59,27 @@ def inclusion(
     trace: Trace,
     baseline_scores: Mapping[str, float] | None,
 ) -> Inclusion:
-    """The probability with which an expensive judge sees the trace."""
+    """The probability with which an expensive judge sees the trace.
+
+    The spread of an answer whose probability of being good is f is sqrt(f (1 - f)): sampling in
+    proportion to it gives the narrowest interval for the same number of judged traces. An answer
+    that the baseline judge is unsure of is sampled more often than a sure one:
+
+        >>> from rag_monitor.testing import make_trace
+        >>> options, past, trace = SamplingOptions(rate=0.1), SamplingState(), make_trace()
+        >>> inclusion(options, past, trace, {"faithfulness": 0.5})
+        Inclusion(probability=0.13, reason=<SamplingReason.UNCERTAIN: 'uncertain'>, stratum='')
+        >>> inclusion(options, past, trace, {"faithfulness": 0.99}).probability
+        0.058
+        >>> inclusion(options, past, trace, {"faithfulness": 1.0}).probability  # the floor
+        0.04
+
+    Args:
+        options: The design.
+        state: What is known of the window before.
+        trace: Its app, release, status, tags and knowledge bases count.
+        baseline_scores: The baseline judge's scores by metric; None: it has given none.
+    """
     stratum, rate = _stratum(options, trace)
     reason = SamplingReason.STRATUM if stratum else SamplingReason.BASE_RATE
     expected = state.expected_traces.get(trace.app)

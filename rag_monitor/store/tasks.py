@@ -41,7 +41,39 @@ _WAITING, _LEASED, _PARKED = "waiting", "leased", "parked"
 
 
 class Tasks:
-    """What is to be judged. Safe to call from any number of workers."""
+    """What is to be judged. Safe to call from any number of workers.
+
+    A task lives in one row: `waiting` until a worker claims it, `leased` while one judges it, then
+    gone; `parked` when it was given up. Whoever claims it gets a fencing token, and everything that
+    changes the task later asks for that token: a worker that was held up past its lease cannot
+    overwrite what its successor did.
+
+        >>> import asyncio
+        >>> from tempfile import TemporaryDirectory
+        >>> from rag_monitor.domain.ports import BlobFormat, IngestBatch, SpanBlob
+        >>> from rag_monitor.store.options import StoreOptions
+        >>> from rag_monitor.store.store import Store
+        >>> from rag_monitor.testing import EPOCH, ManualClock, make_trace
+        >>> folder, trace = TemporaryDirectory(), make_trace()
+        >>> options = StoreOptions(url=f"sqlite:///{folder.name}/monitor.db")
+        >>> blob = SpanBlob(
+        ...     trace_id=trace.trace_id, format=BlobFormat.TRACE_JSON, payload=b"{}", complete=True
+        ... )
+        >>> batch = IngestBatch(project="default", received_at=EPOCH, blobs=(blob,))
+        >>> with Store.open(options, ManualClock()) as store:
+        ...     store.writer.start()
+        ...     stored = asyncio.run(store.writer.write(batch))
+        ...     saved = store.traces.save_derived([(due, trace) for due in store.spans.due(EPOCH)])
+        ...     (task,) = store.tasks.claim("worker 1", 10, 60.0, EPOCH)
+        ...     held = store.tasks.claim("worker 2", 10, 60.0, EPOCH)
+        ...     late = EPOCH + timedelta(seconds=61)  # worker 1 has let its lease run out
+        ...     (again,) = store.tasks.claim("worker 2", 10, 60.0, late)
+        ...     lost = store.tasks.complete_many([(task, (), ())])
+        ...     done = store.tasks.complete_many([(again, (), ())])
+        >>> held, again.attempts, lost == [task], done
+        ([], 2, True, [])
+        >>> folder.cleanup()
+    """
 
     def __init__(self, database: Database, clock: Clock) -> None:
         self._database = database
@@ -59,11 +91,14 @@ class Tasks:
         are suspected of killing workers are left to `claim_suspect`. A task whose trace is gone is
         dropped.
         """
+        # Asked without a write transaction: workers poll all the time; SQLite has one writer.
         with self._database.read() as connection:
             if connection.execute(select(1).where(_ready(now, sampled)).limit(1)).first() is None:
                 return []
 
         table = evaluation_tasks.c
+        # What a dead worker left comes first, and only a part of it: if one of these tasks killed
+        # it, the parts without that task are judged, and suspicion narrows down.
         lost = _oldest(
             crash_loop.lost_once(now, sampled), (table.lease_until,), crash_loop.part_of(limit)
         )
@@ -171,7 +206,7 @@ class Tasks:
             lease_until=None,
             not_before=now,
             attempts=evaluation_tasks.c.attempts - 1,
-            token=0,
+            token=0,  # none that was handed out: whoever still holds the old one has lost it
         )
         return self._database.transact(lambda connection: connection.execute(statement).rowcount)
 
@@ -253,9 +288,10 @@ class Tasks:
             state = {"state": _WAITING, "forced": True, "bulk": True, "judge": judge}
             state |= {"created_at": now, "not_before": now}
             statement = self._database.insert(evaluation_tasks)
-            asked_alike = evaluation_tasks.c.judge == statement.excluded.judge
+            # One row holds one judge: a task that waits for another, or for all, is judged by all.
+            same_judge = evaluation_tasks.c.judge == statement.excluded.judge
             fresh = {
-                "judge": case((asked_alike, statement.excluded.judge), else_=None),
+                "judge": case((same_judge, statement.excluded.judge), else_=None),
                 "attempts": 0,
                 "losses": 0,
                 "token": 0,
@@ -308,6 +344,7 @@ class Tasks:
         decisions = load_decisions(
             connection, [(row.project, row.trace_id) for row in rows if row.drawn]
         )
+        # The trace may be gone (retention, erasure), or a newer revision has a task of its own.
         claimed, orphans = [], []
         history = {row.id: crash_loop.after(row) for row in rows}
         for row in rows:

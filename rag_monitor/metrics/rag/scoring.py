@@ -106,8 +106,8 @@ def aspects_for(metrics: Collection[str]) -> frozenset[Aspect]:
 
 def metrics_for(aspects: Collection[Aspect]) -> tuple[str, ...]:
     """The metrics a judge that answers `aspects` can serve, in the order of `METRICS`."""
-    known = frozenset(aspects)
-    return tuple(name for name, metric in _METRICS.items() if metric.aspects <= known)
+    available = frozenset(aspects)
+    return tuple(name for name, metric in _METRICS.items() if metric.aspects <= available)
 
 
 def is_bad(score: Score) -> bool:
