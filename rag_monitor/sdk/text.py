@@ -39,6 +39,7 @@ _CLOSING: Final = frozenset({"done", "completed", "complete", "end", "finish", "
 ASKING: Final = frozenset({"user", "human", "system", "developer", "tool", "function"})
 """Roles whose messages are no answer."""
 ROLE_KEYS: Final = ("role", "_role", "type", "source")
+CODED_LINE: Final = re.compile(r'[0-9a-k]:(?=["{[])')
 _WORDS: Final = re.compile("[a-z]+")
 _MOST_NAME: Final = 100
 _MOST_MESSAGES: Final = 200
@@ -48,10 +49,15 @@ _MOST_CHARS: Final = 2**20
 """Joined of the parts of one message; more would be cut afterwards."""
 
 
-def may_begin_events(text: str) -> bool:
-    """Whether server-sent events begin so, or may once more of them has come."""
+def may_begin_frames(text: str) -> bool:
+    """Whether frames around an answer begin so, or may once more of them has come.
+
+    Frames are server-sent events, JSON lines, and the coded lines of the Vercel AI SDK (`0:"…"`).
+    """
     start = text.lstrip()[:EVENT_NAME_CHARS]
-    return start.startswith(EVENT_LINES) or any(line.startswith(start) for line in EVENT_LINES)
+    if start.startswith((*EVENT_LINES, "{")) or CODED_LINE.match(start):
+        return True
+    return any(line.startswith(start) for line in EVENT_LINES)
 
 
 def content_text(content: Any, depth: int = 0) -> str | None:
@@ -249,8 +255,8 @@ def _answer_in_tuple(result: Any, depth: int) -> str | None:
     return None
 
 
-def response_body(result: object) -> bytes | None:
-    """The whole body of a response of Starlette's, Django's or Flask's kind.
+def response_body(result: object) -> tuple[bytes, str] | None:
+    """Body and content type of a whole response of Starlette's, Django's or Flask's kind.
 
     Flask's handlers may return it with its status in a tuple.
     """
@@ -263,17 +269,32 @@ def response_body(result: object) -> bytes | None:
     return _body_of(result)
 
 
-def _body_of(result: object) -> bytes | None:
+def _body_of(result: object) -> tuple[bytes, str] | None:
     body = peek(result, "body")
-    if type(body) is bytes and peek(result, "raw_headers") is not None:
-        return body
+    headers = peek(result, "raw_headers")
+    if type(body) is bytes and headers is not None:
+        return body, _content_type(headers)
     if "Response" not in type_name(result):
         return None
     for place in ("_container", "response"):
         parts = peek(result, place)
-        if type(parts) is list and peek(result, "headers") is not None:
-            return b"".join(part for part in parts if type(part) is bytes)
+        headers = peek(result, "headers")
+        if type(parts) is list and headers is not None:
+            listed = peek(headers, "_list")  # Werkzeug's; Django's has its pairs in a dict
+            if listed is None and type(store := peek(headers, "_store")) is dict:
+                listed = list(store.values())
+            body = b"".join(part for part in parts if type(part) is bytes)
+            return body, _content_type(listed)
     return None
+
+
+def _content_type(headers: object) -> str:
+    """The content type in a list of pairs; empty: none is said."""
+    for pair in headers if type(headers) is list else ():
+        name, value = (text_of(item) for item in pair) if len(items_of(pair)) == 2 else (None, None)
+        if name is not None and value is not None and name.lower() == "content-type":
+            return value
+    return ""
 
 
 def first_item(value: Any) -> Any:
