@@ -66,6 +66,13 @@ _WITHIN: Final = ("parts", "content", "blocks", "message")
 _BESIDE_ROLE: Final = frozenset({*_CONTENTS, "refusal", "tool_calls", "toolCalls"})
 """One of them stands beside a role, or it is the role of something else."""
 
+_SAYING: Final = frozenset({"content", "message", "parts", "tool_calls", "refusal", "contents"})
+_FIELDS: Final = _SAYING | frozenset(
+    {"role", "index", "finish_reason", "finishReason", "id", "name", "type", "tool_call_id",
+     "annotations", "metadata", "function_call", "audio", "reasoning_content"}
+)  # fmt: skip
+"""Fields of a message, or of a choice around one."""
+
 _INSTRUCTIONS: Final = (
     "system", "system_instruction", "systemInstruction", "instructions", "preamble",
 )  # fmt: skip
@@ -104,6 +111,16 @@ def role_name(message: Mapping[str, Any]) -> str | None:
         return kind if speaker_of(kind) is not None else None
     sender = message.get("from")
     return sender if isinstance(sender, str) and "value" in message else None
+
+
+def is_message(written: Mapping[str, Any]) -> bool:
+    """Whether that is a message, or a choice around one, and no object that somebody writes of."""
+    if role_name(written) is not None:
+        return True
+    if written.keys() <= _FIELDS and not _SAYING.isdisjoint(written):
+        return True
+    inner = structured(written.get("message"))
+    return isinstance(inner, Mapping) and is_message(inner)
 
 
 def message_of(written: Mapping[str, Any], role: str) -> Message:
