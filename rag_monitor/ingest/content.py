@@ -8,10 +8,11 @@ answers: it is unknown then, never the structure itself.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from rag_monitor.ingest.marked import answer_of, question_of
 from rag_monitor.ingest.message_parts import is_part
 from rag_monitor.ingest.messages import (
     Message,
@@ -52,6 +53,11 @@ class _Sought:
     """Those that hold nothing but the text: it may be JSON that somebody wrote."""
     telling: frozenset[str]
     """Those that say enough by themselves, deep within an object or in a list."""
+
+    @property
+    def unmarked(self) -> Callable[[str], str | None]:
+        """What finds it in a text that is fields under markers."""
+        return question_of if self.speaker is Speaker.USER else answer_of
 
     def narrow(self) -> _Sought:
         """The same under fewer names."""
@@ -128,7 +134,8 @@ def _search(value: object, sought: _Sought, *, lone: bool, depth: int) -> str | 
         return None
     value = opened(value)
     if isinstance(value, str):
-        return None if is_structure(value) else _unless_printed(value)
+        text = None if is_structure(value) else _unless_printed(value)
+        return None if text is None else sought.unmarked(text)
     if isinstance(value, Mapping):
         return _search_object(value, sought, lone=lone, depth=depth)
     if isinstance(value, Sequence) and value and not isinstance(value, bytes):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from rag_monitor.ingest.marked import answer_of, question_of
 from rag_monitor.ingest.message_parts import calls_tool, is_part, is_text_part, joined
 from rag_monitor.ingest.reprs import is_printed_object
 from rag_monitor.ingest.values import is_structure, opened, present, structured, whole
@@ -250,7 +251,8 @@ def _of_call(value: Mapping[str, Any], speaker: Speaker, depth: int) -> Iterator
 
 def asked_in(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the user said, in order."""
-    return tuple(m.text for m in messages if m.speaker is Speaker.USER and m.text is not None)
+    texts = (m.text for m in messages if m.speaker is Speaker.USER and m.text is not None)
+    return tuple(asked for text in texts if (asked := question_of(text)) is not None)
 
 
 def instructed_in(messages: Sequence[Message]) -> str | None:
@@ -273,5 +275,5 @@ def reply_in(messages: Sequence[Message]) -> str | None:
     for part in (messages[begin:], messages[::-1]):
         said = [m for m in part if m.speaker is Speaker.ASSISTANT and m.text is not None]
         if said:
-            return next((m for m in said if not m.piece), said[0]).text
+            return answer_of(next((m for m in said if not m.piece), said[0]).text or "")
     return None
