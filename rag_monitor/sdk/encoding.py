@@ -27,9 +27,10 @@ from rag_monitor.sdk.http_body import (
 )
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.peek import text_of
-from rag_monitor.sdk.question import question_in
+from rag_monitor.sdk.question import Sealed, question_in
 from rag_monitor.sdk.record import MOST_LABELS, LiveTrace
 from rag_monitor.sdk.sanitise import Json, Sanitiser, finite, whole
+from rag_monitor.sdk.sealed import opened
 from rag_monitor.sdk.step import Step
 from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep
 from rag_monitor.sdk.text import answer_of
@@ -264,7 +265,7 @@ def _ms(nanoseconds: int) -> float:
 
 def _question(live: LiveTrace) -> object:
     """What the handler was asked, unless the request names the question more surely."""
-    own = None if live.question is None else question_in(live.question)
+    own = None if live.question is None else _own_question(live)
     if live.request is None:
         return own
     try:
@@ -275,6 +276,15 @@ def _question(live: LiveTrace) -> object:
     if found is None or (own is not None and live.question_rank <= found[0]):
         return own
     return found[1]
+
+
+def _own_question(live: LiveTrace) -> str | None:
+    asked = live.question
+    if not isinstance(asked, Sealed):
+        asked = question_in(asked)
+        if asked is None or live.explicit_question:
+            return asked
+    return opened(asked, live.question_rank)
 
 
 def _answer(live: LiveTrace) -> object:

@@ -24,6 +24,7 @@ from rag_monitor.sdk.event_stream import (
     where_text_begins,
 )
 from rag_monitor.sdk.question import Ranked, question_in, ranked_in
+from rag_monitor.sdk.sealed import in_message, opened_of
 from rag_monitor.sdk.text import CODED_LINE, answer_of
 
 _MAX_PLAIN_BYTES: Final = 1_048_576
@@ -63,10 +64,12 @@ def question_in_body(body: object) -> Ranked | None:
     parsed = None if read is None else parse(read[0])
     places = (parsed if isinstance(parsed, dict | list) else None, body.data, body.query_string)
     for place in places:
-        found = ranked_in(_form(place, charset) if isinstance(place, bytes) else place, body.keys)
+        fields = _form(place, charset) if isinstance(place, bytes) else place
+        found = opened_of(ranked_in(fields, body.keys))
         if found is not None:
             return (0.0, found[1]) if body.keys is not None else found
-    return None
+    message = None if read is None else in_message(read[0])
+    return None if message is None else (0.0, message)
 
 
 def content_type_in(headers: Iterable[tuple[bytes, bytes]]) -> str:

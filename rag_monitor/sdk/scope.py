@@ -240,7 +240,7 @@ def _take_question(
     else:
         rank, found = arguments.question(args, kwargs, live) or (0.0, None)
     if found is not None:
-        if len(found) > live.client.max_chars:
+        if len(found) > live.client.max_chars and type(found) is str:
             found = found[: live.client.max_chars]
             live.truncated = True
         live.question = found
