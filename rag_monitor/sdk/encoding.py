@@ -33,7 +33,7 @@ from rag_monitor.sdk.sanitise import Json, Sanitiser, finite, whole
 from rag_monitor.sdk.sealed import opened
 from rag_monitor.sdk.step import Step
 from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep
-from rag_monitor.sdk.text import answer_of
+from rag_monitor.sdk.text import answer_of, told_once
 from rag_monitor.sdk.wire import AttributeValue, write_span
 
 _dump: Final = json.JSONEncoder(
@@ -305,7 +305,7 @@ def _answer(live: LiveTrace) -> object:
 
 def _yielded(live: LiveTrace, parts: Sequence[str]) -> str | None:
     """The text of the pieces that a handler yielded; of frames it notes when the first came."""
-    text: str | None = "".join(parts)
+    text: str | None = told_once(parts)
     rest = live.undecoded
     if rest is not None:
         text = rewritten(text or "", rest, charset_of(live.body_type))

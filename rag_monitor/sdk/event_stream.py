@@ -12,14 +12,16 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.sdk.pieces import Piece, chunk_text, event_frame, read_piece, remainder
-from rag_monitor.sdk.text import CODED_LINE, EVENT_LINES, is_beside, may_begin_frames
+from rag_monitor.sdk.text import CODED_LINE, EVENT_LINES, is_beside, may_begin_frames, told_once
 
 BLANK: Final = "\ufeff \r\n\t"
 """What may stand before a body's first character."""
 _MAX_BRACKETS: Final = 10_000
 _LOOKED_AT: Final = 4096
 """How much of a text tells whether it is the beginning of JSON."""
-_NEXT: Final = re.compile(r"[\s\ufeff\x1e]*")
+_NEXT: Final = re.compile(r"[\s\ufeff\x1e,]*")
+_LIST: Final = re.compile(r"\s*\[(?=\s*\{)")
+"""Where a list of objects begins, which some send piece by piece."""
 _TEXT_CODES: Final = ("0:",)
 """Of the lines of the Vercel AI SDK those whose value is text of the answer."""
 _BETWEEN: Final = re.compile(r"\r\n\r\n|\n\n|\r\r")
@@ -106,9 +108,12 @@ class _Line:
 def _values(text: str) -> Iterator[_Line]:
     """JSON values one after another, on lines of their own or not; the last may be cut off."""
     decode = json.JSONDecoder().raw_decode
-    place = 0
+    opened = _LIST.match(text)
+    place = 0 if opened is None else opened.end()
     while (start := _NEXT.match(text, place)) is not None and start.end() < len(text):
         place = start.end()
+        if opened is not None and text[place] == "]":
+            return
         code = CODED_LINE.match(text, place)
         place = place if code is None else code.end()
         try:
@@ -145,7 +150,7 @@ class _Said:
 
     @property
     def text(self) -> str:
-        return "".join(self._parts)
+        return told_once(self._parts)
 
     def add(self, piece: str | None, *, whole: bool) -> None:
         if piece and whole and self._parts:

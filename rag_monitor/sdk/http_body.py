@@ -198,7 +198,9 @@ def answer_in_body(
     if text.lstrip(BLANK).startswith(("{", "[", '"')):
         parsed = parse(text.lstrip(BLANK))
         if parsed is not None:
-            return answer_of(parsed, keys=keys)
+            found = answer_of(parsed, keys=keys)
+            listed = found is None and isinstance(parsed, list) and len(parsed) > 1
+            return lines_text(text, keys) or None if listed else found
         lines = lines_text(text, keys)
         if lines is not None:
             return lines

@@ -17,7 +17,7 @@ from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.documents import Document, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import MOST_BYTES, text_of, type_name
-from rag_monitor.sdk.text import EVENT_NAME_CHARS, may_begin_frames
+from rag_monitor.sdk.text import EVENT_NAME_CHARS, may_begin_frames, told_once
 
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
@@ -221,7 +221,7 @@ class LiveTrace:
         parts.append(text)
         self.answer_chars += len(text)
         if len(parts) > _JOIN_EVERY:
-            self.answer_parts = ["".join(parts)]
+            self.answer_parts = [told_once(parts)]
 
     def decoded(self, piece: bytes | bytearray | memoryview) -> str:
         """The text of a piece in bytes, which may begin and end inside a character.

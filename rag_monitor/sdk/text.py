@@ -42,6 +42,8 @@ ROLE_KEYS: Final = ("role", "_role", "type", "source")
 CODED_LINE: Final = re.compile(r'[0-9a-k]:(?=["{[])')
 _WORDS: Final = re.compile("[a-z]+")
 _MOST_NAME: Final = 100
+_REPEATED_CHARS: Final = 16
+"""So long a piece that comes again is the same text, not one more of it."""
 _MOST_MESSAGES: Final = 200
 _MOST_PARTS: Final = 20
 MAX_DEPTH: Final = 4
@@ -55,9 +57,29 @@ def may_begin_frames(text: str) -> bool:
     Frames are server-sent events, JSON lines, and the coded lines of the Vercel AI SDK (`0:"…"`).
     """
     start = text.lstrip()[:EVENT_NAME_CHARS]
-    if start.startswith((*EVENT_LINES, "{")) or CODED_LINE.match(start):
+    if start.startswith((*EVENT_LINES, "{", "[{")) or CODED_LINE.match(start):
         return True
     return any(line.startswith(start) for line in EVENT_LINES)
+
+
+def told_once(pieces: Sequence[str]) -> str:
+    """The pieces in one: each may be all the text so far, and the last may repeat it.
+
+    Equal pieces are no repetition: "ha" may come three times.
+    """
+    if len(pieces) > 2:
+        if all(map(_goes_on, pieces[1:], pieces)):
+            return pieces[-1]
+        before = "".join(pieces[:-1])
+        if before == pieces[-1]:
+            return before
+    return "".join(pieces)
+
+
+def _goes_on(piece: str, before: str) -> bool:
+    """Whether a piece is what came before and more; a long one may also come twice."""
+    longer = len(piece) > len(before) or len(piece) > _REPEATED_CHARS
+    return longer and piece.startswith(before)
 
 
 def content_text(content: Any, depth: int = 0) -> str | None:
@@ -98,7 +120,8 @@ def _part_text(part: Any, depth: int) -> str | None:
     ):
         return None
     if piece is None:
-        piece = text_of(first(part, ("text", "refusal")))
+        held = first(part, ("text", "refusal"))
+        piece = text_of(held) or text_of(first(held, ("value",)))
     if piece is None and depth < MAX_DEPTH:
         piece = content_text(first(part, ("content", "parts")), depth + 1)
     return piece
