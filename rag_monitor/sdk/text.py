@@ -68,7 +68,7 @@ def told_once(pieces: Sequence[str]) -> str:
     Equal pieces are no repetition: "ha" may come three times.
     """
     if len(pieces) > 2:
-        if all(map(_goes_on, pieces[1:], pieces)):
+        if len(pieces[-1]) > len(pieces[0]) and all(map(_goes_on, pieces[1:], pieces)):
             return pieces[-1]
         before = "".join(pieces[:-1])
         if before == pieces[-1]:

@@ -48,7 +48,8 @@ STREAMS: dict[str, list[str]] = {
     "so_far_in_lines": _lines(*({"answer": text} for text in SO_FAR)),
     "said_again_at_the_end": _lines(
         *({"answer": part} for part in PARTS), {"done": True, "answer": SAID}),
-    "gemini_in_a_list": [f"[{_gemini(PARTS[0])}", *(f",\r\n{_gemini(p)}" for p in PARTS[1:]), "]"],
+    "gemini_in_a_list": [
+        f"[{_gemini(PARTS[0])}", *(f",\r\n{_gemini(part)}" for part in PARTS[1:]), "]"],
     "chinese_names": _lines(*({"内容": part} for part in PARTS)),
     "assistants": _events(
         *({"delta": {"content": [{"index": 0, "type": "text", "text": {"value": part}}]}}
@@ -115,8 +116,13 @@ def test_cut_anywhere_on_its_way(captured: InMemoryExporter, name: str, size: in
         (SO_FAR, SAID),
         (["a" * n for n in range(1, 600)], "a" * 599),
         (["ha", "ha", "ha"], "hahaha"),
+        (["the same line comes again\n"] * 3, "the same line comes again\n" * 3),
+        (
+            ["all of the answer so far", *["all of the answer so far, and more"] * 2],
+            "all of the answer so far, and more",
+        ),
         (["no", "not"], "nonot"),
-        (["1", "1", "12"], "12"),
+        (["1", "1", "12"], "1112"),
         (["a", "b", "c", "abc"], "abc"),
     ],
 )
