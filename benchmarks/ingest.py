@@ -119,7 +119,9 @@ class _Clock:
 
     def set(self, body: bytearray, start_ns: int) -> None:
         """Let the trace begin then."""
-        struct.pack_into("<cQcQ", body, self.span, _START, start_ns, _END, start_ns + self.lasted_ns)
+        struct.pack_into(
+            "<cQcQ", body, self.span, _START, start_ns, _END, start_ns + self.lasted_ns
+        )
         moment = datetime.fromtimestamp(start_ns / 1e9, UTC)
         text = moment.isoformat(timespec="microseconds").encode()
         body[self.record : self.record + len(text)] = text
