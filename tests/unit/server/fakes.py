@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
@@ -381,12 +382,12 @@ def replay_nothing(rule: AlertRule, since: datetime, until: datetime) -> Replay:
     return Replay(since=since, until=until, every=timedelta(minutes=5), apps={})
 
 
-def fake_metrics(project: str | None, open_metrics: bool) -> tuple[bytes, str]:
+def fake_metrics(
+    project: str | None, open_metrics: bool, compressed: bool = False
+) -> tuple[bytes, str]:
     kind = "application/openmetrics-text" if open_metrics else "text/plain; version=0.0.4"
-    return (
-        b"# HELP rag_monitor_score x\n# TYPE rag_monitor_score gauge\n",
-        f"{kind}; charset=utf-8",
-    )
+    text = b"# HELP rag_monitor_score x\n# TYPE rag_monitor_score gauge\n"
+    return gzip.compress(text) if compressed else text, f"{kind}; charset=utf-8"
 
 
 def make_services(
