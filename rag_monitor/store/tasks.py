@@ -269,7 +269,7 @@ class Tasks:
                 trace_id=row.trace_id,
                 reason=row.reason or "",
                 attempts=row.attempts,
-                again_at=row.not_before if row.reason == lost_workers.POISON else None,
+                again_at=row.not_before if row.reason == crash_loop.CRASH_LOOP else None,
             )
             for row in rows
         ]

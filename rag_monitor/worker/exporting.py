@@ -100,7 +100,7 @@ class ScoreExport:
         after = self._scores.cursor(CURSOR, now)
         until = now - timedelta(seconds=self._options.settle_s)
         if after > now:
-            # However little: what is scored until then would lie before the cursor and never be sent.
+            # However little: what is scored until then would lie before the cursor, and stay there.
             _log.warning("the mark of the export lies ahead: the clock was set back; it follows")
             self._scores.rewind(CURSOR, until)
             after = until
