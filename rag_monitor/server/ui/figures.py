@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.alerting.params import number
+from rag_monitor.charts.durations import latency_interval, milliseconds
 from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
 from rag_monitor.i18n import msgid
-from rag_monitor.server.ui.charts import latency_interval, milliseconds
 from rag_monitor.server.ui.view import Visitor, figure_text, score_text
 
 _COMPARED: Final = frozenset({RuleKind.DROP, RuleKind.HIT_RATE, RuleKind.LATENCY})

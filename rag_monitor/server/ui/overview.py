@@ -13,6 +13,8 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.aggregation.comparison import alike, on_one_judge
 from rag_monitor.aggregation.estimates import Estimates
+from rag_monitor.charts.line import LARGE, SMALL, Frame, ReleaseMark, trend
+from rag_monitor.charts.time_axis import TimeAxis
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
@@ -29,7 +31,6 @@ from rag_monitor.server.quality import (
 )
 from rag_monitor.server.ranking import AppPage, page_of
 from rag_monitor.server.ui import app_lines, catalog
-from rag_monitor.server.ui.trend import LARGE, SMALL, Frame, ReleaseMark, TimeAxis, trend
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)

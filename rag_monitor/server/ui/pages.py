@@ -9,6 +9,7 @@ from typing import Final
 from fastapi import APIRouter
 from starlette.responses import HTMLResponse
 
+from rag_monitor.charts.timeline import phases_of, timeline
 from rag_monitor.domain.alert import RuleKind, Severity
 from rag_monitor.domain.decision import SamplingDecision
 from rag_monitor.domain.judgement import JudgeUsage
@@ -18,7 +19,7 @@ from rag_monitor.errors import NotFound
 from rag_monitor.i18n import Message
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
-from rag_monitor.server.ui import charts, key_form
+from rag_monitor.server.ui import key_form
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.view import Viewer, Visitor, page
@@ -56,8 +57,8 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "passages": list(
                 zip(contexts, passage_views(stored.scores, len(contexts)), strict=True)
             ),
-            "timeline": charts.timeline(
-                charts.phases_of(it, me.translate),
+            "timeline": timeline(
+                phases_of(it, me.translate),
                 it.timings.first_byte_ms,
                 me.translate("First byte"),
                 me.translate("Where the time went"),

@@ -17,6 +17,8 @@ from starlette.responses import HTMLResponse
 from rag_monitor import __version__
 from rag_monitor.alerting.findings.wording import in_zone
 from rag_monitor.alerting.notes import note_text
+from rag_monitor.charts import durations
+from rag_monitor.charts.interval import interval_bar
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
@@ -26,7 +28,7 @@ from rag_monitor.offline.problems import problem as in_language
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.context import Services
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
-from rag_monitor.server.ui import catalog, charts
+from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.asked import IN_A_HEADING, IN_A_LIST, asked, cut_in
 from rag_monitor.server.ui.period import Period, period_of
 from rag_monitor.server.untold import Looked
@@ -57,9 +59,9 @@ def environment() -> Environment:
         lstrip_blocks=True,
     )
     found.globals.update(
-        milliseconds=charts.milliseconds,
-        latency_interval=charts.latency_interval,
-        interval_bar=charts.interval_bar,
+        milliseconds=durations.milliseconds,
+        latency_interval=durations.latency_interval,
+        interval_bar=interval_bar,
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
         level=catalog.level,
@@ -164,7 +166,7 @@ class Visitor:
 
     def duration(self, seconds: float) -> str:
         """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""
-        number, unit = charts.duration(seconds)
+        number, unit = durations.duration(seconds)
         return self.translate(unit, n=f"{number:g}")
 
     def rule(self, name: str) -> str:

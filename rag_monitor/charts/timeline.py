@@ -1,4 +1,4 @@
-"""Charts as inline SVG. Colours come from the style sheet by class; every chart has a text."""
+"""When retrieval and generation ran within one trace, as bars over time."""
 
 from __future__ import annotations
 
@@ -8,16 +8,10 @@ from typing import Final
 
 from markupsafe import Markup
 
+from rag_monitor.charts import svg
+from rag_monitor.charts.durations import milliseconds
 from rag_monitor.domain.trace import Trace
-from rag_monitor.i18n import msgid
 
-_RANGE: Final = Markup('<rect class="range" x="{:.1f}" y="1" width="{:.1f}" height="8"/>')
-_INTERVAL: Final = Markup(
-    '<svg class="interval" viewBox="0 0 200 10" preserveAspectRatio="none" {}>{}</svg>'
-)
-_TIMELINE: Final = Markup(
-    '<svg class="timeline" viewBox="0 0 420 {}" role="img" aria-label="{}">{}</svg>'
-)
 _BAR: Final = Markup(
     '<text class="name" x="0" y="{}">{}</text>'
     '<rect class="bar {}" x="{:.1f}" y="{}" width="{:.1f}" height="18" rx="4"/>'
@@ -33,31 +27,6 @@ _GRID: Final = Markup(
 )
 
 
-def interval_bar(
-    value: float | None, lower: float | None, upper: float | None, label: str
-) -> Markup:
-    """A value from 0 to 1 on a track, with its interval around it."""
-    parts = [Markup('<rect class="track" x="0" y="4" width="200" height="2"/>')]
-    if lower is not None and upper is not None:
-        left, right = _clamp(lower) * 200, _clamp(upper) * 200
-        parts.append(_RANGE.format(left, max(2.0, right - left)))
-    if value is not None:
-        parts.append(_dot(_clamp(value) * 200, 5))
-    role = Markup('role="img" aria-label="{}"').format(label)
-    if value is None:
-        role = Markup('aria-hidden="true"')
-    return _INTERVAL.format(role, Markup("").join(parts))
-
-
-def _dot(x: float, y: float) -> Markup:
-    """A round dot that stays round when the chart is stretched."""
-    return Markup('<path class="dot" d="M{:.1f} {:.1f}h.01"/>').format(x, y)
-
-
-def _clamp(value: float) -> float:
-    return min(1.0, max(0.0, value))
-
-
 @dataclass(frozen=True, slots=True)
 class Phase:
     """One bar of a timeline, in milliseconds from the question."""
@@ -67,7 +36,7 @@ class Phase:
     end: float
     kind: str
     """Style class: `retrieval`, `generation` or `whole`."""
-    told: float
+    reported_ms: float
     """Its length as it was reported, where the bar had to be cut to fit the whole."""
 
 
@@ -80,20 +49,25 @@ def phases_of(trace: Trace, translate: Callable[[str], str]) -> list[Phase]:
     end = timings.end_to_end_ms
     if end is None:
         return []
-    phases = [Phase(translate("End to end"), 0.0, end, "whole", told=end)]
+    phases = [Phase(translate("End to end"), 0.0, end, "whole", end)]
     turn = end if timings.generation_ms is None else max(0.0, end - timings.generation_ms)
     if timings.retrieval_ms is not None:
         start = max(0.0, turn - timings.retrieval_ms)
         phases.append(
-            Phase(translate("Retrieval"), start, turn, "retrieval", told=timings.retrieval_ms)
+            Phase(
+                translate("Retrieval"), start, turn, "retrieval", reported_ms=timings.retrieval_ms
+            )
         )
     if timings.generation_ms is not None:
         phases.append(
-            Phase(translate("Generation"), turn, end, "generation", told=timings.generation_ms)
+            Phase(
+                translate("Generation"), turn, end, "generation", reported_ms=timings.generation_ms
+            )
         )
     return phases
 
 
+_WIDTH: Final = 420
 _LEFT: Final = 88.0
 _SPAN: Final = 312.0
 _ROW: Final = 30
@@ -116,13 +90,13 @@ def timeline(
                 first_byte_ms / total, bottom, f"{first_byte_label} {milliseconds(first_byte_ms)}"
             )
         )
-    return _TIMELINE.format(bottom + 18, label, Markup("").join(parts))
+    return svg.picture("timeline", _WIDTH, bottom + 18, label, parts)
 
 
 def _bar(phase: Phase, y: int, total: float) -> Markup:
     x = _LEFT + _SPAN * phase.start / total
     width = max(2.0, _SPAN * (phase.end - phase.start) / total)
-    length = milliseconds(phase.told)
+    length = milliseconds(phase.reported_ms)
     parts = _BAR.format(y + 17, phase.name, phase.kind, x, y + 4, width)
     if width > 70:
         return parts + _VALUE.format("inside", x + width - 8, y + 17, "end", length)
@@ -139,39 +113,3 @@ def _mark(share: float, bottom: int, text: str) -> Markup:
 
 def _gridline(x: float, bottom: int, at_ms: float) -> Markup:
     return _GRID.format(x, bottom, bottom + 14, milliseconds(at_ms))
-
-
-_LONG_MS: Final = 600_000.0
-"""From here on seconds say little."""
-
-
-def milliseconds(value: float | None) -> str:
-    """A duration as people read it: 0.25 ms, 84 ms, 1.24 s, 14 min, 6 h 05 min."""
-    if value is None:
-        return "–"
-    if value < 9.95:
-        return f"{round(value, 2):.2g} ms"
-    if value < 1000:
-        return f"{value:.0f} ms"
-    if value < _LONG_MS:
-        return f"{value / 1000:.2f} s" if value < 10_000 else f"{value / 1000:.1f} s"
-    minutes = round(value / 60_000)
-    return f"{minutes} min" if minutes < 120 else f"{minutes // 60} h {minutes % 60:02} min"
-
-
-def latency_interval(lower: float | None, upper: float | None) -> str:
-    """The interval of a latency: `84–97 ms`, `≥ 1.24 s` where it has no upper end; "": none."""
-    if lower is None:
-        return "" if upper is None else f"≤ {milliseconds(upper)}"
-    if upper is None:
-        return f"≥ {milliseconds(lower)}"
-    (least, unit), (most, its) = (milliseconds(end).rsplit(" ", 1) for end in (lower, upper))
-    return f"{least}–{most} {unit}" if unit == its else f"{least} {unit} – {most} {its}"
-
-
-def duration(seconds: float) -> tuple[float, str]:
-    """A length of time in its largest whole unit, and the unit as a text to be translated."""
-    for size, unit in ((86_400, msgid("{n} d")), (3600, msgid("{n} h")), (60, msgid("{n} min"))):
-        if seconds >= size and seconds % size == 0:
-            return seconds / size, unit
-    return seconds, msgid("{n} s")

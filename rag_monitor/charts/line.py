@@ -4,62 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta, tzinfo
+from datetime import datetime
 from typing import Final
 
 from markupsafe import Markup
 
+from rag_monitor.charts import svg
+from rag_monitor.charts.time_axis import TimeAxis
 from rag_monitor.domain.window import Estimate, Window
-
-_DAY: Final = timedelta(days=1)
-_FIRST_DAY: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - what a clock shows, whatever the zone
-_STEPS: Final = tuple(
-    timedelta(minutes=minutes)
-    for minutes in (1, 2, 5, 10, 15, 30, 60, 120, 180, 360, 720, 1440, 2880, 7200, 10080, 14400)
-)
-
-
-@dataclass(frozen=True, slots=True)
-class TimeAxis:
-    """How moments are named, and where the days and hours begin by which an axis is divided."""
-
-    zone: tzinfo
-    days: bool = False
-    """Whether it is divided in days, not in times of day."""
-
-    @classmethod
-    def over(cls, window: Window, zone: tzinfo) -> TimeAxis:
-        """For a window; a day may last an hour longer."""
-        return cls(zone, days=window.length > timedelta(hours=25))
-
-    def label(self, moment: datetime) -> str:
-        """In five letters, which is what there is room for."""
-        return moment.astimezone(self.zone).strftime("%m-%d" if self.days else "%H:%M")
-
-    def exactly(self, moment: datetime) -> str:
-        """With the day and the time, where both are needed."""
-        label, time = self.label(moment), moment.astimezone(self.zone).strftime("%H:%M")
-        return f"{label} {time}" if self.days and time != "00:00" else label
-
-    def round_times(self, start: datetime, end: datetime, apart: timedelta) -> list[datetime]:
-        """The moments from `start` to `end` that clocks of the zone show as round.
-
-        At least `apart` from one another. A day begins at midnight there, though it may last 23 or
-        25 hours. An hour that clocks leave out is left out; of one that they show twice the first
-        is taken.
-        """
-        steps = [step for step in _STEPS if step >= _DAY or not self.days]
-        step = next((step for step in steps if step >= apart), steps[-1])
-        # What the clocks show, without a zone: only so do 23 hours make a day.
-        shown = start.astimezone(self.zone).replace(tzinfo=None) - _DAY
-        shown -= (shown - _FIRST_DAY) % step
-        found: list[datetime] = []
-        while (moment := shown.replace(tzinfo=self.zone).astimezone(UTC)) <= end:
-            exists = moment.astimezone(self.zone).replace(tzinfo=None) == shown
-            if moment >= start and (exists or step >= _DAY):
-                found.append(moment)
-            shown += step
-        return found
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,9 +70,7 @@ def trend(
         parts += drawing.run(run)
     if frame.hover:
         parts += drawing.hints(axis)
-    return Markup(
-        '<svg class="trend" viewBox="0 0 {:g} {:g}" role="img" aria-label="{}">{}</svg>'
-    ).format(frame.width, frame.height, label, Markup("").join(parts))
+    return svg.picture("trend", frame.width, frame.height, label, parts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,16 +83,16 @@ class _Drawing:
 
     @classmethod
     def of(cls, points: Sequence[Estimate], frame: Frame) -> _Drawing | None:
-        known = [
+        ends = [
             end
             for point in points
             if point.value is not None
             for end in (point.value, point.lower, point.upper)
             if end is not None
         ]
-        if not known:
+        if not ends:
             return None
-        low, high = _padded(min(known), max(known))
+        low, high = _padded(min(ends), max(ends))
         window = Window(points[0].window.start, points[-1].window.end)
         return cls(points, frame, window, low, high)
 
@@ -175,7 +125,7 @@ class _Drawing:
             ends = {self.window.start: "start", self.window.end: "end"}
             anchor = ends.get(moment, "middle")
             x, y = self.x(moment), self.frame.height - 3
-            parts.append(_TICK.format(x, y, anchor, axis.label(moment)))
+            parts.append(svg.text(x, y, anchor, axis.label(moment)))
         return parts
 
     def ticks(self, axis: TimeAxis) -> list[datetime]:
@@ -217,19 +167,19 @@ class _Drawing:
         line = " ".join(self._at(n, self.points[n].value) for n in run)
         if len(run) > 1:
             parts.append(Markup('<polyline class="line" points="{}"/>').format(line))
-        x, y = self._at(run[-1], self.points[run[-1]].value).split(",")
-        parts.append(Markup('<path class="dot" d="M{} {}h.01"/>').format(x, y))
+        parts.append(svg.dot(self.middle(run[-1]), self.y(self.points[run[-1]].value or 0.0)))
         return parts
 
     def _band(self, run: Sequence[int]) -> Markup:
-        known = [n for n in run if self.points[n].lower is not None]
-        if not known:
+        bounded = [n for n in run if self.points[n].lower is not None]
+        if not bounded:
             return Markup("")
-        if len(known) == 1:
-            at, point = self.middle(known[0]), self.points[known[0]]
-            return _WHISKER.format(at, self.y(point.lower or 0.0), self.y(point.upper or 0.0))
-        there = [self._at(n, self.points[n].upper) for n in known]
-        back = [self._at(n, self.points[n].lower) for n in reversed(known)]
+        if len(bounded) == 1:
+            at, point = self.middle(bounded[0]), self.points[bounded[0]]
+            ends = self.y(point.lower or 0.0), self.y(point.upper or 0.0)
+            return svg.vertical("whisker", at, *ends)
+        there = [self._at(n, self.points[n].upper) for n in bounded]
+        back = [self._at(n, self.points[n].lower) for n in reversed(bounded)]
         return Markup('<polygon class="band" points="{}"/>').format(" ".join(there + back))
 
     def _at(self, number: int, value: float | None) -> str:
@@ -256,10 +206,6 @@ _LEVEL: Final = Markup(
     '<line class="level" x1="{0:.0f}" x2="{1:.0f}" y1="{2:.1f}" y2="{2:.1f}"/>'
     '<text x="{3:.0f}" y="{2:.1f}" dy="3">{4:.2f}</text>'
 )
-_WHISKER: Final = Markup(
-    '<line class="whisker" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.1f}" y2="{2:.1f}"/>'
-)
-_TICK: Final = Markup('<text x="{:.0f}" y="{:.0f}" text-anchor="{}">{}</text>')
 _RELEASE: Final = Markup(
     '<line class="release" x1="{0:.1f}" x2="{0:.1f}" y1="{1:.0f}" y2="{2:.0f}">'
     "<title>{3}</title></line>"
