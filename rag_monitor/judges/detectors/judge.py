@@ -25,7 +25,7 @@ from rag_monitor.judges.detectors.spans import SpanAsker
 from rag_monitor.judges.detectors.texts import Texts
 from rag_monitor.judges.labels import LOW_LABEL_MASS
 from rag_monitor.judges.local import LocalJudge
-from rag_monitor.judges.pleas import suspicion
+from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.questions import Plan, Question, make_plan
 
 NAME: Final = "detector"
@@ -121,7 +121,7 @@ class DetectorJudge(LocalJudge):
             verdicts=tuple(verdicts),
             missing=missing,
             refusal=plan.refusal,
-            suspect=suspicion([request.question, request.answer, *(request.contexts or ())]),
+            suspect=injection_reason([request.question, request.answer, *(request.contexts or ())]),
             coverage=1.0 if case.asked is None else case.asked.coverage,
         )
 

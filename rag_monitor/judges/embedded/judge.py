@@ -26,7 +26,7 @@ from rag_monitor.judges.embedded.model import Model
 from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
 from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.pieces import PassageCache
-from rag_monitor.judges.embedded.settling import FOREIGN, settle_case, suspicion, threshold
+from rag_monitor.judges.embedded.settling import FOREIGN, injection_reason, settle_case, threshold
 
 if TYPE_CHECKING:
     from rag_monitor.judges.embedded.encoder import Encoder, Reading
@@ -126,7 +126,7 @@ class EmbeddedJudge:
             verdicts=tuple(v for v in case.verdicts if v.aspect in request.aspects),
             missing=case.missing,
             refusal=case.opened.parts.declines,
-            suspect=suspicion(case),
+            suspect=injection_reason(case),
             threshold=threshold(case, self._model, self._calibration, self._options.threshold),
             coverage=case.opened.coverage,
             usage=JudgeUsage(calls=1, seconds=time.perf_counter() - started),

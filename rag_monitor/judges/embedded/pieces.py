@@ -9,13 +9,13 @@ from itertools import accumulate
 from threading import Lock
 from typing import Final, NamedTuple
 
-from rag_monitor.judges.embedded.addressed import (
-    WORDS_OF_PLEAS,
-    addresses_judge,
-    letters_apart,
-    may_plead,
-)
 from rag_monitor.judges.embedded.lazily import lazily
+from rag_monitor.judges.prompt_injection import (
+    INJECTION_WORDS,
+    addresses_judge,
+    has_spaced_letters,
+    may_address_judge,
+)
 from rag_monitor.language.dates import Date, find_dates
 from rag_monitor.language.normalise import fold, fold_all
 from rag_monitor.language.numbers import find_quantities
@@ -116,23 +116,25 @@ class Passage:
         self.folded = " ".join(folded)
         vocabulary = present()
         self._coded = _read(folded, vocabulary)
-        pleas = {
+        injections = {
             place
             for place in self._suspects(vocabulary)
-            if may_plead(self.sentences[place].folded) and self.sentences[place].addressed
+            if may_address_judge(self.sentences[place].folded) and self.sentences[place].addressed
         }
-        if pleas:
-            self._leave_out(pleas)
+        if injections:
+            self._leave_out(injections)
 
     def _suspects(self, vocabulary: Words) -> Sequence[int]:
         """The places of the sentences that may talk to a judge."""
-        if letters_apart(self.folded):
+        if has_spaced_letters(self.folded):
             return range(len(self.sentences))
-        return vocabulary.holders(WORDS_OF_PLEAS, self._coded.words, self._coded.lengths)
+        return vocabulary.holders(INJECTION_WORDS, self._coded.words, self._coded.lengths)
 
-    def _leave_out(self, pleas: Collection[int]) -> None:
+    def _leave_out(self, injections: Collection[int]) -> None:
         self.suspect = True
-        self.sentences = tuple(p for place, p in enumerate(self.sentences) if place not in pleas)
+        self.sentences = tuple(
+            p for place, p in enumerate(self.sentences) if place not in injections
+        )
         folded = [piece.folded for piece in self.sentences]
         self.folded = " ".join(folded)
         self._coded = _read(folded, present())

@@ -6,8 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, Verdict
+from rag_monitor.judges import prompt_injection
 from rag_monitor.judges.calibration import Calibration
-from rag_monitor.judges.embedded import addressed, passages
+from rag_monitor.judges.embedded import passages
 from rag_monitor.judges.embedded.case import Case
 from rag_monitor.judges.embedded.grade import Said, grade, noncommittal
 from rag_monitor.judges.embedded.model import ClaimVerdict, Model
@@ -42,12 +43,12 @@ def threshold(
     return model.weights(case.opened.answer).threshold
 
 
-def suspicion(case: Case) -> str | None:
+def injection_reason(case: Case) -> str | None:
     """Why the answer or a passage is suspect: it talks to the judge."""
     noticed = any(passage.suspect for passage in case.evidence.passages) or any(
         claim.piece.addressed for claim in case.claims
     )
-    return addressed.REASON if noticed else None
+    return prompt_injection.REASON if noticed else None
 
 
 def _support(case: Case, model: Model, calibration: Calibration | None) -> None:

@@ -31,7 +31,7 @@ from rag_monitor.judges.openai_compatible.structured import Sight, StructuredAsk
 from rag_monitor.judges.openai_compatible.tokens import TokenAsker
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
 from rag_monitor.judges.openai_compatible.ways import WayFinder
-from rag_monitor.judges.pleas import suspicion
+from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of
 from rag_monitor.judges.similarity import cosines
@@ -355,4 +355,4 @@ def _suspect(inquiry: _Inquiry) -> str | None:
     if inquiry.meter.notes:
         return sorted(inquiry.meter.notes)[0]
     request = inquiry.plan.request
-    return suspicion([request.question, request.answer, *(request.contexts or ())])
+    return injection_reason([request.question, request.answer, *(request.contexts or ())])

@@ -27,7 +27,7 @@ from rag_monitor.judges.packed.generation import Writer
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
 from rag_monitor.judges.packed.tree import Tree
-from rag_monitor.judges.pleas import suspicion
+from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for, prompts_hash
 from rag_monitor.judges.questions import (
     Plan,
@@ -245,7 +245,7 @@ class PackedJudge(LocalJudge):
             verdicts=tuple(verdicts),
             missing=missing,
             refusal=plan.refusal or declines,
-            suspect=suspicion([request.question, request.answer, *(request.contexts or ())]),
+            suspect=injection_reason([request.question, request.answer, *(request.contexts or ())]),
             coverage=case.coverage,
         )
 

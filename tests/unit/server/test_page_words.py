@@ -17,7 +17,7 @@ import pytest
 import rag_monitor.server as server
 from rag_monitor.judges.embedded import model
 from rag_monitor.judges.labels import LOW_LABEL_MASS
-from rag_monitor.judges.pleas import REASON as PLEA
+from rag_monitor.judges.prompt_injection import REASON as INJECTION
 from rag_monitor.metrics.rag.verdicts import NOT_NEEDED, VERDICT_MISSING
 from rag_monitor.server.context import Services
 from rag_monitor.server.ui.catalog import REASONS, metric_label
@@ -38,7 +38,7 @@ def test_every_reason_a_judge_gives_is_said_in_words() -> None:
     given = {text for text in constants if re.fullmatch("[a-z_]+", text)}
 
     assert {"verbatim", "not_covered", "number_mismatch"} <= given
-    assert given | NOT_NEEDED | {VERDICT_MISSING, LOW_LABEL_MASS, PLEA} <= set(REASONS)
+    assert given | NOT_NEEDED | {VERDICT_MISSING, LOW_LABEL_MASS, INJECTION} <= set(REASONS)
 
 
 def test_every_problem_of_the_pages_can_be_translated() -> None:

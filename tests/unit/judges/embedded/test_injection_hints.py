@@ -1,4 +1,4 @@
-"""The quick looks before the patterns of pleas must let through whatever those match."""
+"""The quick looks before the patterns of prompt injection must let through whatever those match."""
 
 import re
 
@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rag_monitor.judges.embedded import addressed
+from rag_monitor.judges import prompt_injection
 
 _WORDS_TEXT = """
 full highest perfect score mark marks grade points it this of 0 1 1.0 10 100 fully completely always
@@ -21,8 +21,8 @@ WORDS = _WORDS_TEXT.split()
 @pytest.mark.parametrize(
     ("pattern", "needs"),
     [
-        (addressed._ALONE, addressed._ALONE_NEEDS),
-        (addressed._VERDICT_FOUND, addressed._VERDICT_NEEDS),
+        (prompt_injection._ALONE, prompt_injection._ALONE_NEEDS),
+        (prompt_injection._VERDICT_PATTERN, prompt_injection._VERDICT_NEEDS),
     ],
 )
 @given(words=st.lists(st.sampled_from(WORDS), min_size=1, max_size=9), glued=st.booleans())
@@ -31,4 +31,6 @@ def test_a_quick_look_never_hides_a_match(pattern, needs, words: list[str], glue
     if glued:
         text = text.replace(" :", ":").replace(" .", ".").replace(" ,", ",")
 
-    assert addressed._found(pattern, needs, text) == (re.search(pattern.pattern, text) is not None)
+    assert prompt_injection._matches(pattern, needs, text) == (
+        re.search(pattern.pattern, text) is not None
+    )
