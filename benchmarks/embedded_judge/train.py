@@ -31,7 +31,7 @@ from benchmarks.embedded_judge.measure import EXPERIMENTS, put
 from benchmarks.embedded_judge.samples import Sample, Vector, ask, samples
 from rag_monitor.judges.embedded.encoder import Encoder, load_encoder, shipped_encoder
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES
-from rag_monitor.judges.embedded.model import heeded
+from rag_monitor.judges.embedded.model import counted_logits
 
 PACKAGE: Final = Path(__file__).resolve().parents[2] / "rag_monitor" / "judges" / "embedded"
 VERSION: Final = "10"
@@ -61,7 +61,7 @@ Pools = dict[str, tuple[Vector, Vector]]
 def terms(one: Sample, unread: Vector) -> Vector:
     """Features of every claim with what counts of what the encoder says; zeros without one."""
     said = [
-        heeded(tuple(unread) if read is None else read, claim.proven)
+        counted_logits(tuple(unread) if read is None else read, claim.proven)
         for claim, read in zip(one.claims, one.read, strict=True)
     ]
     return np.hstack([one.features, np.array(said).reshape(-1, 2)])

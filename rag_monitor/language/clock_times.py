@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Final, NamedTuple
 
 from rag_monitor.language.han_numerals import han_value
-from rag_monitor.language.places import digit_runs, matches_at, places_before
+from rag_monitor.language.match_positions import digit_runs, matches_at, places_before
 
 HALF_DAY: Final = 12 * 60
 """Minutes after which a time without its half of the day is the same again."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from rag_monitor.language.places import digit_runs, matches_at, places_of
+from rag_monitor.language.match_positions import digit_runs, matches_at, places_of
 from rag_monitor.language.stems import stem
 from rag_monitor.language.tokens import tokenise
 

@@ -14,7 +14,7 @@ from typing import Final
 from rag_monitor.language.clock_times import find_times
 from rag_monitor.language.han_numerals import han_value
 from rag_monitor.language.hints import holds_any
-from rag_monitor.language.places import digit_runs, matches_at, places_before, places_of
+from rag_monitor.language.match_positions import digit_runs, matches_at, places_before, places_of
 from rag_monitor.language.quantity import HALF_OPEN, TIME, Quantity
 from rag_monitor.language.stems import STOP_WORDS, stem
 from rag_monitor.language.tokens import tokenise

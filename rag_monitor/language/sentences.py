@@ -8,7 +8,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from rag_monitor.language.compiled import COMPILED
-from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.memo_dict import MemoDict
 
 _ABBREVIATED_TEXT: Final = """
 mr mrs ms dr prof st sr jr vs etc e.g i.e eg ie cf al inc ltd co corp no nos vol fig figs approx
@@ -102,7 +102,7 @@ def _ends_short(word: str) -> bool:
     return _ABBREVIATION.search(word) is not None
 
 
-_ENDS_SHORT: Final = Remembered(_ends_short, largest=16_384)
+_ENDS_SHORT: Final = MemoDict(_ends_short, largest=16_384)
 """Whether a word ends in an abbreviation or an initial."""
 
 

@@ -5,7 +5,7 @@ Works on text that `normalise` has folded. Needs no segmenter and no model.
 
 from __future__ import annotations
 
-from rag_monitor.language.places import holds_digit
+from rag_monitor.language.match_positions import holds_digit
 from rag_monitor.language.stems import GRAMMAR
 from rag_monitor.language.vocabulary import present
 

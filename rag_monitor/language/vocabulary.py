@@ -17,7 +17,7 @@ from threading import Lock
 from typing import Final, Protocol
 
 from rag_monitor.language.compiled import COMPILED
-from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.memo_dict import MemoDict
 from rag_monitor.language.stems import GRAMMAR, REDUCED
 
 BREAK: Final = "\0"
@@ -87,15 +87,15 @@ class PlainVocabulary:
         self.words = list(first)
         self.generation = generation
         self._reduce = reduce
-        self.index: dict[str, int] = Remembered(self._give, largest=sys.maxsize)
+        self.index: dict[str, int] = MemoDict(self._give, largest=sys.maxsize)
         self.index.update(zip(self.words, count(), strict=False))
         self._characters = 0
         self._grammar = frozenset(self.words[1:])
         self._turn = Lock()
         self._wanted: dict[frozenset[str], frozenset[int]] = {}
-        self._packed = Remembered(self._pack, largest=60_000, longest=32)
+        self._packed = MemoDict(self._pack, largest=60_000, longest=32)
         """Text without spaces to the numbers of its words."""
-        self._stretches = Remembered(self._words_of, largest=60_000, longest=32)
+        self._stretches = MemoDict(self._words_of, largest=60_000, longest=32)
         """Text without spaces to its words."""
 
     @property

@@ -40,7 +40,7 @@ _NOTHING: Final = 1e-9
 Floats = NDArray[np.float32]
 Reading = tuple[str, str]
 """A claim (with its question where it is short) and the evidence packed for it."""
-Doubts = tuple[float, float]
+EncoderLogits = tuple[float, float]
 """Log-odds that the evidence contradicts the claim, and that it only does not support it, against
 its support, -8 to 8."""
 
@@ -57,7 +57,7 @@ class Encoder(Protocol):
         """Tokens each reading takes."""
         ...
 
-    def doubts(self, readings: Sequence[Reading]) -> list[Doubts]:
+    def logits(self, readings: Sequence[Reading]) -> list[EncoderLogits]:
         """What the evidence says of each claim."""
         ...
 
@@ -144,7 +144,7 @@ class OnnxEncoder:
         """Tokens each reading takes."""
         return [len(encoding.ids) for encoding in self._encode(readings)]
 
-    def doubts(self, readings: Sequence[Reading]) -> list[Doubts]:
+    def logits(self, readings: Sequence[Reading]) -> list[EncoderLogits]:
         """Log-odds of contradiction and of missing support, a pair each."""
         if self._spec.reads == "pairs":
             found = [self._of_pair(output) for output in self._read(self._encode(readings))]
@@ -179,7 +179,7 @@ class OnnxEncoder:
         [output, *_] = self._session.run(None, fed)
         return np.asarray(np.asarray(output)[0])
 
-    def _of_pair(self, output: Floats) -> Doubts:
+    def _of_pair(self, output: Floats) -> EncoderLogits:
         row = output.reshape(-1)
         place = self._spec.entailment
         if len(row) == 1:

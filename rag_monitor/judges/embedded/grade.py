@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from math import fsum
 from typing import Final
 
-from rag_monitor.judges.embedded.asked import asked_for
+from rag_monitor.judges.embedded.answer_type import answer_type
 from rag_monitor.judges.embedded.combination import weights_for
 from rag_monitor.judges.embedded.lexicon import WEIGHTS
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.answers import is_hedged
 from rag_monitor.language.claims import AnswerParts
 from rag_monitor.language.tokens import is_han
@@ -36,15 +36,17 @@ _BEGINNING: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class AnswerStatement:
     """One statement of an answer."""
 
-    piece: Piece
+    segment: Segment
     covered: float = 0.0
     """Share of it that the passages hold in one sentence; 0 where none are known."""
 
 
-def grade(question: Piece, statements: Sequence[Said], parts: AnswerParts, manner: float) -> float:
+def grade(
+    question: Segment, statements: Sequence[AnswerStatement], parts: AnswerParts, manner: float
+) -> float:
     """How well the answer answers the question, 0 to 1; refusals grade 0.
 
     Args:
@@ -56,10 +58,12 @@ def grade(question: Piece, statements: Sequence[Said], parts: AnswerParts, manne
     if parts.declines or not statements:
         return 0.0
     features = answer_features(question, statements, manner)
-    return weights_for(question.text or statements[0].piece.text).answer.probability(features)
+    return weights_for(question.text or statements[0].segment.text).answer.probability(features)
 
 
-def answer_features(question: Piece, statements: Sequence[Said], manner: float) -> list[float]:
+def answer_features(
+    question: Segment, statements: Sequence[AnswerStatement], manner: float
+) -> list[float]:
     """The features of an answer, as `combination.ANSWER_FEATURES` names them, each 0 to 1.
 
     Of the statements that belong to the question: focus: share of the question's weight that they
@@ -68,20 +72,20 @@ def answer_features(question: Piece, statements: Sequence[Said], manner: float) 
     what only words tell. to_the_point: the share of the answer's length that they are; commits: one
     less the probability that it is evasive.
     """
-    asked = asked_for(question.text)
-    told = [asked.told_by(one.piece) for one in statements]
+    asked = answer_type(question.text)
+    told = [asked.stated_by(one.segment) for one in statements]
     belonging = _belonging(question, statements, told)
-    said = frozenset().union(*[statements[place].piece.terms for place in belonging])
+    said = frozenset().union(*[statements[place].segment.terms for place in belonging])
     weights = _weights(question.terms)
     total = fsum(weights.values()) or 1.0
     taken_up = fsum([weights[term] for term in weights.keys() & said])
     brought = fsum(_weights(_own(said, question.terms)).values())
     brings = brought / (brought + _ENOUGH)
     own = brought / (brought + taken_up) if brought + taken_up else 0.0
-    if all(asked.picked_by(one.piece) for one in statements):
+    if all(asked.chosen_by(one.segment) for one in statements):
         brings = own = 1 - taken_up / total
     tells = own * any(told)
-    sizes = [max(1, len(one.piece.tokens)) for one in statements]
+    sizes = [max(1, len(one.segment.tokens)) for one in statements]
     return [
         taken_up / total,
         brings,
@@ -106,12 +110,14 @@ def _own(said: frozenset[str], given: frozenset[str]) -> frozenset[str]:
     return frozenset(term for term in said - given if term[:_BEGINNING] not in beginnings)
 
 
-def _words(piece: Piece) -> frozenset[str]:
+def _words(segment: Segment) -> frozenset[str]:
     """Terms but single Han characters, which unrelated words share."""
-    return frozenset([term for term in piece.terms if len(term) > 1 or term.isascii()])
+    return frozenset([term for term in segment.terms if len(term) > 1 or term.isascii()])
 
 
-def _belonging(question: Piece, statements: Sequence[Said], told: Sequence[bool]) -> list[int]:
+def _belonging(
+    question: Segment, statements: Sequence[AnswerStatement], told: Sequence[bool]
+) -> list[int]:
     """The places of the statements that belong to the question; the longest when none does.
 
     They take up a word of it, tell the kind of thing it asks for, stand in the passages, or share
@@ -119,7 +125,7 @@ def _belonging(question: Piece, statements: Sequence[Said], told: Sequence[bool]
     """
     if len(statements) <= _FEW:
         return list(range(len(statements)))
-    terms = [_words(one.piece) for one in statements]
+    terms = [_words(one.segment) for one in statements]
     asked = _words(question)
     apart = [
         place
@@ -140,9 +146,9 @@ def noncommittal(answer: str, parts: AnswerParts) -> float:
         return 0.97
     if not parts.claims:
         return 0.9
-    folded = Piece(answer).folded
+    folded = Segment(answer).folded
     if _EVASIVE.search(folded) and len(parts.claims) <= 2:
         return 0.7
-    hedged = sum(is_hedged(Piece(claim.text).folded) for claim in parts.claims)
+    hedged = sum(is_hedged(Segment(claim.text).folded) for claim in parts.claims)
     share = (len(parts.refusals) + 0.3 * hedged) / (len(parts.claims) + len(parts.refusals))
     return min(0.45, 0.03 + 0.6 * share)

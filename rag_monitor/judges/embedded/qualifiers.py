@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
 
 _ORDINALS: Final = tuple(
     frozenset(group.split())
@@ -37,7 +37,7 @@ class Qualifier:
     """As the question spells it."""
 
 
-def qualifiers_of(asked: Piece) -> list[Qualifier]:
+def qualifiers_of(asked: Segment) -> list[Qualifier]:
     """What narrows a question: its years, and places in a series."""
     found = [Qualifier("year", str(date.year)) for date in asked.dates if date.year]
     for series in _ORDINALS:
@@ -54,11 +54,11 @@ def _words(folded: str) -> list[str]:
     return re.findall(r"[a-z]+", folded)
 
 
-def conflict(qualifiers: Sequence[Qualifier], passage: Passage) -> str | None:
+def conflict(qualifiers: Sequence[Qualifier], passage: IndexedPassage) -> str | None:
     """The first qualifier that the passage contradicts: it names another value and never this."""
     for qualifier in qualifiers:
         if qualifier.kind == "year":
-            years = {str(d.year) for piece in passage.sentences for d in piece.dates if d.year}
+            years = {str(d.year) for segment in passage.sentences for d in segment.dates if d.year}
             if years and qualifier.value not in years:
                 return "year_mismatch"
         elif qualifier.kind == "series":
@@ -71,7 +71,7 @@ def conflict(qualifiers: Sequence[Qualifier], passage: Passage) -> str | None:
     return None
 
 
-def _other_member(qualifier: Qualifier, passage: Passage) -> bool:
+def _other_member(qualifier: Qualifier, passage: IndexedPassage) -> bool:
     values = {
         _SAME.get(match[1], match[1])
         for pattern in _HAN_SERIES

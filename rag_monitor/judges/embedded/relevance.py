@@ -9,11 +9,11 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Final
 
-from rag_monitor.judges.embedded.asked import asked_for
+from rag_monitor.judges.embedded.answer_type import answer_type
 from rag_monitor.judges.embedded.combination import weights_for
-from rag_monitor.judges.embedded.evidence import Evidence
-from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.qualifiers import Qualifier, conflict, qualifiers_of
+from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
 from rag_monitor.language.tokens import is_han
 
 _ASKING_TEXT: Final = """
@@ -38,9 +38,9 @@ _UNKNOWN: Final = 0.5
 """Of features about numbers and dates where the question asks for neither."""
 
 
-def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
+def relevance(evidence: EvidenceIndex, query: str) -> list[tuple[float, str | None]]:
     """Per passage: probability that it is relevant to `query`, and the conflict found if any."""
-    asked = Piece(query)
+    asked = Segment(query)
     qualifiers = qualifiers_of(asked)
     learnt = weights_for(query).passage
     found: list[tuple[float, str | None]] = []
@@ -54,7 +54,7 @@ def relevance(evidence: Evidence, query: str) -> list[tuple[float, str | None]]:
 
 
 def passage_features(
-    evidence: Evidence, asked: Piece, qualifiers: Sequence[Qualifier]
+    evidence: EvidenceIndex, asked: Segment, qualifiers: Sequence[Qualifier]
 ) -> list[list[float]]:
     """The features of every passage, as `combination.PASSAGE_FEATURES` names them, each 0 to 1.
 
@@ -67,8 +67,8 @@ def passage_features(
     total = fsum(weights.values()) or 1.0
     rare = _rarities(weights, evidence.passages)
     all_rare = fsum(rare.values())
-    kind = asked_for(asked.text)
-    told = [kind.measured and kind.told_in(passage) for passage in evidence.passages]
+    kind = answer_type(asked.text)
+    told = [kind.measured and kind.stated_in(passage) for passage in evidence.passages]
     whole = [_held(weights, passage.terms) / total for passage in evidence.passages]
     best = max(whole, default=0.0) or 1.0
     others = max(1, len(told) - 1)
@@ -88,7 +88,7 @@ def passage_features(
 
 
 def query_weights(
-    asked: Piece, evidence: Evidence, qualifiers: Sequence[Qualifier] = ()
+    asked: Segment, evidence: EvidenceIndex, qualifiers: Sequence[Qualifier] = ()
 ) -> dict[str, float]:
     """Weight of each query term: rare words and names tell more, question words nothing."""
     background = evidence.weights
@@ -105,7 +105,7 @@ def query_weights(
     return weights
 
 
-def _rarities(weights: Mapping[str, float], passages: Sequence[Passage]) -> dict[str, float]:
+def _rarities(weights: Mapping[str, float], passages: Sequence[IndexedPassage]) -> dict[str, float]:
     """Weights of the terms that some but not all of the passages hold, less the more do."""
     found = {}
     for term, weight in weights.items():
@@ -120,10 +120,10 @@ def _held(weights: Mapping[str, float], terms: frozenset[str]) -> float:
     return fsum([weights[term] for term in weights.keys() & terms])
 
 
-def _window(weights: Mapping[str, float], passage: Passage) -> float:
+def _window(weights: Mapping[str, float], passage: IndexedPassage) -> float:
     """Most weight that two neighbouring sentences hold."""
     sought = frozenset(weights) & passage.terms
-    held = [sought & piece.terms for piece in passage.sentences]
+    held = [sought & segment.terms for segment in passage.sentences]
     return max(
         (
             fsum([weights[term] for term in first.union(*held[place + 1 : place + 2])])

@@ -18,7 +18,6 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.ports import Embedder
 from rag_monitor.errors import JudgeError, JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
-from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import clean
 from rag_monitor.judges.limits import Deadline, Limits, OnlyThisRequest
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
@@ -31,6 +30,7 @@ from rag_monitor.judges.openai_compatible.structured import Sight, StructuredAsk
 from rag_monitor.judges.openai_compatible.tokens import TokenAsker
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
 from rag_monitor.judges.openai_compatible.ways import WayFinder
+from rag_monitor.judges.prompt_evidence import gather
 from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of

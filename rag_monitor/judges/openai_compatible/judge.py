@@ -20,7 +20,7 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder, ReplyCache
 from rag_monitor.errors import JudgeError
-from rag_monitor.judges import known_answers, remembered
+from rag_monitor.judges import known_answers, reply_cache
 from rag_monitor.judges.accounting import Account, estimate_usage
 from rag_monitor.judges.limits import Limits
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
@@ -102,16 +102,16 @@ class OpenAICompatibleJudge:
         """
         key = ""
         if self._cache is not None:
-            key = remembered.cache_key(request, self._configured, self._parameters())
+            key = reply_cache.cache_key(request, self._configured, self._parameters())
             stored = await asyncio.to_thread(self._cache.get, key)
-            known = None if stored is None else remembered.load(stored, self._configured)
+            known = None if stored is None else reply_cache.load(stored, self._configured)
             if known is not None:
                 return known
         judgement = await self._judge_fresh(request)
-        if self._cache is not None and remembered.worth_keeping(judgement):
+        if self._cache is not None and reply_cache.is_cacheable(judgement):
             await asyncio.to_thread(
                 lambda cache: cache.put(
-                    key, remembered.dump(judgement), project=request.project, trace_id=request.key
+                    key, reply_cache.dump(judgement), project=request.project, trace_id=request.key
                 ),
                 self._cache,
             )

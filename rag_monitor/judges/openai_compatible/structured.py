@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from rag_monitor.errors import JudgeOutputInvalid
-from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
 from rag_monitor.judges.openai_compatible.form import Answers, Form
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.refused import FINAL, TooLong
+from rag_monitor.judges.prompt_evidence import gather
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question
 

@@ -13,7 +13,6 @@ from rag_monitor.errors import (
     OtherModelServed,
     QuotaExhausted,
 )
-from rag_monitor.judges.evidence import gather
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, MIN_LABEL_MASS, LabelVerdict, verdict_of
 from rag_monitor.judges.limits import Deadline, Limits
@@ -26,6 +25,7 @@ from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, TooLong
 from rag_monitor.judges.openai_compatible.structured import Sight
 from rag_monitor.judges.openai_compatible.transport import Message
 from rag_monitor.judges.openai_compatible.ways import Scoring, Way, WayFinder
+from rag_monitor.judges.prompt_evidence import gather
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question, question_text
 

@@ -5,7 +5,7 @@ import pytest
 
 from benchmarks.embedded_judge import injection
 from rag_monitor.domain.judgement import Aspect
-from rag_monitor.judges.embedded.pieces import Passage
+from rag_monitor.judges.embedded.segments import IndexedPassage
 from tests.unit.judges.embedded.cases import faithfulness, judge, judged
 
 QUESTION = "How long is the warranty?"
@@ -34,7 +34,7 @@ def test_an_injection_is_no_evidence_and_marks_the_judgement(planted: str) -> No
 
     marked = judged(QUESTION, (*PASSAGES, planted), claim)
 
-    assert Passage(planted).sentences == ()
+    assert IndexedPassage(planted).sentences == ()
     assert marked.suspect == "injection_plea"
     assert faithfulness(marked) == pytest.approx(faithfulness(judged(QUESTION, PASSAGES, claim)))
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from rag_monitor.judges.embedded.asked import Asked
-from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.judges.embedded.answer_type import AnswerType
+from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
 
 CASES = [
     # question, a sentence that holds it, one that does not
@@ -26,24 +26,24 @@ CASES = [
 
 @pytest.mark.parametrize(("question", "holding", "other"), CASES, ids=[c[0] for c in CASES])
 def test_a_sentence_holds_what_is_asked_for_or_not(question: str, holding: str, other: str) -> None:
-    asked = Asked(Piece(question))
+    asked = AnswerType(Segment(question))
 
-    assert asked.told_by(Piece(holding))
-    assert not asked.told_by(Piece(other))
-    assert asked.told_in(Passage(f"{other} {holding}"))
-    assert not asked.told_in(Passage(other))
+    assert asked.stated_by(Segment(holding))
+    assert not asked.stated_by(Segment(other))
+    assert asked.stated_in(IndexedPassage(f"{other} {holding}"))
+    assert not asked.stated_in(IndexedPassage(other))
 
 
 def test_what_the_question_states_is_no_answer_to_it() -> None:
-    asked = Asked(Piece("How much iron do 100 grams of lentils hold?"))
+    asked = AnswerType(Segment("How much iron do 100 grams of lentils hold?"))
 
-    assert not asked.told_by(Piece("100 grams of lentils hold iron."))
-    assert asked.told_by(Piece("100 grams of lentils hold 6.5 mg of it."))
+    assert not asked.stated_by(Segment("100 grams of lentils hold iron."))
+    assert asked.stated_by(Segment("100 grams of lentils hold 6.5 mg of it."))
 
 
 def test_of_other_questions_nothing_is_known() -> None:
     for question in ("Tell me about hedgehogs", "介绍一下刺猬"):
-        asked = Asked(Piece(question))
+        asked = AnswerType(Segment(question))
         assert not asked.measured
         assert not asked.worded
 
@@ -58,7 +58,7 @@ def test_of_other_questions_nothing_is_known() -> None:
     ],
 )
 def test_some_answers_need_no_words_of_their_own(question: str, picking: str, other: str) -> None:
-    asked = Asked(Piece(question))
+    asked = AnswerType(Segment(question))
 
-    assert asked.picked_by(Piece(picking))
-    assert not asked.picked_by(Piece(other))
+    assert asked.chosen_by(Segment(picking))
+    assert not asked.chosen_by(Segment(other))

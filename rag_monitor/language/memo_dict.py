@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 Value = TypeVar("Value")
 
 
-class Remembered(dict[str, Value], Generic[Value]):
+class MemoDict(dict[str, Value], Generic[Value]):
     """A text to what was worked out for it; forgets everything when it grows too large.
 
     A look-up costs a third of an `lru_cache` call, and words are looked up more than anything else.

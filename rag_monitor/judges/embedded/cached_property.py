@@ -9,7 +9,7 @@ Owner = TypeVar("Owner")
 Value = TypeVar("Value")
 
 
-class lazily(Generic[Owner, Value]):  # noqa: N801 - read as a decorator, like `property`
+class cached_property_unlocked(Generic[Owner, Value]):  # noqa: N801 - read as a decorator, like `property`
     """As `functools.cached_property`, without its lock, which costs more than most of the values.
 
     Two threads that ask at once may both work it out; it must depend on nothing that changes.
@@ -21,12 +21,14 @@ class lazily(Generic[Owner, Value]):  # noqa: N801 - read as a decorator, like `
         self.__doc__ = work_out.__doc__
 
     @overload
-    def __get__(self, owner: None, kind: type[Owner]) -> lazily[Owner, Value]: ...
+    def __get__(self, owner: None, kind: type[Owner]) -> cached_property_unlocked[Owner, Value]: ...
 
     @overload
     def __get__(self, owner: Owner, kind: type[Owner]) -> Value: ...
 
-    def __get__(self, owner: Owner | None, kind: type[Owner]) -> Value | lazily[Owner, Value]:
+    def __get__(
+        self, owner: Owner | None, kind: type[Owner]
+    ) -> Value | cached_property_unlocked[Owner, Value]:
         """The value, which hides this descriptor from now on."""
         if owner is None:
             return self

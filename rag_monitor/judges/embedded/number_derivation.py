@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from itertools import permutations
 from typing import Final
 
-from rag_monitor.judges.embedded.evidence import Evidence
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.quantity import COUNTED, TIME, Quantity, same_value
 
 _OPERATIONS: Final = {
@@ -51,14 +51,14 @@ def is_constant(quantity: Quantity) -> bool:
     return (quantity.value, quantity.unit) in _CONSTANTS
 
 
-class Reckoning:
+class NumberDerivation:
     """The numbers of one answer that were explained so far: the next ones may rest on them."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: EvidenceIndex) -> None:
         self._evidence = evidence
         self._explained: list[Quantity] = []
 
-    def explains(self, stated: Quantity, claim: Piece, near: Sequence[Quantity]) -> bool:
+    def derives(self, stated: Quantity, claim: Segment, near: Sequence[Quantity]) -> bool:
         """Whether a number follows by an operation that its statement names.
 
         It rests on numbers of the statement that are known, of the question, and explained before;

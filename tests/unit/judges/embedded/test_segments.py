@@ -3,7 +3,7 @@ import pytest
 from rag_monitor.domain.judgement import JudgeRequest
 from rag_monitor.judges.embedded.judge import ASPECTS, EmbeddedJudge
 from rag_monitor.judges.embedded.options import EmbeddedOptions
-from rag_monitor.judges.embedded.pieces import Passage, PassageCache
+from rag_monitor.judges.embedded.segments import IndexedPassage, PassageCache
 
 TEXT = "The ferry carries 420 passengers. It was built on 5 March 2021 in Norway."
 
@@ -38,18 +38,18 @@ def test_a_cache_of_nothing_keeps_nothing() -> None:
 
 
 def test_numbers_and_dates_know_their_sentence() -> None:
-    passage = Passage(TEXT)
+    passage = IndexedPassage(TEXT)
 
     assert [(q.value, p.text) for q, p in passage.quantities] == [
         (420.0, "The ferry carries 420 passengers.")
     ]
-    [(date, piece)] = passage.dates
+    [(date, segment)] = passage.dates
     assert (date.year, date.month, date.day) == (2021, 3, 5)
-    assert piece is passage.sentences[1]
+    assert segment is passage.sentences[1]
 
 
 def test_a_number_does_not_reach_into_the_next_sentence() -> None:
-    passage = Passage("He ran 5\nkilometers are long.")
+    passage = IndexedPassage("He ran 5\nkilometers are long.")
 
     assert [q.unit for q, _ in passage.quantities] == [""]
 

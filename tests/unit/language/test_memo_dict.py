@@ -1,4 +1,4 @@
-from rag_monitor.language.remembered import Remembered
+from rag_monitor.language.memo_dict import MemoDict
 
 
 def test_what_recurs_is_worked_out_once_and_memory_stays_bounded() -> None:
@@ -8,7 +8,7 @@ def test_what_recurs_is_worked_out_once_and_memory_stays_bounded() -> None:
         asked.append(text)
         return len(text)
 
-    known = Remembered(work_out, largest=2, longest=4)
+    known = MemoDict(work_out, largest=2, longest=4)
     assert [known["a"], known["a"], known["bb"], known["ccc"], known["a"]] == [1, 1, 2, 3, 1]
     assert asked == ["a", "bb", "ccc", "a"]
     assert len(known) == 2

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rag_monitor.language import clock_times, dates, numbers
-from rag_monitor.language.places import digit_runs, matches_at, places_before, places_of
+from rag_monitor.language.match_positions import digit_runs, matches_at, places_before, places_of
 
 BITS = (
     "0 1 2 3 10 12 123 1,234 2.5 .5 2021 1999-12-31 年 月 日 个 半 天 小时 公里 一 二 两 三十 点 "

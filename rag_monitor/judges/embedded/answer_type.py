@@ -12,8 +12,8 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Final, NamedTuple
 
-from rag_monitor.judges.embedded.pieces import Passage, Piece
-from rag_monitor.judges.embedded.replied import says_no_to
+from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
+from rag_monitor.judges.embedded.yes_no_answers import says_no_to
 from rag_monitor.language.dates import Date
 from rag_monitor.language.entities import capitalised_words
 from rag_monitor.language.quantity import TIME, Quantity
@@ -40,7 +40,7 @@ class Measured(NamedTuple):
     worded: re.Pattern[str] | None = None
     """What does without a number."""
 
-    def is_told(self, quantities: Iterable[Quantity], dates: Iterable[Date], folded: str) -> bool:
+    def holds_in(self, quantities: Iterable[Quantity], dates: Iterable[Date], folded: str) -> bool:
         """Whether numbers, dates or words of a text are of this kind."""
         return (
             (self.dated and any(True for _ in dates))
@@ -221,10 +221,10 @@ _BARE: Final = 4
 """Tokens of what may be a name and nothing else."""
 
 
-class Asked:
+class AnswerType:
     """What kind of thing a question asks for."""
 
-    def __init__(self, question: Piece) -> None:
+    def __init__(self, question: Segment) -> None:
         self._folded = folded = question.folded
         self._given = frozenset((q.value, q.unit) for q in question.quantities)
         self._dates = frozenset(date[:3] for date in question.dates)
@@ -252,7 +252,7 @@ class Asked:
         """Whether something else is that words tell."""
         return self._person or self._worded is not None
 
-    def picked_by(self, answer: Piece) -> bool:
+    def chosen_by(self, answer: Segment) -> bool:
         """Whether an answer needs no words of its own: yes or no, or one of two things."""
         replies = (
             is_bare_reply(answer.folded) or says_no_to(answer.folded, self._folded) is not None
@@ -261,16 +261,16 @@ class Asked:
             return True
         return self._choice and answer.content_set <= self._words_given
 
-    def told_by(self, piece: Piece) -> bool:
+    def stated_by(self, segment: Segment) -> bool:
         """Whether one sentence holds what is asked for and the question does not state."""
         if self._measured is None:
-            return self._words(piece)
-        return self._states(self._measured, piece.quantities, piece.dates, piece.folded)
+            return self._words(segment)
+        return self._states(self._measured, segment.quantities, segment.dates, segment.folded)
 
-    def told_in(self, passage: Passage) -> bool:
+    def stated_in(self, passage: IndexedPassage) -> bool:
         """The same of the sentences of a passage."""
         if self._measured is None:
-            return any(self._words(piece) for piece in passage.sentences)
+            return any(self._words(segment) for segment in passage.sentences)
         quantities = [quantity for quantity, _ in passage.quantities]
         dates = [date for date, _ in passage.dates]
         return self._states(self._measured, quantities, dates, passage.folded)
@@ -282,30 +282,30 @@ class Asked:
         dates: Iterable[Date],
         folded: str,
     ) -> bool:
-        return kind.is_told(
+        return kind.holds_in(
             [q for q in quantities if (q.value, q.unit) not in self._given],
             [date for date in dates if date[:3] not in self._dates],
             folded,
         )
 
-    def _words(self, piece: Piece) -> bool:
+    def _words(self, segment: Segment) -> bool:
         if self._person:
-            bare = len(piece.tokens) <= _BARE
+            bare = len(segment.tokens) <= _BARE
             named = any(
                 name not in self._names and (bare or not opening)
-                for name, opening in capitalised_words(piece.text)
+                for name, opening in capitalised_words(segment.text)
             )
             return named or any(
-                match[0] not in self._folded for match in _PERSON_TOLD.finditer(piece.folded)
+                match[0] not in self._folded for match in _PERSON_TOLD.finditer(segment.folded)
             )
-        if self._whether and says_no(piece.folded) is not None:
+        if self._whether and says_no(segment.folded) is not None:
             return True
         return self._worded is not None and any(
-            match[0] not in self._folded for match in self._worded.finditer(piece.folded)
+            match[0] not in self._folded for match in self._worded.finditer(segment.folded)
         )
 
 
 @lru_cache(maxsize=1024)
-def asked_for(question: str) -> Asked:
+def answer_type(question: str) -> AnswerType:
     """What a question asks for; questions recur, and each is asked of passages and answer."""
-    return Asked(Piece(question))
+    return AnswerType(Segment(question))

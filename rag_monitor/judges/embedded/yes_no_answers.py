@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from rag_monitor.judges.embedded.derived import Reckoning
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.facts import look_up_facts
 from rag_monitor.judges.embedded.matching import Matches
-from rag_monitor.judges.embedded.pieces import Piece
+from rag_monitor.judges.embedded.number_derivation import NumberDerivation
+from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.replies import is_bare_reply, says_no
 
 _ASKS_WHETHER: Final = re.compile(
@@ -26,7 +26,7 @@ _LEAST: Final = 0.2
 """Share of a question that a sentence must hold to answer it; below, nothing is known."""
 
 
-def agrees(claim: Piece, evidence: Evidence) -> bool | None:
+def agrees(claim: Segment, evidence: EvidenceIndex) -> bool | None:
     """Whether the passages say what a bare reply says to its question.
 
     They say no where the sentence that holds most of the question denies what it asks or has
@@ -39,13 +39,13 @@ def agrees(claim: Piece, evidence: Evidence) -> bool | None:
     no = says_no_to(claim.folded, asked)
     if no is None:
         return None
-    question = Piece(evidence.question.text, _ASKING_HAN.sub("", asked).strip())
-    alone = Evidence(evidence.passages, Piece(""), evidence.sentences, evidence.owners)
+    question = Segment(evidence.question.text, _ASKING_HAN.sub("", asked).strip())
+    alone = EvidenceIndex(evidence.passages, Segment(""), evidence.sentences, evidence.owners)
     [match] = Matches([question], alone).of
     if match.best is None or match.covered < _LEAST:
         return None
     best = alone.sentences[match.best]
-    facts = look_up_facts(question, alone, match.unseen, best, 0.0, Reckoning(alone))
+    facts = look_up_facts(question, alone, match.unseen, best, 0.0, NumberDerivation(alone))
     refuted = best.denies != question.denies or facts.numbers > 0 or facts.dates > 0
     return no == refuted
 

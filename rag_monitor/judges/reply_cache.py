@@ -29,7 +29,7 @@ def cache_key(request: JudgeRequest, identity: JudgeIdentity, parameters: Mappin
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def worth_keeping(judgement: Judgement) -> bool:
+def is_cacheable(judgement: Judgement) -> bool:
     """A judgement with gaps is asked for again instead."""
     passing = {
         "verdict_missing",

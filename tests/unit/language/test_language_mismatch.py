@@ -1,6 +1,6 @@
 import pytest
 
-from rag_monitor.language.foreign import foreign
+from rag_monitor.language.language_mismatch import languages_differ
 from rag_monitor.language.normalise import fold
 
 ENGLISH = "Items may be returned within 30 days of delivery. The XPS 13 ships with Windows 11."
@@ -8,7 +8,7 @@ CHINESE = "商品可在收货后30天内退货。XPS 13 预装 Windows 11 系统
 
 
 def differ(statements: list[str], others: list[str]) -> bool:
-    return foreign(map(fold, statements), list(map(fold, others)))
+    return languages_differ(map(fold, statements), list(map(fold, others)))
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ _FAMILIAR: Final = 0.5
 """Share of a statement's words known to the passages with which it can be compared."""
 
 
-def foreign(statements: Iterable[str], others: Iterable[str]) -> bool:
+def languages_differ(statements: Iterable[str], others: Iterable[str]) -> bool:
     """Whether every statement is in Chinese and nothing else is, or in English and nothing else is.
 
     A name or a number alone is in no language. One statement that is in the language of

@@ -9,7 +9,7 @@ from itertools import accumulate
 from threading import Lock
 from typing import Final, NamedTuple
 
-from rag_monitor.judges.embedded.lazily import lazily
+from rag_monitor.judges.embedded.cached_property import cached_property_unlocked
 from rag_monitor.judges.prompt_injection import (
     INJECTION_WORDS,
     addresses_judge,
@@ -30,7 +30,7 @@ _SEPARATOR: Final = "\0"
 """Between sentences while numbers are read: no pattern reads across it."""
 
 
-class Piece:
+class Segment:
     """A folded stretch of text with what matching needs, computed when first asked for."""
 
     __slots__ = ("__dict__", "folded", "text")
@@ -39,47 +39,47 @@ class Piece:
         self.text = text
         self.folded = fold(text) if folded is None else folded
 
-    @lazily
+    @cached_property_unlocked
     def tokens(self) -> list[str]:
         """All tokens in order."""
         return tokenise(self.folded)
 
-    @lazily
+    @cached_property_unlocked
     def token_set(self) -> frozenset[str]:
         """All tokens."""
         return frozenset(self.tokens)
 
-    @lazily
+    @cached_property_unlocked
     def content(self) -> list[str]:
         """Tokens with a meaning of their own, in order."""
         return [token for token in self.tokens if token not in GRAMMAR]
 
-    @lazily
+    @cached_property_unlocked
     def content_set(self) -> frozenset[str]:
         """The same, each once."""
         return self.token_set - GRAMMAR
 
-    @lazily
+    @cached_property_unlocked
     def terms(self) -> frozenset[str]:
         """Content tokens and Han bigrams."""
         return term_set(self.folded)
 
-    @lazily
+    @cached_property_unlocked
     def denies(self) -> bool:
         """Whether it denies anything."""
         return may_negate(self.folded, self.token_set) and denies(self.folded)
 
-    @lazily
+    @cached_property_unlocked
     def addressed(self) -> bool:
         """Whether it talks to a judge."""
         return addresses_judge(self.folded, self.token_set)
 
-    @lazily
+    @cached_property_unlocked
     def dates(self) -> tuple[Date, ...]:
         """Dates in order."""
         return tuple(find_dates(self.folded, self.token_set))
 
-    @lazily
+    @cached_property_unlocked
     def quantities(self) -> tuple[Quantity, ...]:
         """Quantities that are no part of a date, in order."""
         return tuple(
@@ -89,7 +89,7 @@ class Piece:
         )
 
 
-class Coded(NamedTuple):
+class TokenIds(NamedTuple):
     """A passage as numbers."""
 
     generation: int
@@ -100,7 +100,7 @@ class Coded(NamedTuple):
     """Words of each sentence."""
 
 
-class Passage:
+class IndexedPassage:
     """One retrieved passage and its sentences; knows nothing of the request it came with.
 
     Sentences that talk to a judge are left out: they are no evidence of anything.
@@ -111,7 +111,7 @@ class Passage:
     def __init__(self, text: str) -> None:
         texts = sentence_texts(text)
         folded = fold_all(texts)
-        self.sentences = tuple(map(Piece, texts, folded))
+        self.sentences = tuple(map(Segment, texts, folded))
         self.suspect = False
         self.folded = " ".join(folded)
         vocabulary = present()
@@ -135,63 +135,63 @@ class Passage:
         self.sentences = tuple(
             p for place, p in enumerate(self.sentences) if place not in injections
         )
-        folded = [piece.folded for piece in self.sentences]
+        folded = [segment.folded for segment in self.sentences]
         self.folded = " ".join(folded)
         self._coded = _read(folded, present())
 
-    def coded(self, vocabulary: Words) -> Coded:
+    def coded(self, vocabulary: Words) -> TokenIds:
         """Its words as numbers."""
         coded = self._coded  # another thread may put in the numbers of another vocabulary
         if coded.generation != vocabulary.generation:
-            coded = self._coded = _read([piece.folded for piece in self.sentences], vocabulary)
+            coded = self._coded = _read([segment.folded for segment in self.sentences], vocabulary)
         return coded
 
-    @lazily
+    @cached_property_unlocked
     def token_set(self) -> frozenset[str]:
         """All tokens."""
         vocabulary = present()
         return vocabulary.distinct(self.coded(vocabulary).words)
 
-    @lazily
+    @cached_property_unlocked
     def terms(self) -> frozenset[str]:
         """Terms of all sentences."""
-        return frozenset().union(*[piece.terms for piece in self.sentences])
+        return frozenset().union(*[segment.terms for segment in self.sentences])
 
-    @lazily
-    def dates(self) -> list[tuple[Date, Piece]]:
+    @cached_property_unlocked
+    def dates(self) -> list[tuple[Date, Segment]]:
         """Every date with the sentence it stands in; offsets are of the passage."""
         return [(date, self._at(date.start)) for date in find_dates(self._apart, self.token_set)]
 
-    @lazily
-    def quantities(self) -> list[tuple[Quantity, Piece]]:
+    @cached_property_unlocked
+    def quantities(self) -> list[tuple[Quantity, Segment]]:
         """Every quantity that is no part of a date, once for each sentence it stands in."""
-        found: dict[tuple[float, str, str, int, int], tuple[Quantity, Piece]] = {}
+        found: dict[tuple[float, str, str, int, int], tuple[Quantity, Segment]] = {}
         for q in self._numbers:
-            piece = self._at(q.start)
-            found.setdefault((q.value, q.kind, q.unit, q.digits, id(piece)), (q, piece))
+            segment = self._at(q.start)
+            found.setdefault((q.value, q.kind, q.unit, q.digits, id(segment)), (q, segment))
         return list(found.values())
 
-    @lazily
+    @cached_property_unlocked
     def _numbers(self) -> list[Quantity]:
         taken = tuple((date.start, date.end) for date, _ in self.dates)
         return find_quantities(self._apart, taken, self.token_set, idioms=True)
 
-    @lazily
+    @cached_property_unlocked
     def _apart(self) -> str:
-        return _SEPARATOR.join([piece.folded for piece in self.sentences])
+        return _SEPARATOR.join([segment.folded for segment in self.sentences])
 
-    @lazily
+    @cached_property_unlocked
     def _starts(self) -> list[int]:
         return list(accumulate((len(p.folded) + 1 for p in self.sentences), initial=0))
 
-    def _at(self, offset: int) -> Piece:
+    def _at(self, offset: int) -> Segment:
         place = bisect_right(self._starts, offset) - 1
         return self.sentences[min(place, len(self.sentences) - 1)]
 
 
-def _read(folded: list[str], vocabulary: Words) -> Coded:
+def _read(folded: list[str], vocabulary: Words) -> TokenIds:
     """The sentences of a passage as numbers."""
-    return Coded(vocabulary.generation, *vocabulary.sentences(folded))
+    return TokenIds(vocabulary.generation, *vocabulary.sentences(folded))
 
 
 class PassageCache:
@@ -205,23 +205,23 @@ class PassageCache:
     def __init__(self, most_characters: int) -> None:
         self._most = most_characters
         self._held = 0
-        self._passages: OrderedDict[str, Passage] = OrderedDict()
+        self._passages: OrderedDict[str, IndexedPassage] = OrderedDict()
         self._turn = Lock()
 
-    def get(self, text: str) -> Passage:
+    def get(self, text: str) -> IndexedPassage:
         """The passage of `text`, cut when it is not held."""
         with self._turn:
             passage = self._passages.get(text)
             if passage is not None:
                 self._passages.move_to_end(text)
                 return passage
-        passage = Passage(text)
+        passage = IndexedPassage(text)
         size = _size(text)
         if size <= self._most:
             self._keep(text, passage, size)
         return passage
 
-    def _keep(self, text: str, passage: Passage, size: int) -> None:
+    def _keep(self, text: str, passage: IndexedPassage, size: int) -> None:
         with self._turn:
             if text not in self._passages:
                 self._held += size

@@ -6,10 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import fsum
 from typing import Final
 
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import ClaimEvidence
 from rag_monitor.judges.embedded.model import sigmoid
-from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
 from rag_monitor.language.tokens import is_content
 
 _USED_GAIN: Final = 0.2
@@ -17,7 +17,7 @@ _HELD: Final = 0.55
 
 
 def use(
-    evidence: Evidence, claims: Sequence[ClaimEvidence], supported: Sequence[float]
+    evidence: EvidenceIndex, claims: Sequence[ClaimEvidence], supported: Sequence[float]
 ) -> list[float]:
     """Per passage: probability that the answer drew on it.
 
@@ -31,7 +31,7 @@ def use(
     return [sigmoid(14 * (share - _USED_GAIN - 0.1)) for share in shares]
 
 
-def _explaining(claim: ClaimEvidence, evidence: Evidence) -> list[tuple[int, float]]:
+def _explaining(claim: ClaimEvidence, evidence: EvidenceIndex) -> list[tuple[int, float]]:
     """Passages in the order they explain a claim, with what each adds."""
     if claim.passage is None:
         return []
@@ -62,18 +62,18 @@ def _explaining(claim: ClaimEvidence, evidence: Evidence) -> list[tuple[int, flo
     return found
 
 
-def _weight_in(passage: Passage, weights: Mapping[str, float]) -> float:
+def _weight_in(passage: IndexedPassage, weights: Mapping[str, float]) -> float:
     return fsum([weight for term, weight in weights.items() if term in passage.terms])
 
 
-def coverage(point: str, evidence: Evidence) -> tuple[float, int | None]:
+def coverage(point: str, evidence: EvidenceIndex) -> tuple[float, int | None]:
     """Probability that some passage covers a key point, and which.
 
     Short points are labels (2024年, 首套房): all of their characters or words must stand in one
     sentence. Numbers and dates must agree.
     """
-    piece = Piece(point)
-    units = _point_units(piece)
+    segment = Segment(point)
+    units = _point_units(segment)
     best, where = 0.0, None
     for index, passage in enumerate(evidence.passages):
         if units:
@@ -83,37 +83,37 @@ def coverage(point: str, evidence: Evidence) -> tuple[float, int | None]:
             together = sum(unit in passage.terms for unit in units) / len(units)
             share = max(share, 0.9 * together)
         else:
-            share = float(bool(piece.folded.strip()) and piece.folded.strip() in passage.folded)
-        share *= _facts_agree(piece, passage)
+            share = float(bool(segment.folded.strip()) and segment.folded.strip() in passage.folded)
+        share *= _facts_agree(segment, passage)
         if share > best:
             best, where = share, index
     return sigmoid(12 * (best - 0.68)), where
 
 
-def _point_units(piece: Piece) -> list[str]:
+def _point_units(segment: Segment) -> list[str]:
     """Content words, or single Han characters: a label may stand in another order."""
-    return [token for token in piece.tokens if is_content(token)]
+    return [token for token in segment.tokens if is_content(token)]
 
 
-def _unit_share(units: Sequence[str], sentence: Piece) -> float:
+def _unit_share(units: Sequence[str], sentence: Segment) -> float:
     return sum(unit in sentence.terms for unit in units) / len(units)
 
 
-def _facts_agree(piece: Piece, passage: Passage) -> float:
+def _facts_agree(segment: Segment, passage: IndexedPassage) -> float:
     """1 when the point's numbers and dates stand in the passage, else a third."""
     dates = [d for sentence in passage.sentences for d in sentence.dates]
     numbers = [q for sentence in passage.sentences for q in sentence.quantities]
-    for date in piece.dates:
+    for date in segment.dates:
         if not date.supported_by(dates):
             return 1 / 3
-    for quantity in piece.quantities:
+    for quantity in segment.quantities:
         if not any(quantity.equals(q) for q in numbers):
             return 1 / 3
     return 1.0
 
 
 def usefulness(
-    evidence: Evidence,
+    evidence: EvidenceIndex,
     claims: Sequence[ClaimEvidence],
     supported: Sequence[float],
     relevant: Sequence[float],
@@ -138,7 +138,7 @@ def usefulness(
     return found
 
 
-def _held(claim: ClaimEvidence, passage: Passage) -> float:
+def _held(claim: ClaimEvidence, passage: IndexedPassage) -> float:
     """Share of a claim's own weight that one passage holds."""
     total = fsum(claim.own.values())
     return _weight_in(passage, claim.own) / total if total else 0.0

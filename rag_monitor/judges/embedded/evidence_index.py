@@ -7,9 +7,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from rag_monitor.judges.embedded.lazily import lazily
+from rag_monitor.judges.embedded.cached_property import cached_property_unlocked
 from rag_monitor.judges.embedded.lexicon import WEIGHTS
-from rag_monitor.judges.embedded.pieces import Passage, Piece
+from rag_monitor.judges.embedded.segments import IndexedPassage, Segment
 from rag_monitor.language.dates import Date
 from rag_monitor.language.quantity import TIME, Quantity
 
@@ -18,12 +18,12 @@ _ROUNDING: Final = 0.051
 
 
 @dataclass(eq=False)
-class Evidence:
+class EvidenceIndex:
     """All passages of a request and its question."""
 
-    passages: list[Passage]
-    question: Piece
-    sentences: list[Piece] = field(default_factory=list)
+    passages: list[IndexedPassage]
+    question: Segment
+    sentences: list[Segment] = field(default_factory=list)
     owners: list[int] = field(default_factory=list)
     """Index of the passage of each sentence."""
 
@@ -32,64 +32,64 @@ class Evidence:
         cls,
         contexts: Sequence[str],
         question: str,
-        passage: Callable[[str], Passage] = Passage,
-    ) -> Evidence:
+        passage: Callable[[str], IndexedPassage] = IndexedPassage,
+    ) -> EvidenceIndex:
         """Cut and index `contexts`; an empty passage has no sentences but keeps its index."""
         passages = [passage(text) for text in contexts]
-        sentences = [piece for found in passages for piece in found.sentences]
+        sentences = [segment for found in passages for segment in found.sentences]
         owners = [index for index, found in enumerate(passages) for _ in found.sentences]
-        return cls(passages, Piece(question), sentences, owners)
+        return cls(passages, Segment(question), sentences, owners)
 
-    @lazily
+    @cached_property_unlocked
     def terms(self) -> frozenset[str]:
         """Terms of all passages."""
         return frozenset().union(*[passage.terms for passage in self.passages])
 
-    @lazily
-    def known(self) -> frozenset[str]:
+    @cached_property_unlocked
+    def all_terms(self) -> frozenset[str]:
         """Terms of all passages and of the question."""
         return self.terms | self.question.terms
 
-    @lazily
-    def quantities(self) -> list[tuple[Quantity, Piece]]:
+    @cached_property_unlocked
+    def quantities(self) -> list[tuple[Quantity, Segment]]:
         """Every quantity with the sentence it stands in."""
         return [found for passage in self.passages for found in passage.quantities]
 
-    @lazily
-    def _by_value(self) -> tuple[list[float], list[tuple[Quantity, Piece]]]:
+    @cached_property_unlocked
+    def _by_value(self) -> tuple[list[float], list[tuple[Quantity, Segment]]]:
         """Every quantity by its value and, in another place, by its value in the base unit."""
         placed = [(value, found) for found in self.quantities for value in _values(found[0])]
         placed.sort(key=lambda place: place[0])
         return [value for value, _ in placed], [found for _, found in placed]
 
-    def equal(self, quantity: Quantity) -> list[Piece]:
+    def equal(self, quantity: Quantity) -> list[Segment]:
         """The sentences that state a quantity, in no order; one may be there twice."""
         if quantity.kind == TIME:  # half a day apart, two may be the same
-            return [piece for other, piece in self.quantities if quantity.equals(other)]
+            return [segment for other, segment in self.quantities if quantity.equals(other)]
         values, ordered = self._by_value
         found = []
         for value in _values(quantity):
             reach = _ROUNDING * max(1.0, abs(value))
             low, high = bisect_left(values, value - reach), bisect_right(values, value + reach)
-            found += [piece for other, piece in ordered[low:high] if quantity.equals(other)]
+            found += [segment for other, segment in ordered[low:high] if quantity.equals(other)]
         return found
 
-    def beside(self, sentence: Piece | None) -> list[Quantity]:
+    def beside(self, sentence: Segment | None) -> list[Quantity]:
         """The quantities of the passage of a sentence."""
         passages = [p for p in self.passages if any(own is sentence for own in p.sentences)]
         return [quantity for passage in passages for quantity, _ in passage.quantities]
 
-    @lazily
-    def dates(self) -> list[tuple[Date, Piece]]:
+    @cached_property_unlocked
+    def dates(self) -> list[tuple[Date, Segment]]:
         """Every date with the sentence it stands in."""
         return [found for passage in self.passages for found in passage.dates]
 
-    @lazily
+    @cached_property_unlocked
     def weights(self) -> dict[str, float]:
         """Background weights, looked up once."""
         return WEIGHTS
 
-    @lazily
+    @cached_property_unlocked
     def joined(self) -> str:
         """All passages as one folded text, for finding names and verbatim claims."""
         return "\n".join([passage.folded for passage in self.passages])
@@ -97,8 +97,8 @@ class Evidence:
     def places(self, wanted: frozenset[str]) -> dict[str, list[int]]:
         """Each of the `wanted` terms to the numbers of the sentences that hold it."""
         found: dict[str, list[int]] = {}
-        for number, piece in enumerate(self.sentences):
-            for term in wanted & piece.terms:
+        for number, segment in enumerate(self.sentences):
+            for term in wanted & segment.terms:
                 found.setdefault(term, []).append(number)
         return found
 

@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from rag_monitor.domain.judgement import Aspect, JudgeRequest, Verdict
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import ClaimEvidence
-from rag_monitor.judges.embedded.model import ClaimVerdict, Read
+from rag_monitor.judges.embedded.model import ClaimVerdict, EncoderLogits
 from rag_monitor.judges.embedded.options import EmbeddedOptions
 from rag_monitor.judges.embedded.relevance import relevance
 from rag_monitor.language.claims import AnswerParts, take_apart
-from rag_monitor.language.foreign import foreign
+from rag_monitor.language.language_mismatch import languages_differ
 from rag_monitor.language.script import length
 from rag_monitor.language.sentences import Span
 
@@ -25,7 +25,7 @@ _HAN_COUNTS: Final = 3
 
 
 @dataclass(slots=True, eq=False)
-class Opened:
+class PreparedRequest:
     """A request cut to what is judged, its answer taken apart."""
 
     request: JudgeRequest
@@ -48,42 +48,42 @@ class Opened:
 
 
 @dataclass(slots=True, eq=False)
-class Case:
+class Judging:
     """One request while it is being judged."""
 
-    opened: Opened
-    evidence: Evidence
+    prepared: PreparedRequest
+    evidence: EvidenceIndex
     unsupported: str | None
     """Why nothing can be supported; None when it can."""
     verdicts: list[Verdict] = field(default_factory=list)
     missing: dict[Aspect, str] = field(default_factory=dict)
     claims: list[ClaimEvidence] = field(default_factory=list)
-    read: dict[int, Read] = field(default_factory=dict)
+    read: dict[int, EncoderLogits] = field(default_factory=dict)
     """What the encoder said of each claim it read."""
-    settled: list[ClaimVerdict] = field(default_factory=list)
+    claim_verdicts: list[ClaimVerdict] = field(default_factory=list)
     related: Relevance | None = None
 
     @property
     def request(self) -> JudgeRequest:
         """What is asked."""
-        return self.opened.request
+        return self.prepared.request
 
     def asks(self, *aspects: Aspect) -> bool:
         """Whether any of `aspects` was asked."""
-        return any(aspect in self.opened.request.aspects for aspect in aspects)
+        return any(aspect in self.prepared.request.aspects for aspect in aspects)
 
-    def foreign(self, statements: Iterable[str]) -> bool:
+    def languages_differ(self, statements: Iterable[str]) -> bool:
         """Whether folded statements are in another language than the passages."""
-        return foreign(statements, [passage.folded for passage in self.evidence.passages])
+        return languages_differ(statements, [passage.folded for passage in self.evidence.passages])
 
     def relevance(self) -> Relevance:
         """How relevant the passages are to the query; worked out once."""
         if self.related is None:
-            self.related = relevance(self.evidence, self.opened.request.passage_query)
+            self.related = relevance(self.evidence, self.prepared.request.passage_query)
         return self.related
 
 
-def open_request(request: JudgeRequest, options: EmbeddedOptions) -> Opened:
+def prepare(request: JudgeRequest, options: EmbeddedOptions) -> PreparedRequest:
     """Cut a request to the limits of the options and take its answer apart."""
     [answer] = _cut_all([request.answer], options.max_answer_chars)
     contexts = request.contexts
@@ -97,7 +97,7 @@ def open_request(request: JudgeRequest, options: EmbeddedOptions) -> Opened:
         whole += sum(map(len, contexts))
         contexts = _cut_all(contexts, options.max_context_chars)
         seen += sum(map(len, contexts))
-    return Opened(
+    return PreparedRequest(
         request=request,
         answer=answer,
         contexts=contexts,
