@@ -11,7 +11,7 @@ from rag_monitor.judges.hardening import clean
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Evidence:
+class PromptEvidence:
     """What a model is shown of a trace."""
 
     data: dict[str, Any] = field(default_factory=dict)
@@ -19,7 +19,7 @@ class Evidence:
     """Share of the passages' characters that is shown."""
 
 
-def gather(request: JudgeRequest, max_chars: int) -> Evidence:
+def gather_evidence(request: JudgeRequest, max_chars: int) -> PromptEvidence:
     """Question, query, numbered passages and answer of `request`.
 
     Passages share `max_chars` less what question and answer take; long ones are cut first. The
@@ -38,7 +38,7 @@ def gather(request: JudgeRequest, max_chars: int) -> Evidence:
     data["answer"] = answer
     total = sum(map(len, passages)) + len(clean(request.answer))
     seen = sum(map(len, shown)) + len(answer)
-    return Evidence(data=data, coverage=seen / total if total else 1.0)
+    return PromptEvidence(data=data, coverage=seen / total if total else 1.0)
 
 
 def numbered_texts(texts: Sequence[str]) -> dict[str, str]:

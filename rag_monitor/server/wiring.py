@@ -99,10 +99,10 @@ def _judges(workshop: Workshop) -> Callable[[], Sequence[JudgeInfo]]:
         if plan.sampled is not None:
             infos.append(JudgeInfo(name=str(plan.sampled.identity), role="primary"))
         infos.append(
-            JudgeInfo(name=str(plan.every.identity), role="cheap" if plan.sampled else "primary")
+            JudgeInfo(name=str(plan.baseline.identity), role="cheap" if plan.sampled else "primary")
         )
-        if plan.lagging is not None:
-            infos.append(JudgeInfo(name=str(plan.lagging.identity), role="fallback"))
+        if plan.fallback is not None:
+            infos.append(JudgeInfo(name=str(plan.fallback.identity), role="fallback"))
         return infos
 
     return judges

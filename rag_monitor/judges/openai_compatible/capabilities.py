@@ -16,12 +16,16 @@ from rag_monitor.judges.openai_compatible.chat_reply import ChatReply
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.refused import ReplyCut, RequestRefused, TooLong
+from rag_monitor.judges.openai_compatible.scoring_methods import (
+    ScoringMethod,
+    forget_scoring_methods,
+    label_fields,
+)
 from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message
-from rag_monitor.judges.openai_compatible.ways import Way, forget_ways, label_fields
 
 __all__ = ["AdaptiveChat", "Capabilities", "Shape", "forget"]
 
-_KNOWN: dict[tuple[str, str], Capabilities] = {}
+_CAPABILITIES: dict[tuple[str, str], Capabilities] = {}
 _TOOL_NAME: Final = "record"
 _MORE_ROOM: Final = {0: 4_096, 4_096: 16_384}
 _LIMITS: Final = frozenset({"max_tokens", "max_completion_tokens"})
@@ -41,7 +45,7 @@ class AdaptiveChat:
     @property
     def capabilities(self) -> Capabilities:
         """What is known so far; starts hopeful."""
-        return _KNOWN.get(self._key, Capabilities())
+        return _CAPABILITIES.get(self._key, Capabilities())
 
     async def structured(
         self,
@@ -74,7 +78,7 @@ class AdaptiveChat:
                 break  # what does not fit is the room, not the trace
             if not _lost_in_thought(reply):
                 if room > self.capabilities.room:
-                    _KNOWN[self._key] = replace(self.capabilities, room=room)
+                    _CAPABILITIES[self._key] = replace(self.capabilities, room=room)
                 return reply
             tried = max_tokens + room
             # A limit of the operator's stands; the same request would bring the same.
@@ -102,15 +106,15 @@ class AdaptiveChat:
         return await self._send(messages, body, deadline, meter)
 
     async def label_token(
-        self, messages: Sequence[Message], way: Way, deadline: Deadline, meter: Meter
+        self, messages: Sequence[Message], method: ScoringMethod, deadline: Deadline, meter: Meter
     ) -> ChatReply:
-        """The first token with the logprobs of the labels of `way` and no others.
+        """The first token with the logprobs of the labels of `method` and no others.
 
         Raises:
             JudgeError: As for `structured`; nothing simpler is tried.
         """
         known = self.capabilities
-        fields = self._fields(known, _limited(known, 1) | label_fields(way))
+        fields = self._fields(known, _limited(known, 1) | label_fields(method))
         return await self._limits.call(
             lambda: self._transport.chat(_turns(messages, known), fields, meter), deadline
         )
@@ -138,7 +142,7 @@ class AdaptiveChat:
                     raise
                 known = lower
             else:
-                _KNOWN[self._key] = known
+                _CAPABILITIES[self._key] = known
                 return reply
 
     def _fields(self, known: Capabilities, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -160,8 +164,8 @@ def _lost_in_thought(reply: ChatReply) -> bool:
 
 def forget() -> None:
     """Forget what is known of all servers, e.g. after one was upgraded."""
-    _KNOWN.clear()
-    forget_ways()
+    _CAPABILITIES.clear()
+    forget_scoring_methods()
 
 
 def _turns(messages: Sequence[Message], known: Capabilities) -> Sequence[Message]:

@@ -24,13 +24,13 @@ from rag_monitor.judges import known_answers, reply_cache
 from rag_monitor.judges.accounting import Account, estimate_usage
 from rag_monitor.judges.limits import Limits
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
-from rag_monitor.judges.openai_compatible.inquiry import Inquirer
+from rag_monitor.judges.openai_compatible.judge_run import JudgeRunner
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
 from rag_monitor.judges.openai_compatible.probe import probe_server
+from rag_monitor.judges.openai_compatible.scoring_methods import ScoringProbe
 from rag_monitor.judges.openai_compatible.served_model import recorded
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
-from rag_monitor.judges.openai_compatible.ways import WayFinder
 from rag_monitor.judges.prompts import LANGUAGES, load, prompts_hash
 from rag_monitor.judges.questions import Plan, Splitter, make_plan
 
@@ -71,7 +71,7 @@ class OpenAICompatibleJudge:
         self._limits = limits or Limits(options.limits)
         self._chat = AdaptiveChat(options, self._transport, self._limits)
         self._canary = secrets.token_hex(8)
-        self._inquirer = Inquirer(
+        self._runner = JudgeRunner(
             options, self._chat, self._transport, self._limits, embedder, self._canary
         )
         self._embeds = embedder is not None or options.embedding_model is not None
@@ -156,9 +156,9 @@ class OpenAICompatibleJudge:
         found: dict[str, object] = asdict(await self.probe())
         if self.identity.served_model:
             found["served_model"] = self.identity.served_model
-        finder = WayFinder(self._options, self._transport)
-        way = await finder.way(load(LANGUAGES[0]), Meter())
-        return found | {"labels_by": way.scoring}
+        finder = ScoringProbe(self._options, self._transport)
+        method = await finder.method(load(LANGUAGES[0]), Meter())
+        return found | {"labels_by": method.scoring}
 
     async def close(self) -> None:
         """Close the connections."""
@@ -185,7 +185,7 @@ class OpenAICompatibleJudge:
         purse = await self._account.open(request.project, estimate)
         meter = Meter(purse, self._price)
         try:
-            judgement = await self._inquirer.inquire(plan, self._configured, meter)
+            judgement = await self._runner.run(plan, self._configured, meter)
         finally:
             usage = self._usage(meter, time.perf_counter() - began)
             if purse is not None:

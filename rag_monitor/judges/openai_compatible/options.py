@@ -93,6 +93,8 @@ class OpenAICompatibleOptions:
 
 
 _NESTED: Final[Mapping[str, type[Any]]] = {"limits": LimitOptions, "price": Price}
+_FORMER_NAMES: Final = {"lonely_attempts": "isolated_attempts"}
+"""Settings of `limits` that had another name; the old one still works."""
 
 
 def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
@@ -104,6 +106,9 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     where = "judges.openai_compatible"
     values = dict(raw)
     _check(values, OpenAICompatibleOptions, where)
+    if isinstance(values.get("limits"), Mapping):
+        limits = values["limits"].items()
+        values["limits"] = {_FORMER_NAMES.get(name, name): value for name, value in limits}
     for name in ("base_url", "model"):
         if not values.get(name):
             raise ConfigurationError(f"{where}.{name} is missing")

@@ -9,7 +9,7 @@ from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
 from rag_monitor.judges.openai_compatible.meter import Meter
-from rag_monitor.judges.openai_compatible.structured import Sight, StructuredAsker
+from rag_monitor.judges.openai_compatible.structured import InputBudget, StructuredAsker
 from rag_monitor.judges.prompts import LANGUAGES, load
 from rag_monitor.judges.questions import make_plan
 
@@ -37,7 +37,7 @@ async def probe_server(
     asker, prompts = StructuredAsker(chat, canary), load(LANGUAGES[0])
     plan = make_plan(_REQUEST, _ASPECTS)
     found = await asker.ask(
-        plan, plan.questions, (), prompts, Sight(_MOST_CHARS), deadline, meter, 1
+        plan, plan.questions, (), prompts, InputBudget(_MOST_CHARS), deadline, meter, 1
     )
     if not found.probabilities:
         raise JudgeOutputInvalid("the model leaves out the verdict it was asked for")

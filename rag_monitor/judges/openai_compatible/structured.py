@@ -9,24 +9,24 @@ from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.hardening import draw_boundary, draw_nonce, fenced
 from rag_monitor.judges.limits import Deadline
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
-from rag_monitor.judges.openai_compatible.form import Answers, Form
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.refused import FINAL, TooLong
-from rag_monitor.judges.prompt_evidence import gather
+from rag_monitor.judges.openai_compatible.structured_prompt import Answers, StructuredPrompt
+from rag_monitor.judges.prompt_evidence import gather_evidence
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question
 
 _MIN_CHARS: Final = 1_000
 
 
-class Sight:
+class InputBudget:
     """How much of the trace the model may see, and how much it saw."""
 
     def __init__(self, max_chars: int) -> None:
         self.max_chars = max_chars
         self.coverage = 1.0
 
-    def narrow(self, refused: TooLong) -> None:
+    def halve(self, refused: TooLong) -> None:
         """Show half as much from now on.
 
         Args:
@@ -53,7 +53,7 @@ class StructuredAsker:
         questions: Sequence[Question],
         lists: Sequence[str],
         prompts: PromptSet,
-        sight: Sight,
+        budget: InputBudget,
         deadline: Deadline,
         meter: Meter,
         reasks: int,
@@ -69,11 +69,11 @@ class StructuredAsker:
         refusal: JudgeOutputInvalid | None = None
         answered = False
         for _ in range(1 + reasks):
-            form = _open_form(plan, questions, lists, answers)
-            if not form.questions and not form.lists:
+            prompt = _open_prompt(plan, questions, lists, answers)
+            if not prompt.questions and not prompt.lists:
                 break
             try:
-                await self._round(form, plan, prompts, sight, deadline, meter, answers)
+                await self._round(prompt, plan, prompts, budget, deadline, meter, answers)
                 answered = True
             except FINAL as error:
                 if not answered:
@@ -89,47 +89,47 @@ class StructuredAsker:
 
     async def _round(
         self,
-        form: Form,
+        prompt: StructuredPrompt,
         plan: Plan,
         prompts: PromptSet,
-        sight: Sight,
+        budget: InputBudget,
         deadline: Deadline,
         meter: Meter,
         answers: Answers,
     ) -> None:
         while True:
-            messages = self._messages(form, plan, prompts, sight)
+            messages = self._messages(prompt, plan, prompts, budget)
             try:
                 reply = await self._chat.structured(
-                    messages, form.schema(), form.max_tokens, deadline, meter
+                    messages, prompt.schema(), prompt.max_tokens, deadline, meter
                 )
                 break
             except TooLong as refused:
-                sight.narrow(refused)
+                budget.halve(refused)
         if any(self._canary in text for text in reply.texts):
             meter.notes.add("canary_leaked")
-        form.read(reply.object(form.nonce), answers)
+        prompt.read(reply.object(prompt.nonce), answers)
 
     def _messages(
-        self, form: Form, plan: Plan, prompts: PromptSet, sight: Sight
+        self, prompt: StructuredPrompt, plan: Plan, prompts: PromptSet, budget: InputBudget
     ) -> list[dict[str, str]]:
-        evidence = gather(plan.request, sight.max_chars)
-        sight.coverage = min(sight.coverage, evidence.coverage)
-        data: dict[str, Any] = {**evidence.data, **form.evidence()}
+        evidence = gather_evidence(plan.request, budget.max_chars)
+        budget.coverage = min(budget.coverage, evidence.coverage)
+        data: dict[str, Any] = {**evidence.data, **prompt.evidence()}
         system = prompts.structured["system"].replace("{canary}", self._canary)
         return [
             {"role": "system", "content": system},
             {
                 "role": "user",
-                "content": fenced(draw_boundary(), data) + "\n" + form.text(prompts),
+                "content": fenced(draw_boundary(), data) + "\n" + prompt.text(prompts),
             },
         ]
 
 
-def _open_form(
+def _open_prompt(
     plan: Plan, questions: Sequence[Question], lists: Sequence[str], answers: Answers
-) -> Form:
-    return Form(
+) -> StructuredPrompt:
+    return StructuredPrompt(
         questions=tuple(q for q in questions if q not in answers.probabilities),
         lists=tuple(name for name in lists if name not in answers.lists),
         nonce=draw_nonce(),

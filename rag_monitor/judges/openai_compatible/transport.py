@@ -23,11 +23,11 @@ from rag_monitor.installation import install_command
 from rag_monitor.judges.accounting import estimate_tokens
 from rag_monitor.judges.openai_compatible.address import Address, address_of
 from rag_monitor.judges.openai_compatible.chat_reply import ChatReply, read_chat
+from rag_monitor.judges.openai_compatible.error_body import error_in, parse_error_body
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.served_model import ServedModels
 from rag_monitor.judges.openai_compatible.server_errors import error_of
-from rag_monitor.judges.openai_compatible.server_words import error_in, words_of
 from rag_monitor.judges.openai_compatible.streams import gathered, is_stream
 from rag_monitor.redaction.foreign import presentable
 
@@ -216,10 +216,12 @@ class ChatTransport:
             text = text.lstrip("\ufeff")
             raw: Any = gathered(text) if is_stream(kind, text) else json.loads(text)
         except (ValueError, LookupError, RecursionError):
-            said = presentable(words_of(response.content).sentence, self._address.secrets, _SHOWN)
+            said = presentable(
+                parse_error_body(response.content).sentence, self._address.secrets, _SHOWN
+            )
             raise JudgeOutputInvalid(f"the response is not JSON but {said or 'empty'}") from None
         if not isinstance(raw, Mapping):
-            found = words_of(response.content)
+            found = parse_error_body(response.content)
             if not found.messages:
                 raise JudgeOutputInvalid("the response is not a JSON object")
         elif (stated := error_in(raw)) is None:
@@ -230,7 +232,7 @@ class ChatTransport:
 
     def _status_error(self, error: openai.APIStatusError) -> Exception:
         response = error.response
-        words = words_of(response.content)
+        words = parse_error_body(response.content)
         return error_of(error.status_code, words, response.headers, self._address.secrets)
 
     def _without_key(self) -> Any:

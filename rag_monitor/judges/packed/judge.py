@@ -26,7 +26,7 @@ from rag_monitor.judges.packed.generation import Writer
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
 from rag_monitor.judges.packed.tree import Tree
-from rag_monitor.judges.prompt_evidence import gather
+from rag_monitor.judges.prompt_evidence import gather_evidence
 from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for, prompts_hash
 from rag_monitor.judges.questions import (
@@ -148,7 +148,7 @@ class PackedJudge(LocalJudge):
         room = self._options.max_tokens - sum(map(len, branches))
         chars = self._options.max_tokens * _CHARS_PER_TOKEN
         while True:
-            evidence = gather(plan.request, chars)
+            evidence = gather_evidence(plan.request, chars)
             text = fenced(draw_boundary(), evidence.data)
             prefix = self._template.prefix(system, text)
             if len(prefix) <= room:
@@ -209,7 +209,9 @@ class PackedJudge(LocalJudge):
         if not cases or self._writer is None:
             return
         chars = self._options.max_tokens * 2
-        tasks = [(show(gather(case.plan.request, chars).data), case.prompts) for case in cases]
+        tasks = [
+            (show(gather_evidence(case.plan.request, chars).data), case.prompts) for case in cases
+        ]
         for case, texts in zip(cases, self._writer.write(kind, count, tasks), strict=True):
             take(case, texts)
 

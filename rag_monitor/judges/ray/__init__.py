@@ -48,7 +48,7 @@ def create(
         raise ConfigurationError(
             f"a judge of kind ray needs Ray: {install_command('ray')}"
         ) from error
-    leave = cluster.join(options)
+    leave = cluster.connect(options)
     try:
         return judge.RayJudge(make, options, ledger=ledger, leave=leave)
     except BaseException:

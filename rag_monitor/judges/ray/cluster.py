@@ -17,7 +17,7 @@ _STORE_BYTES: Final = 80 * 1024 * 1024
 _LOOPBACK: Final = "127.0.0.1"
 
 
-def join(options: RayOptions) -> Callable[[], None]:
+def connect(options: RayOptions) -> Callable[[], None]:
     """Connect this process to Ray; returns what disconnects it again.
 
     A process that is connected already stays as it is.
@@ -26,7 +26,7 @@ def join(options: RayOptions) -> Callable[[], None]:
         ConfigurationError: There is no cluster at the address, or Ray cannot be started.
     """
     if ray.is_initialized():
-        return _nothing
+        return _keep_connection
     shared: dict[str, Any] = {"log_to_driver": False, "logging_level": logging.WARNING}
     if options.on_loopback:
         shared["_node_ip_address"] = _LOOPBACK
@@ -63,5 +63,5 @@ def _leave() -> None:
     ray.shutdown()
 
 
-def _nothing() -> None:
+def _keep_connection() -> None:
     """Others use the connection."""

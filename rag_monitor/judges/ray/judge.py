@@ -10,7 +10,7 @@ from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, Judge
 from rag_monitor.domain.ports import BudgetLedger
 from rag_monitor.judges.accounting import Account
 from rag_monitor.judges.judge import BatchJudge, Judge
-from rag_monitor.judges.ray.crew import Crew
+from rag_monitor.judges.ray.actor_pool import ActorPool
 from rag_monitor.judges.ray.options import RayOptions
 
 
@@ -36,19 +36,19 @@ class RayJudge(BatchJudge):
         leave: Callable[[], None],
     ) -> None:
         self._options = options
-        self._crew = Crew(make, options)
+        self._pool = ActorPool(make, options)
         self._account = Account(ledger, self.identity.name)
         self._leave = leave
 
     @property
     def identity(self) -> JudgeIdentity:
         """That of the judge in the actors: where it runs makes no other series."""
-        return self._crew.hello.identity
+        return self._pool.info.identity
 
     @property
     def aspects(self) -> frozenset[Aspect]:
         """Those of the judge in the actors."""
-        return self._crew.hello.aspects
+        return self._pool.info.aspects
 
     async def judge_many(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
         """Judge several traces, spread over the actors."""
@@ -56,7 +56,7 @@ class RayJudge(BatchJudge):
 
     async def close(self) -> None:
         """End the actors and leave the cluster."""
-        await asyncio.to_thread(self._crew.close)
+        await asyncio.to_thread(self._pool.close)
         await asyncio.to_thread(self._leave)
 
     async def _spread(self, requests: Sequence[JudgeRequest]) -> Sequence[Judgement | Exception]:
@@ -64,7 +64,7 @@ class RayJudge(BatchJudge):
             return []
         size = min(self._options.batch, math.ceil(len(requests) / self._options.actors))
         parts = [
-            self._crew.submit(requests[start : start + size])
+            self._pool.submit(requests[start : start + size])
             for start in range(0, len(requests), size)
         ]
         answers = await asyncio.gather(*(asyncio.wrap_future(part) for part in parts))

@@ -36,13 +36,13 @@ _RAISING = (
     "rag_monitor.judges.openai_compatible.transport",
     "rag_monitor.judges.openai_compatible.capabilities",
     "rag_monitor.judges.openai_compatible.chat_reply",
-    "rag_monitor.judges.openai_compatible.form",
+    "rag_monitor.judges.openai_compatible.structured_prompt",
     "rag_monitor.judges.openai_compatible.lists",
     "rag_monitor.judges.openai_compatible.probe",
     "rag_monitor.judges.openai_compatible.served_model",
     "rag_monitor.judges.openai_compatible.structured",
     "rag_monitor.judges.openai_compatible.transport",
-    "rag_monitor.judges.openai_compatible.ways",
+    "rag_monitor.judges.openai_compatible.scoring_methods",
 )
 _ERRORS = {
     "MalformedPayload",

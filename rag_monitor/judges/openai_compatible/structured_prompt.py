@@ -58,7 +58,7 @@ class Answers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Form:
+class StructuredPrompt:
     """The fields of one call."""
 
     questions: tuple[Question, ...]

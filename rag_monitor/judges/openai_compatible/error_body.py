@@ -33,7 +33,7 @@ _INNER: Final = (
 
 
 @dataclass(slots=True)
-class ServerWords:
+class ErrorBody:
     """What was found."""
 
     messages: list[str] = field(default_factory=list)
@@ -62,20 +62,20 @@ class ServerWords:
         return next(numbers, None)
 
 
-def words_of(body: bytes) -> ServerWords:
+def parse_error_body(body: bytes) -> ErrorBody:
     """What the body of an error says."""
     text = body.decode("utf-8", "replace").strip()
-    return words_in(text)
+    return error_body_in(text)
 
 
-def words_in(value: Any) -> ServerWords:
+def error_body_in(value: Any) -> ErrorBody:
     """The same of a body that was read as JSON already."""
-    found = ServerWords()
+    found = ErrorBody()
     _look(value, found, 0)
     return found
 
 
-def error_in(raw: Mapping[str, Any]) -> ServerWords | None:
+def error_in(raw: Mapping[str, Any]) -> ErrorBody | None:
     """The error that a response with status 200 holds in place of a result; None: it holds none."""
     if _has_result(raw):
         return None
@@ -86,10 +86,10 @@ def error_in(raw: Mapping[str, Any]) -> ServerWords | None:
     told = any(isinstance(raw.get(name), str) and raw[name] for name in _MESSAGES)
     nested = isinstance(raw.get("Response"), Mapping) and "Error" in raw["Response"]
     if vendor or failed or named or told or nested:
-        return words_in(raw)
+        return error_body_in(raw)
     choices = raw.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
-    return words_in(first) if isinstance(first, Mapping) and first.get("error") else None
+    return error_body_in(first) if isinstance(first, Mapping) and first.get("error") else None
 
 
 def _has_result(raw: Mapping[str, Any]) -> bool:
@@ -105,7 +105,7 @@ def _broke_off(choice: Mapping[str, Any], raw: Mapping[str, Any]) -> bool:
     return choice.get("finish_reason") == "error" and bool(raw.get("error"))
 
 
-def _look(value: Any, found: ServerWords, depth: int) -> None:
+def _look(value: Any, found: ErrorBody, depth: int) -> None:
     if depth > _DEPTH:
         return
     if isinstance(value, str):
@@ -117,7 +117,7 @@ def _look(value: Any, found: ServerWords, depth: int) -> None:
         _take_fields(value, found, depth)
 
 
-def _take_fields(value: Mapping[str, Any], found: ServerWords, depth: int) -> None:
+def _take_fields(value: Mapping[str, Any], found: ErrorBody, depth: int) -> None:
     for name in _CODES:
         code = value.get(name)
         if isinstance(code, (str, int)) and not isinstance(code, bool) and code != "":
@@ -137,7 +137,7 @@ def _take_fields(value: Mapping[str, Any], found: ServerWords, depth: int) -> No
             _look(inner, found, depth + 1)
 
 
-def _take_text(text: str, found: ServerWords, depth: int) -> None:
+def _take_text(text: str, found: ErrorBody, depth: int) -> None:
     text = text.strip()
     if text[:1] in ("{", "["):
         try:

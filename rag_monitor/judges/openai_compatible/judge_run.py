@@ -19,18 +19,18 @@ from rag_monitor.domain.judgement import (
 from rag_monitor.domain.ports import Embedder
 from rag_monitor.errors import JudgeError, JudgeOutputInvalid, JudgeTimeout, JudgeUnavailable
 from rag_monitor.judges.hardening import clean
-from rag_monitor.judges.limits import Deadline, Limits, OnlyThisRequest
+from rag_monitor.judges.limits import Deadline, Limits, PoisonRequest
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
-from rag_monitor.judges.openai_compatible.form import MAX_INFERRED, Answers
 from rag_monitor.judges.openai_compatible.lists import ListWriter
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
 from rag_monitor.judges.openai_compatible.refused import FINAL
-from rag_monitor.judges.openai_compatible.structured import Sight, StructuredAsker
+from rag_monitor.judges.openai_compatible.scoring_methods import ScoringProbe
+from rag_monitor.judges.openai_compatible.structured import InputBudget, StructuredAsker
+from rag_monitor.judges.openai_compatible.structured_prompt import MAX_INFERRED, Answers
 from rag_monitor.judges.openai_compatible.tokens import TokenAsker
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
-from rag_monitor.judges.openai_compatible.ways import WayFinder
-from rag_monitor.judges.prompt_evidence import gather
+from rag_monitor.judges.prompt_evidence import gather_evidence
 from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of
@@ -46,17 +46,17 @@ _LISTED = {
 
 
 @dataclass(slots=True)
-class _Inquiry:
+class JudgeRun:
     """One judgement under way."""
 
     plan: Plan
     prompts: PromptSet
     deadline: Deadline
     meter: Meter
-    sight: Sight
+    budget: InputBudget
 
 
-class Inquirer:
+class JudgeRunner:
     """Makes the calls a plan needs."""
 
     def __init__(
@@ -73,54 +73,54 @@ class Inquirer:
         self._limits = limits
         self._embedder = embedder
         self._structured = StructuredAsker(chat, canary)
-        self._tokens = TokenAsker(options, chat, WayFinder(options, transport), limits)
+        self._tokens = TokenAsker(options, chat, ScoringProbe(options, transport), limits)
         self._lists = ListWriter(chat, options.reasks)
 
-    async def inquire(self, plan: Plan, identity: JudgeIdentity, meter: Meter) -> Judgement:
+    async def run(self, plan: Plan, identity: JudgeIdentity, meter: Meter) -> Judgement:
         """Ask everything the plan needs, verdicts and regenerated questions side by side.
 
         Raises:
             JudgeError: No judgement came about.
         """
-        inquiry = _Inquiry(
+        run = JudgeRun(
             plan=plan,
             prompts=prompts_for(plan.request),
             deadline=self._limits.deadline(),
             meter=meter,
-            sight=Sight(self._options.max_input_chars),
+            budget=InputBudget(self._options.max_input_chars),
         )
         try:
             async with asyncio.TaskGroup() as group:
-                asked = group.create_task(self._verdicts(inquiry))
-                similar = group.create_task(self._similarities(inquiry))
+                asked = group.create_task(self._verdicts(run))
+                similar = group.create_task(self._similarities(run))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
-        return _conclude(inquiry, identity, asked.result(), similar.result())
+        return _conclude(run, identity, asked.result(), similar.result())
 
-    async def _verdicts(self, inquiry: _Inquiry) -> Answers:
-        plan = inquiry.plan
+    async def _verdicts(self, run: JudgeRun) -> Answers:
+        plan = run.plan
         if self._options.verdicts is VerdictMode.STRUCTURED:
-            return await self._form_or_halves(inquiry, plan.questions, _wanted_lists(plan))
-        await self._write_items(inquiry)
+            return await self._fill_or_halves(run, plan.questions, _wanted_lists(plan))
+        await self._write_items(run)
         if self._options.verdicts is VerdictMode.LOGPROBS:
             if not plan.questions:
                 return Answers()
             return await self._tokens.ask(
                 plan,
                 plan.questions,
-                inquiry.prompts,
-                inquiry.sight,
-                inquiry.deadline,
-                inquiry.meter,
+                run.prompts,
+                run.budget,
+                run.deadline,
+                run.meter,
             )
         answers = Answers()
         for group in _single_steps(plan.questions):
-            found = await self._form(inquiry, group, ())
+            found = await self._fill(run, group, ())
             answers.add(found)
         return answers
 
-    async def _form_or_halves(
-        self, inquiry: _Inquiry, questions: Sequence[Question], lists: Sequence[str]
+    async def _fill_or_halves(
+        self, run: JudgeRun, questions: Sequence[Question], lists: Sequence[str]
     ) -> Answers:
         """One form; two smaller ones when no reply to it is usable, or the server breaks over it.
 
@@ -128,60 +128,60 @@ class Inquirer:
         """
         halves = _halves(questions)
         if not all(halves):
-            return await self._form(inquiry, questions, lists)
-        whole = replace(inquiry, deadline=replace(inquiry.deadline, divisible=True))
+            return await self._fill(run, questions, lists)
+        whole = replace(run, deadline=replace(run.deadline, may_split=True))
         try:
-            return await self._form(whole, questions, lists)
+            return await self._fill(whole, questions, lists)
         except FINAL:
             raise
-        except (JudgeOutputInvalid, OnlyThisRequest) as error:
-            reasks = None if isinstance(error, OnlyThisRequest) else 0
+        except (JudgeOutputInvalid, PoisonRequest) as error:
+            reasks = None if isinstance(error, PoisonRequest) else 0
             results = await asyncio.gather(
-                self._form(inquiry, halves[0], (), reasks),
-                self._form(inquiry, halves[1], lists, reasks),
+                self._fill(run, halves[0], (), reasks),
+                self._fill(run, halves[1], lists, reasks),
                 return_exceptions=True,
             )
             return _together(results, error)
 
-    async def _form(
+    async def _fill(
         self,
-        inquiry: _Inquiry,
+        run: JudgeRun,
         questions: Sequence[Question],
         lists: Sequence[str],
         reasks: int | None = None,
     ) -> Answers:
         return await self._structured.ask(
-            inquiry.plan,
+            run.plan,
             questions,
             lists,
-            inquiry.prompts,
-            inquiry.sight,
-            inquiry.deadline,
-            inquiry.meter,
+            run.prompts,
+            run.budget,
+            run.deadline,
+            run.meter,
             self._options.reasks if reasks is None else reasks,
         )
 
-    async def _write_items(self, inquiry: _Inquiry) -> None:
+    async def _write_items(self, run: JudgeRun) -> None:
         """Let the model write what is to be asked about, where the one call cannot do it."""
-        plan = inquiry.plan
-        shown = gather(plan.request, inquiry.sight.max_chars).data
+        plan = run.plan
+        shown = gather_evidence(plan.request, run.budget.max_chars).data
         exact = self._options.verdicts is VerdictMode.EXACT
         supports = [q for q in plan.questions if q.aspect is Aspect.SUPPORT]
         if exact and supports and plan.request.statements is None:
-            texts = await self._write(inquiry, "statements", _MAX_STATEMENTS, shown)
+            texts = await self._write(run, "statements", _MAX_STATEMENTS, shown)
             plan.statements = tuple(_placed(text, plan.request.answer) for text in texts)
             rest = [q for q in plan.questions if q.aspect is not Aspect.SUPPORT]
             plan.questions = [*questions_of(plan, Aspect.SUPPORT), *rest]
         if plan.infer_key_points:
             only_question = {"question": shown["question"]}
-            texts = await self._write(inquiry, "key_points", MAX_INFERRED, only_question)
+            texts = await self._write(run, "key_points", MAX_INFERRED, only_question)
             plan.key_points = tuple(
                 KeyPoint(text=text, source=KeyPointSource.INFERRED) for text in texts
             )
             plan.questions += questions_of(plan, Aspect.COVERAGE)
         if plan.summary_questions:
             passages = {"passages": shown.get("passages", {})}
-            texts = await self._write(inquiry, "summary_questions", MAX_INFERRED, passages)
+            texts = await self._write(run, "summary_questions", MAX_INFERRED, passages)
             plan.questions += [
                 Question(aspect=Aspect.SUMMARY_QUESTION, index=i, text=text)
                 for i, text in enumerate(texts)
@@ -189,7 +189,7 @@ class Inquirer:
 
     async def _write(
         self,
-        inquiry: _Inquiry,
+        run: JudgeRun,
         kind: str,
         count: int,
         evidence: dict[str, Any],
@@ -200,26 +200,26 @@ class Inquirer:
             kind,
             count,
             evidence,
-            inquiry.prompts,
-            inquiry.deadline,
-            inquiry.meter,
+            run.prompts,
+            run.deadline,
+            run.meter,
             exactly=exactly,
         )
 
-    async def _similarities(self, inquiry: _Inquiry) -> tuple[Verdict, ...] | JudgeError:
+    async def _similarities(self, run: JudgeRun) -> tuple[Verdict, ...] | JudgeError:
         """One verdict per regenerated question, or why there is none.
 
         A failure here costs this aspect only, unless nothing else was asked.
         """
-        plan = inquiry.plan
+        plan = run.plan
         if not plan.regenerate:
             return ()
-        answer = {"answer": clean(plan.request.answer)[: inquiry.sight.max_chars]}
+        answer = {"answer": clean(plan.request.answer)[: run.budget.max_chars]}
         try:
             questions = await self._write(
-                inquiry, "questions", self._options.questions, answer, exactly=True
+                run, "questions", self._options.questions, answer, exactly=True
             )
-            values = cosines(await self._embed([plan.request.question, *questions], inquiry))
+            values = cosines(await self._embed([plan.request.question, *questions], run))
         except JudgeOutputInvalid as error:
             return error
         except (JudgeUnavailable, JudgeTimeout) as error:
@@ -233,16 +233,16 @@ class Inquirer:
             for i, (text, value) in enumerate(zip(questions, values, strict=True))
         )
 
-    async def _embed(self, texts: Sequence[str], inquiry: _Inquiry) -> Sequence[Sequence[float]]:
+    async def _embed(self, texts: Sequence[str], run: JudgeRun) -> Sequence[Sequence[float]]:
         if self._embedder is not None:
             return await asyncio.to_thread(self._embedder.embed, texts)
         return await self._limits.call(
-            lambda: self._transport.embed(texts, inquiry.meter), inquiry.deadline
+            lambda: self._transport.embed(texts, run.meter), run.deadline
         )
 
 
 def _together(
-    results: Sequence[Answers | BaseException], error: JudgeOutputInvalid | OnlyThisRequest
+    results: Sequence[Answers | BaseException], error: JudgeOutputInvalid | PoisonRequest
 ) -> Answers:
     """What the halves brought; `error`, from the whole, when neither brought anything.
 
@@ -250,7 +250,7 @@ def _together(
     """
     answers = Answers()
     spoilt: tuple[type[Exception], ...] = (JudgeOutputInvalid,)
-    if isinstance(error, OnlyThisRequest):
+    if isinstance(error, PoisonRequest):
         spoilt = (JudgeOutputInvalid, JudgeUnavailable, JudgeTimeout)
     for result in results:
         if isinstance(result, Answers):
@@ -298,12 +298,12 @@ def _placed(text: str, answer: str) -> Statement:
 
 
 def _conclude(
-    inquiry: _Inquiry,
+    run: JudgeRun,
     identity: JudgeIdentity,
     answers: Answers,
     similar: tuple[Verdict, ...] | JudgeError,
 ) -> Judgement:
-    plan = inquiry.plan
+    plan = run.plan
     missing = dict(plan.missing) | answers.refused
     verdicts = list(plan.settled)
     for question in plan.questions:
@@ -329,8 +329,8 @@ def _conclude(
         missing=missing,
         details={aspect: presentable(said) for aspect, said in details.items()},
         refusal=plan.refusal or declines,
-        suspect=_suspect(inquiry),
-        coverage=inquiry.sight.coverage,
+        suspect=_suspect(run),
+        coverage=run.budget.coverage,
     )
 
 
@@ -351,8 +351,8 @@ def _add_lists(
             verdicts.append(question.verdict(value, reason="inferred"))
 
 
-def _suspect(inquiry: _Inquiry) -> str | None:
-    if inquiry.meter.notes:
-        return sorted(inquiry.meter.notes)[0]
-    request = inquiry.plan.request
+def _suspect(run: JudgeRun) -> str | None:
+    if run.meter.notes:
+        return sorted(run.meter.notes)[0]
+    request = run.plan.request
     return injection_reason([request.question, request.answer, *(request.contexts or ())])

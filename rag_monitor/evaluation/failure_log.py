@@ -14,7 +14,7 @@ _log = logging.getLogger(__name__)
 _EVERY_S: Final = 60.0
 
 
-class Complaints:
+class FailureLog:
     """Says at most once a minute, per judge and reason, how many traces failed and why.
 
     Args:

@@ -28,14 +28,14 @@ from rag_monitor.errors import (
     RagMonitorError,
 )
 from rag_monitor.judges.judge import Judge
+from rag_monitor.judges.ray.actor import ActorInfo, JudgeActor
 from rag_monitor.judges.ray.options import RayOptions
-from rag_monitor.judges.ray.seat import Hello, Seat
 
 _log = logging.getLogger(__name__)
 
 _TRIES: Final = 2
 """Actors that may die over the same traces."""
-_AGAIN_S: Final = 2.0
+_RETRY_S: Final = 2.0
 """Pause before another actor is placed where one could not be."""
 
 _CLOSED: Final = "the judge is closed"
@@ -61,7 +61,7 @@ class _Batch:
             self.results.set_result([JudgeUnavailable(reason) for _ in self.requests])
 
 
-class Crew:
+class ActorPool:
     """Some actors with a copy of the judge each.
 
     Args:
@@ -80,7 +80,7 @@ class Crew:
         self._closed = threading.Event()
         self._lock = threading.Lock()
         self._at_work = 0
-        self._first: Future[Hello] = Future()
+        self._first: Future[ActorInfo] = Future()
         self._threads = [
             threading.Thread(target=self._serve, name=f"ray-judge-{n}", daemon=True)
             for n in range(options.actors)
@@ -88,7 +88,7 @@ class Crew:
         for thread in self._threads:
             thread.start()
         try:
-            self.hello: Final = self._first.result()
+            self.info: Final = self._first.result()
         except BaseException:
             self.close()
             raise
@@ -117,7 +117,7 @@ class Crew:
                 actor = self._place()
             except Exception as error:  # noqa: BLE001 - Ray's errors, and of what travels to it
                 self._not_placed(error)
-                self._closed.wait(_AGAIN_S)
+                self._closed.wait(_RETRY_S)
                 continue
             with self._lock:
                 self._at_work += 1
@@ -137,25 +137,25 @@ class Crew:
             max_restarts=0,
             scheduling_strategy="SPREAD",
         )
-        actor = remote(Seat).remote(self._make)
+        actor = remote(JudgeActor).remote(self._make)
         try:
-            self._greet(self._get(actor.load.remote(), options.start_s))
+            self._admit(self._get(actor.load.remote(), options.start_s))
         except BaseException:
             _end(actor)
             raise
         return actor
 
-    def _greet(self, hello: Hello | RagMonitorError) -> None:
+    def _admit(self, info: ActorInfo | RagMonitorError) -> None:
         """Let the actor in if it has the judge that the first one has."""
-        if isinstance(hello, RagMonitorError):
-            raise hello
+        if isinstance(info, RagMonitorError):
+            raise info
         with self._lock:
             if not self._first.done():
-                self._first.set_result(hello)
+                self._first.set_result(info)
         first = self._first.result()
-        if hello != first:
+        if info != first:
             raise ConfigurationError(
-                f"one actor has the judge {first.identity}, another {hello.identity}: "
+                f"one actor has the judge {first.identity}, another {info.identity}: "
                 "every machine needs the same release and files"
             )
 
@@ -197,20 +197,20 @@ class Crew:
             try:
                 results = self._get(actor.judge_many.remote(batch.requests), math.inf)
             except Exception as error:  # noqa: BLE001 - Ray's errors, and of what travels to it
-                self._take_back(batch, error)
+                self._requeue(batch, error)
                 return
             batch.results.set_result(self._checked(batch, results))
 
     def _checked(self, batch: _Batch, results: Results) -> Results:
         """The results, if they are this judge's and as many as were asked for."""
         wrong = len(results) != len(batch.requests) or any(
-            isinstance(r, Judgement) and r.identity != self.hello.identity for r in results
+            isinstance(r, Judgement) and r.identity != self.info.identity for r in results
         )
         if not wrong:
             return results
         return [JudgeOutputInvalid("an actor answered something else") for _ in batch.requests]
 
-    def _take_back(self, batch: _Batch, error: Exception) -> None:
+    def _requeue(self, batch: _Batch, error: Exception) -> None:
         batch.deaths += 1
         if self._closed.is_set():
             batch.refuse(_CLOSED)
@@ -219,7 +219,7 @@ class Crew:
         if batch.deaths < _TRIES:
             self._waiting.put(batch)
         elif len(batch.requests) > 1:
-            _Alone(batch, self.submit)
+            _SplitBatch(batch, self.submit)
         else:
             batch.refuse(f"{_TRIES} Ray actors failed over it: {error}")
 
@@ -235,7 +235,7 @@ class Crew:
                 batch.refuse(reason)
 
 
-class _Alone:
+class _SplitBatch:
     """The traces of a batch, each by itself; the last to come back ends the batch."""
 
     def __init__(
@@ -246,9 +246,9 @@ class _Alone:
         self._left = len(batch.requests)
         self._parts = [submit([request]) for request in batch.requests]
         for part in self._parts:
-            part.add_done_callback(self._arrived)
+            part.add_done_callback(self._part_done)
 
-    def _arrived(self, _: Future[Results]) -> None:
+    def _part_done(self, _: Future[Results]) -> None:
         with self._lock:
             self._left -= 1
             last = not self._left

@@ -32,7 +32,7 @@ _TRIAL: Final = (
     {"role": "user", "content": "Is water wet? Reply Yes or No."},
     {"role": "user", "content": "Is water dry? Reply Yes or No."},
 )
-_ELSEWHERE: Final = (QuotaExhausted, OtherModelServed)
+_ABOUT_ACCOUNT: Final = (QuotaExhausted, OtherModelServed)
 """Refusals that say nothing about what the server can do."""
 _SLACK: Final = 1e-3
 """Probabilities of servers that compute in half precision may add up to a little over 1."""
@@ -48,7 +48,7 @@ class Scoring(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Way:
+class ScoringMethod:
     """How one server and model are asked for one pair of labels."""
 
     scoring: Scoring = Scoring.TOP_LOGPROBS
@@ -78,19 +78,19 @@ class Way:
 
 
 @dataclass(slots=True)
-class _Registry:
-    ways: dict[tuple[str, str, tuple[str, ...]], Way] = field(default_factory=dict)
+class _Cache:
+    methods: dict[tuple[str, str, tuple[str, ...]], ScoringMethod] = field(default_factory=dict)
 
 
-_FOUND: Final = _Registry()
+_METHODS: Final = _Cache()
 
 
-def forget_ways() -> None:
+def forget_scoring_methods() -> None:
     """Forget what is known of all servers."""
-    _FOUND.ways.clear()
+    _METHODS.methods.clear()
 
 
-class WayFinder:
+class ScoringProbe:
     """Finds and remembers the way, per URL, model and labels."""
 
     def __init__(self, options: OpenAICompatibleOptions, transport: ChatTransport) -> None:
@@ -99,25 +99,25 @@ class WayFinder:
         self._base = address_of(options).base
         self._turn = asyncio.Lock()
 
-    async def way(self, prompts: PromptSet, meter: Meter) -> Way:
+    async def method(self, prompts: PromptSet, meter: Meter) -> ScoringMethod:
         """The best way that works; when the server is down now, the plain one, not remembered."""
         if not self._options.scoring_endpoints:
-            return Way()
+            return ScoringMethod()
         key = self._key(prompts)
         async with self._turn:
-            if key not in _FOUND.ways:
+            if key not in _METHODS.methods:
                 try:
-                    _FOUND.ways[key] = await self._find(prompts, meter)
+                    _METHODS.methods[key] = await self._find(prompts, meter)
                 except JudgeError:
-                    return Way()
-            return _FOUND.ways[key]
+                    return ScoringMethod()
+            return _METHODS.methods[key]
 
-    def distrust(self, prompts: PromptSet) -> None:
+    def disable(self, prompts: PromptSet) -> None:
         """Go the plain way from now on: the server refused what it took before."""
-        _FOUND.ways[self._key(prompts)] = Way()
+        _METHODS.methods[self._key(prompts)] = ScoringMethod()
 
     async def scores(
-        self, way: Way, prompts: Sequence[Sequence[int]], meter: Meter
+        self, method: ScoringMethod, prompts: Sequence[Sequence[int]], meter: Meter
     ) -> list[tuple[float, float]]:
         """Masses of yes and no after each of `prompts`, which share what they can.
 
@@ -126,11 +126,11 @@ class WayFinder:
         """
         shared = _common_length(prompts)
         query, items = list(prompts[0][:shared]), [list(prompt[shared:]) for prompt in prompts]
-        if way.scoring is Scoring.SGLANG_SCORE:
-            rows = await self._sglang(way, query, items, meter)
+        if method.scoring is Scoring.SGLANG_SCORE:
+            rows = await self._sglang(method, query, items, meter)
         else:
-            rows = await self._vllm(way, query, items, meter)
-        return [way.masses(row) for row in rows]
+            rows = await self._vllm(method, query, items, meter)
+        return [method.masses(row) for row in rows]
 
     async def token_ids(self, messages: Sequence[Message]) -> list[int]:
         """The tokens of a rendered chat, up to where the reply begins.
@@ -153,36 +153,36 @@ class WayFinder:
     def _key(self, prompts: PromptSet) -> tuple[str, str, tuple[str, ...]]:
         return self._options.base_url, self._options.model, (*prompts.yes, *prompts.no)
 
-    async def _find(self, prompts: PromptSet, meter: Meter) -> Way:
+    async def _find(self, prompts: PromptSet, meter: Meter) -> ScoringMethod:
         try:
             yes, no = await self._single(prompts.yes), await self._single(prompts.no)
-        except _ELSEWHERE:
+        except _ABOUT_ACCOUNT:
             raise
         except (JudgeRefused, JudgeOutputInvalid):
-            return Way()
+            return ScoringMethod()
         if not yes or not no or set(yes) & set(no):
-            return Way()
+            return ScoringMethod()
         for scoring in (Scoring.SGLANG_SCORE, Scoring.LABEL_IDS, Scoring.VLLM_SCORING):
-            way = Way(scoring=scoring, yes=yes, no=no)
+            method = ScoringMethod(scoring=scoring, yes=yes, no=no)
             try:
-                await self._try(way, meter)
-            except _ELSEWHERE:
+                await self._try(method, meter)
+            except _ABOUT_ACCOUNT:
                 raise
             except (JudgeRefused, JudgeOutputInvalid):
                 continue
-            return way
-        return Way()
+            return method
+        return ScoringMethod()
 
-    async def _try(self, way: Way, meter: Meter) -> None:
-        if way.scoring is Scoring.LABEL_IDS:
-            body = {"max_tokens": 1, "temperature": 0} | label_fields(way)
+    async def _try(self, method: ScoringMethod, meter: Meter) -> None:
+        if method.scoring is Scoring.LABEL_IDS:
+            body = {"max_tokens": 1, "temperature": 0} | label_fields(method)
             reply = await self._transport.chat(
                 _TRIAL[:1], body | dict(self._options.extra_body), meter
             )
-            way.masses(self.label_probabilities(reply.top_logprobs or ()))
+            method.masses(self.label_probabilities(reply.top_logprobs or ()))
             return
         prompts = [await self.token_ids([message]) for message in _TRIAL]
-        await self.scores(way, prompts, meter)
+        await self.scores(method, prompts, meter)
 
     async def _single(self, labels: Sequence[str]) -> tuple[int, ...]:
         found: dict[int, None] = {}
@@ -204,23 +204,23 @@ class WayFinder:
         return self._base.removesuffix("/v1") + path
 
     async def _sglang(
-        self, way: Way, query: list[int], items: list[list[int]], meter: Meter
+        self, method: ScoringMethod, query: list[int], items: list[list[int]], meter: Meter
     ) -> list[dict[int, float]]:
-        body = _scoring_body(query, items, way.ids)
+        body = _scoring_body(query, items, method.ids)
         read = len(query) + sum(map(len, items))
         async with meter.call(read) as call:
             raw = await self._transport.post(self._base + "/score", body)
             call.used(read, 0)
         rows = _numbers(raw.get("scores"), len(items))
-        return [dict(zip(way.ids, _numbers(row, len(way.ids)), strict=True)) for row in rows]
+        return [dict(zip(method.ids, _numbers(row, len(method.ids)), strict=True)) for row in rows]
 
     async def _vllm(
-        self, way: Way, query: list[int], items: list[list[int]], meter: Meter
+        self, method: ScoringMethod, query: list[int], items: list[list[int]], meter: Meter
     ) -> list[dict[int, float]]:
         """One call per label: the endpoint gives the probability of the first id only."""
         found: list[dict[int, float]] = [{} for _ in items]
-        for label in way.ids:
-            ids = (label, *(other for other in way.ids if other != label))
+        for label in method.ids:
+            ids = (label, *(other for other in method.ids if other != label))
             body = _scoring_body(query, items, ids) | {"add_special_tokens": False}
             read = len(query) + sum(map(len, items))
             async with meter.call(read) as call:
@@ -233,11 +233,11 @@ class WayFinder:
         return found
 
 
-def label_fields(way: Way) -> dict[str, Any]:
+def label_fields(method: ScoringMethod) -> dict[str, Any]:
     """What a chat request says to get the labels' logprobs and no others."""
     return {
         "logprobs": True,
-        "logprob_token_ids": list(way.ids),
+        "logprob_token_ids": list(method.ids),
         "return_tokens_as_token_ids": True,
     }
 

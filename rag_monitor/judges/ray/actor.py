@@ -12,14 +12,14 @@ from rag_monitor.judges.judge import Judge
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hello:
+class ActorInfo:
     """Who sits in an actor."""
 
     identity: JudgeIdentity
     aspects: frozenset[Aspect]
 
 
-class Seat:
+class JudgeActor:
     """One copy of the judge. Ray calls one method at a time.
 
     Args:
@@ -30,13 +30,13 @@ class Seat:
         self._make = make
         self._judge: Judge
 
-    async def load(self) -> Hello | RagMonitorError:
+    async def load(self) -> ActorInfo | RagMonitorError:
         """Make the judge. Errors are values, so that they arrive as they are."""
         try:
             self._judge = self._make()
         except RagMonitorError as error:
             return error
-        return Hello(identity=self._judge.identity, aspects=self._judge.aspects)
+        return ActorInfo(identity=self._judge.identity, aspects=self._judge.aspects)
 
     async def judge_many(self, requests: Sequence[JudgeRequest]) -> list[Judgement | Exception]:
         """What the judge says of each request, failures included. Only after `load`."""
