@@ -38,8 +38,7 @@ from rag_monitor.judges.embedded.combination import (
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import look_up_all
 from rag_monitor.judges.embedded.grade import AnswerStatement, answer_features, noncommittal
-from rag_monitor.judges.embedded.qualifiers import qualifiers_of
-from rag_monitor.judges.embedded.relevance import passage_features
+from rag_monitor.judges.embedded.relevance import passage_features, qualifiers_of
 from rag_monitor.judges.embedded.segments import Segment
 from rag_monitor.language.claims import take_apart
 

@@ -24,11 +24,11 @@ from rag_monitor.domain.stored import ApiKey, KeyScope
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.i18n import Message
-from rag_monitor.server.context import Services
 from rag_monitor.server.oidc import scopes_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.rates import FailureLimit, KeyLimit
 from rag_monitor.server.scrapers import Scrapers
+from rag_monitor.server.services import Services
 from rag_monitor.server.validation import check_parameters
 
 COOKIE: Final = "rag_monitor_session"

@@ -1,28 +1,33 @@
-"""What callers send, held against what there is: a mistake is told, not obeyed.
+"""What callers send, compared with what exists, so that a mistake gets a message.
 
-Names and parameters that nobody knows, and JSON objects that name a key twice.
+Unknown metrics and parameters, and JSON objects that name a key twice, are refused. A filter that
+nothing stored matches (an app, a release) is no error: the empty answer names the nearest value.
+Only empty answers are examined, so the others cost nothing more.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Coroutine
+from collections.abc import Callable, Collection, Coroutine, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from fastapi import Request
 from fastapi.routing import APIRoute
 from starlette.responses import Response
 
+from rag_monitor.aggregation.keys import COMBINED
+from rag_monitor.domain.selection import Selection
+from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.snapshot import LATENCIES
 from rag_monitor.ingest.strict_json import repeated_key
 from rag_monitor.metrics.rag import METRICS
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.services import Services
 from rag_monitor.spelling import nearest
 
 METRIC_NAMES: Final = METRICS
 """Every metric that traces are scored by. None can be added: judges are plug-ins, metrics not."""
-
-
 _NOT_KEPT: Final = {
     "environment": "nothing is told apart by it; give what must be told apart names of its own in "
     "`app` or `release`.",
@@ -131,3 +136,105 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         kind="malformed-payload",
         errors=[{"field": key, "message": "stands twice in one JSON object"}],
     )
+
+
+_FEW: Final = 8
+"""So many names are all told where none is near."""
+
+_MOST_APPS: Final = 50
+"""Of more, nobody looks through every release for a name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unknown:
+    """A filter whose value nothing stored has."""
+
+    field: str
+    value: str
+    near: str | None = None
+    """The nearest value there is, if any is near."""
+    known: tuple[str, ...] = ()
+    """All values there are, where they are few and none is near."""
+
+    @classmethod
+    def of(cls, field: str, value: str, known: Collection[str]) -> Unknown:
+        """With what there is instead."""
+        near = nearest(value, known)
+        few = () if near is not None or len(known) > _FEW else tuple(known)
+        return cls(field=field, value=value, near=near, known=few)
+
+    def __str__(self) -> str:
+        """A sentence for callers of the API."""
+        head = f"`{self.field}`: nothing stored here has {self.field} {self.value!r}."
+        if self.near is not None:
+            return f"{head} Did you mean {self.near!r}?"
+        if len(self.known) == 1:
+            return f"{head} There is only {self.known[0]!r}."
+        return f"{head} There are {', '.join(map(repr, self.known))}." if self.known else head
+
+
+def unknown_names(
+    services: Services,
+    project: str,
+    *,
+    app: str | None = None,
+    release: str | None = None,
+    further: Collection[str] = (),
+    apps: Sequence[str] | None = None,
+) -> list[Unknown]:
+    """Which of these names no trace has.
+
+    Args:
+        services: Where traces are.
+        project: Tenant.
+        app: Name of an app; None: not asked about.
+        release: Name of a release; None: not asked about.
+        further: Apps that are known otherwise.
+        apps: Those with traces, where they were read already.
+    """
+    if app is None and release is None:
+        return []
+    if apps is None:
+        apps = [known.app for known in services.traces.apps(project)]
+    if app is not None and app not in apps and app not in further:
+        return [Unknown.of("app", app, apps)]
+    if release is None:
+        return []
+    of_apps = apps if app is None else [app]
+    if len(of_apps) > _MOST_APPS:
+        return []
+    releases = list(
+        dict.fromkeys(name for one in of_apps for name in services.traces.releases(project, one))
+    )
+    return [] if release in releases else [Unknown.of("release", release, releases)]
+
+
+def unknown_in_series(services: Services, series: Series, window: Window) -> list[Unknown]:
+    """Which filters of a series that holds no score nothing in the window has."""
+    found = unknown_names(services, series.project, app=series.app, release=series.release)
+    if series.judge != COMBINED:
+        anyone = replace(series, judge=COMBINED, release=None, knowledge_base=None)
+        judges = [COMBINED, *services.estimates.judges(anyone, window)]
+        if series.judge not in judges:
+            found.append(_unknown_judge(series.judge, judges))
+    if series.knowledge_base is not None:
+        every = Selection(project=series.project, app=series.app, window=window)
+        bases = services.estimates.knowledge_bases(every)
+        if series.knowledge_base not in bases:
+            found.append(Unknown.of("knowledge_base", series.knowledge_base, bases))
+    return found
+
+
+def _unknown_judge(value: str, judges: Sequence[str]) -> Unknown:
+    """Whoever gives the name alone means the identity, which goes on with model and prompts."""
+    found = Unknown.of("judge", value, judges)
+    by_name = {judge.partition("/")[0]: judge for judge in reversed(judges)}
+    near = nearest(value, by_name)
+    if found.near is not None or near is None:
+        return found
+    return Unknown(field="judge", value=value, near=by_name[near])
+
+
+def sentences(unknown: Sequence[Unknown]) -> list[str]:
+    """What an answer says of them."""
+    return [str(one) for one in unknown]

@@ -16,8 +16,8 @@ from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.judges.factory import kind_of
 from rag_monitor.own_traces import OwnTraces
 from rag_monitor.server.backfill import Backfill
-from rag_monitor.server.context import JudgeInfo, Services
 from rag_monitor.server.readiness import HealthReport
+from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.server.snapshots import Snapshots
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.pulse import Pulse

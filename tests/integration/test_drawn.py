@@ -203,7 +203,7 @@ async def test_a_stopped_worker_hands_it_to_the_next_which_asks_once(
     house, judge.go = another(), asyncio.Event()
     await house.take(3)
     schedule = Scheduler()
-    schedule.baseline(0.05, "judge_drawn", house.drawn.judge_due, drain=True)
+    schedule.every(0.05, "judge_drawn", house.drawn.judge_due, drain=True)
     schedule.start()
     await asyncio.wait_for(judge.asked.wait(), 20)
     assert not await schedule.stop(drain_s=0.2), "it outlasted the drain"

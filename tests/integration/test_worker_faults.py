@@ -92,7 +92,7 @@ async def test_a_worker_stopped_in_the_middle_gives_its_tasks_back(workplace: Wo
     await asyncio.to_thread(ingest, workplace.store, make_trace())
     schedule = Scheduler()
     judge: Any = workplace.jobs._pipeline.plan.baseline
-    schedule.baseline(0.05, "evaluate", workplace.jobs.evaluate_due, drain=True)
+    schedule.every(0.05, "evaluate", workplace.jobs.evaluate_due, drain=True)
     schedule.start()
     await asyncio.wait_for(judge.asked.wait(), 20)
 
@@ -106,7 +106,7 @@ async def test_a_batch_in_hand_is_finished_within_the_drain_time(workplace: Work
     await asyncio.to_thread(ingest, workplace.store, make_trace())
     schedule = Scheduler()
     judge: Any = workplace.jobs._pipeline.plan.baseline
-    schedule.baseline(0.05, "evaluate", workplace.jobs.evaluate_due, drain=True)
+    schedule.every(0.05, "evaluate", workplace.jobs.evaluate_due, drain=True)
     schedule.start()
     await asyncio.wait_for(judge.asked.wait(), 20)
 
@@ -170,7 +170,7 @@ async def test_a_job_has_as_many_runs_under_way_as_it_has_lanes() -> None:
         await go.wait()
         return 0
 
-    schedule.baseline(0.02, "work", work, lanes=3)
+    schedule.every(0.02, "work", work, lanes=3)
     schedule.start()
     for _ in range(500):
         if len(seen) == 3:

@@ -20,14 +20,14 @@ from rag_monitor.domain.judgement import (
 )
 from rag_monitor.domain.ports import BudgetLedger, Embedder, ReplyCache
 from rag_monitor.errors import JudgeError
-from rag_monitor.judges import known_answers, reply_cache
+from rag_monitor.judges import reply_cache
 from rag_monitor.judges.accounting import Account, estimate_usage
 from rag_monitor.judges.limits import Limits
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat, Capabilities
 from rag_monitor.judges.openai_compatible.judge_run import JudgeRunner
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
-from rag_monitor.judges.openai_compatible.probe import probe_server
+from rag_monitor.judges.openai_compatible.probe import WRONG, passed, probe_request, probe_server
 from rag_monitor.judges.openai_compatible.scoring_methods import ScoringProbe
 from rag_monitor.judges.openai_compatible.served_model import recorded
 from rag_monitor.judges.openai_compatible.transport import ChatTransport
@@ -129,9 +129,9 @@ class OpenAICompatibleJudge:
         if probe is None:
             return results
         *real, check = results
-        if isinstance(check, Judgement) and known_answers.passed(check):
+        if isinstance(check, Judgement) and passed(check):
             return real
-        telemetry.dropped("judges", known_answers.WRONG)
+        telemetry.dropped("judges", WRONG)
         if not isinstance(check, Judgement):
             _log.info("a known-answer probe got no judgement: %s", check)
             return real
@@ -231,7 +231,7 @@ class OpenAICompatibleJudge:
         if not every or self._judged // every == before // every:
             return None
         self._probes += 1
-        return known_answers.probe_request(self._probes, requests[0].project)
+        return probe_request(self._probes, requests[0].project)
 
 
 def _model_name(options: OpenAICompatibleOptions, embedder: Embedder | None) -> str:
@@ -264,5 +264,5 @@ def _calls(plan: Plan, options: OpenAICompatibleOptions) -> int:
 
 def _mark(result: Judgement | Exception) -> Judgement | Exception:
     if isinstance(result, Judgement) and result.suspect is None:
-        return replace(result, suspect=known_answers.WRONG)
+        return replace(result, suspect=WRONG)
     return result

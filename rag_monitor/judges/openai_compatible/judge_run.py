@@ -21,12 +21,11 @@ from rag_monitor.errors import JudgeError, JudgeOutputInvalid, JudgeTimeout, Jud
 from rag_monitor.judges.hardening import clean
 from rag_monitor.judges.limits import Deadline, Limits, PoisonRequest
 from rag_monitor.judges.openai_compatible.capabilities import AdaptiveChat
-from rag_monitor.judges.openai_compatible.lists import ListWriter
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions, VerdictMode
 from rag_monitor.judges.openai_compatible.refused import FINAL
 from rag_monitor.judges.openai_compatible.scoring_methods import ScoringProbe
-from rag_monitor.judges.openai_compatible.structured import InputBudget, StructuredAsker
+from rag_monitor.judges.openai_compatible.structured import InputBudget, ListWriter, StructuredAsker
 from rag_monitor.judges.openai_compatible.structured_prompt import MAX_INFERRED, Answers
 from rag_monitor.judges.openai_compatible.tokens import TokenAsker
 from rag_monitor.judges.openai_compatible.transport import ChatTransport

@@ -21,11 +21,10 @@ from rag_monitor.errors import JudgeOutputInvalid
 from rag_monitor.judges.hardening import draw_boundary, fenced
 from rag_monitor.judges.labels import LOW_LABEL_MASS, verdict_of
 from rag_monitor.judges.local import LocalJudge
-from rag_monitor.judges.packed.engine import PackedEngine
+from rag_monitor.judges.packed.engine import PackedEngine, Tree
 from rag_monitor.judges.packed.generation import Writer
 from rag_monitor.judges.packed.options import PackedOptions
 from rag_monitor.judges.packed.template import ChatTemplate
-from rag_monitor.judges.packed.tree import Tree
 from rag_monitor.judges.prompt_evidence import gather_evidence
 from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for, prompts_hash

@@ -14,7 +14,6 @@ from rag_monitor.errors import RuleError
 from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Reader, ServicesOf, Writer
-from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import (
     AcknowledgeIn,
@@ -30,7 +29,7 @@ from rag_monitor.server.schemas.alerts import (
     SilencesOut,
 )
 from rag_monitor.server.schemas.values import Name, RowId
-from rag_monitor.server.validation import OnceRoute, require_known
+from rag_monitor.server.validation import OnceRoute, require_known, sentences, unknown_names
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Alerts")], route_class=OnceRoute)
 

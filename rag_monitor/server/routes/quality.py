@@ -18,8 +18,6 @@ from rag_monitor.domain.window import Series, Window
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
-from rag_monitor.server.context import Services
-from rag_monitor.server.hints import sentences, unknown_in_series, unknown_names
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import (
     app_quality,
@@ -52,7 +50,15 @@ from rag_monitor.server.schemas.values import (
     counted_window,
     parse_length,
 )
-from rag_monitor.server.validation import METRIC_NAMES, OnceRoute, require_known
+from rag_monitor.server.services import Services
+from rag_monitor.server.validation import (
+    METRIC_NAMES,
+    OnceRoute,
+    require_known,
+    sentences,
+    unknown_in_series,
+    unknown_names,
+)
 from rag_monitor.spelling import nearest
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Quality")], route_class=OnceRoute)

@@ -31,8 +31,7 @@ from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
 from rag_monitor.server.ui.confirming import confirm_page
 from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import settings_page
-from rag_monitor.server.ui.rule_form import RULE_FIELDS, fields_of
-from rag_monitor.server.ui.rule_problems import field_problem, rule_problem
+from rag_monitor.server.ui.rule_form import RULE_FIELDS, field_problem, fields_of, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
 from rag_monitor.server.ui.trace_list import FILTERS

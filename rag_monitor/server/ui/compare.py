@@ -13,11 +13,11 @@ from starlette.responses import HTMLResponse
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import msgid
-from rag_monitor.server.hints import Unknown
 from rag_monitor.server.quality import LATENCIES, SHOWN_METRICS
 from rag_monitor.server.ui import changes
 from rag_monitor.server.ui.changes import Changed
 from rag_monitor.server.ui.view import Viewer, Visitor, page
+from rag_monitor.server.validation import Unknown
 
 router = APIRouter(include_in_schema=False)
 

@@ -13,8 +13,8 @@ from rag_monitor.charts.reliability import reliability
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, JudgeSpending
 from rag_monitor.domain.window import Estimate, Series, Window
-from rag_monitor.server.context import JudgeInfo
-from rag_monitor.server.labels import MetricAgreement, agreement_by_judge
+from rag_monitor.server.agreement import MetricAgreement, agreement_by_judge
+from rag_monitor.server.services import JudgeInfo
 from rag_monitor.server.ui.view import Viewer, Visitor, page
 
 router = APIRouter(include_in_schema=False)

@@ -13,15 +13,13 @@ from starlette.responses import HTMLResponse
 
 from rag_monitor.aggregation.comparison import alike, on_one_judge
 from rag_monitor.aggregation.estimates import Estimates
-from rag_monitor.charts.line import LARGE, SMALL, Frame, ReleaseMark, trend
-from rag_monitor.charts.time_axis import TimeAxis
+from rag_monitor.charts.line import LARGE, SMALL, Frame, ReleaseMark, TimeAxis, trend
 from rag_monitor.domain.alert import Alert
 from rag_monitor.domain.hit import HitKind
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.stored import AppSummary, ReleaseStart
 from rag_monitor.domain.window import Estimate, Series, Window
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.server.hints import Unknown, unknown_names
 from rag_monitor.server.quality import (
     HitRate,
     app_quality,
@@ -30,8 +28,9 @@ from rag_monitor.server.quality import (
     step_for,
 )
 from rag_monitor.server.ranking import AppPage, page_of
-from rag_monitor.server.ui import app_lines, catalog
+from rag_monitor.server.ui import app_table, catalog
 from rag_monitor.server.ui.view import Viewer, Visitor, page
+from rag_monitor.server.validation import Unknown, unknown_names
 
 router = APIRouter(include_in_schema=False)
 
@@ -97,10 +96,10 @@ def _overview(me: Visitor) -> HTMLResponse:
     found, bad_cursor = _page(me, chosen, window)
     shown = found.shown
     sort = me.request.query_params.get("sort", "")
-    order, lines = app_lines.ordered(
+    order, lines = app_table.ordered(
         []
         if whole
-        else app_lines.lines(me.services.estimates, me.principal.project, shown, window, alerts),
+        else app_table.app_rows(me.services.estimates, me.principal.project, shown, window, alerts),
         sort,
     )
     return page(
@@ -113,7 +112,7 @@ def _overview(me: Visitor) -> HTMLResponse:
             "lines": lines,
             "order": order,
             "base_metrics": _BASE_METRICS,
-            "line_metrics": app_lines.METRICS,
+            "line_metrics": app_table.METRICS,
             "left_out": found.less_busy,
             "next": found.next,
             "later": me.request.query_params.get("after") is not None,

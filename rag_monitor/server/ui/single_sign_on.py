@@ -12,9 +12,9 @@ from rag_monitor.domain.stored import KeyScope
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, OIDC, Gate, Principal, gate_of, services_of
-from rag_monitor.server.context import Services
 from rag_monitor.server.oidc import Attempt, Provider, SignInFailed, scopes_of
 from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui.actions import inside, login_form
 
 router = APIRouter(include_in_schema=False)

@@ -14,12 +14,12 @@ from rag_monitor.domain.stored import SearchIn, TracePage, TraceQuery, TraceSumm
 from rag_monitor.domain.trace import TraceStatus, derive_trace_id
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
-from rag_monitor.server.hints import Unknown, unknown_names
 from rag_monitor.server.quality import SCORE_METRICS
-from rag_monitor.server.ui.asked import around, asked
 from rag_monitor.server.ui.period import length_of, moment_in
+from rag_monitor.server.ui.question_title import around, title_of
 from rag_monitor.server.ui.saved_views import MAX_VIEWS, SHIPPED, saved_views
 from rag_monitor.server.ui.view import Viewer, Visitor, page
+from rag_monitor.server.validation import Unknown, unknown_names
 
 router = APIRouter(include_in_schema=False)
 
@@ -116,8 +116,8 @@ def _named(me: Visitor, form: Mapping[str, str], apps: Sequence[str]) -> list[Tr
     q, project = form["q"], me.principal.project
     if not q or form["cursor"] or len(q.split()) > 1 or _TRACE_ID.fullmatch(q):
         return []
-    asked = [app for app in apps if form["app"] in {"", app}]
-    ids = [derive_trace_id(project, app, q) for app in asked[:_MOST_APPS]]
+    searched = [app for app in apps if form["app"] in {"", app}]
+    ids = [derive_trace_id(project, app, q) for app in searched[:_MOST_APPS]]
     return list(me.services.traces.summaries(project, ids)) if ids else []
 
 
@@ -127,7 +127,7 @@ def _answers(form: Mapping[str, str], found: TracePage) -> dict[str, str]:
     return {
         row.trace_id: around(row.answer, wanted, _IN_A_ROW)
         if wanted
-        else asked(row.answer, _IN_A_ROW)
+        else title_of(row.answer, _IN_A_ROW)
         for row in found.items
     }
 

@@ -26,12 +26,12 @@ from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of
 from rag_monitor.metrics.names import told
 from rag_monitor.offline.problems import problem as in_language
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
-from rag_monitor.server.context import Services
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui import catalog
-from rag_monitor.server.ui.asked import IN_A_HEADING, IN_A_LIST, asked, cut_in
 from rag_monitor.server.ui.period import Period, period_of
-from rag_monitor.server.untold import Looked
+from rag_monitor.server.ui.question_title import IN_A_HEADING, IN_A_LIST, cut_in, title_of
+from rag_monitor.server.undecided_rules import UndecidedReport
 
 LANGUAGE_COOKIE: Final = "rag_monitor_language"
 WINDOWS: Final = ("15m", "1h", "6h", "24h", "7d", "30d")
@@ -65,7 +65,7 @@ def environment() -> Environment:
         metric_label=catalog.metric_label,
         metric_help=catalog.metric_help,
         level=catalog.level,
-        asked=asked,
+        title_of=title_of,
         cut_in=cut_in,
         KINDS=catalog.KINDS,
         STATES=catalog.STATES,
@@ -210,11 +210,11 @@ class Visitor:
             key=lambda alert: (alert.state is not AlertState.FIRING, -alert.since.timestamp()),
         )
 
-    def untold(self, apps: Sequence[str]) -> Looked:
+    def untold(self, apps: Sequence[str]) -> UndecidedReport:
         """The rules that cannot tell about some apps."""
         services, project = self.services, self.principal.project
         if not apps:
-            return Looked()
+            return UndecidedReport()
         rules, now = services.rules.all(project), services.clock.now()
         return services.blindness.of(project, rules, apps, services.try_rule, now)
 

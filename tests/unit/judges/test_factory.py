@@ -135,7 +135,7 @@ def test_a_judge_on_ray_that_cannot_be_is_refused_with_its_name(
 
 def test_without_ray_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
-    monkeypatch.delitem(sys.modules, "rag_monitor.judges.ray.cluster", raising=False)
+    monkeypatch.delitem(sys.modules, "rag_monitor.judges.ray.judge", raising=False)
     monkeypatch.delattr(on_ray, "cluster", raising=False)
 
     with pytest.raises(ConfigurationError, match=r"pip install .*\[ray\]"):

@@ -37,7 +37,7 @@ _RAISING = (
     "rag_monitor.judges.openai_compatible.capabilities",
     "rag_monitor.judges.openai_compatible.chat_reply",
     "rag_monitor.judges.openai_compatible.structured_prompt",
-    "rag_monitor.judges.openai_compatible.lists",
+    "rag_monitor.judges.openai_compatible.structured",
     "rag_monitor.judges.openai_compatible.probe",
     "rag_monitor.judges.openai_compatible.served_model",
     "rag_monitor.judges.openai_compatible.structured",

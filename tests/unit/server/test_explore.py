@@ -12,7 +12,7 @@ import pytest
 
 from rag_monitor.alerting.replay import AppReplay, Episode, Replay
 from rag_monitor.domain.alert import AlertRule, Finding
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.testing import EPOCH, make_trace
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services

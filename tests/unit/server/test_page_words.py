@@ -19,7 +19,7 @@ from rag_monitor.judges.embedded import model
 from rag_monitor.judges.labels import LOW_LABEL_MASS
 from rag_monitor.judges.prompt_injection import REASON as INJECTION
 from rag_monitor.metrics.rag.verdicts import NOT_NEEDED, VERDICT_MISSING
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui.catalog import REASONS, metric_label
 from rag_monitor.server.ui.view import Visitor, change_text, score_text
 from tests.unit.i18n.extraction import catalogue

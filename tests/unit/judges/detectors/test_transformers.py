@@ -19,8 +19,7 @@ from safetensors.torch import save_file
 from rag_monitor.domain.judgement import Aspect, JudgeRequest
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges import registry
-from rag_monitor.judges.detectors.hhem import load_hhem
-from rag_monitor.judges.detectors.transformers_runner import WordRunner
+from rag_monitor.judges.detectors.transformers_runner import WordRunner, load_hhem
 from tests.unit.judges.detectors.tiny_detectors import folder_of, tokenizer
 from tests.unit.judges.requests import warranty
 

@@ -18,7 +18,7 @@ _ALWAYS_TELL: Final = frozenset({RuleKind.NO_DATA, RuleKind.BUDGET})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Untold:
+class UndecidedRule:
     """A rule that cannot tell about an app, and why."""
 
     rule: str
@@ -27,22 +27,22 @@ class Untold:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Looked:
+class UndecidedReport:
     """What pages say of the rules of some apps."""
 
-    untold: Sequence[Untold] = ()
+    untold: Sequence[UndecidedRule] = ()
     looks: int = 0
     """Rules times apps that were looked at."""
     left_out: int = 0
     """Apps that were not: too many for one page."""
 
 
-class Blindness:
+class UndecidedRules:
     """Tells which rules cannot tell; pages that ask again at once hear the same. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._known: dict[tuple[str, tuple[str, ...]], tuple[datetime, Looked]] = {}
+        self._known: dict[tuple[str, tuple[str, ...]], tuple[datetime, UndecidedReport]] = {}
 
     def of(
         self,
@@ -51,7 +51,7 @@ class Blindness:
         apps: Sequence[str],
         try_rule: Callable[[AlertRule], Mapping[str, Finding]],
         now: datetime,
-    ) -> Looked:
+    ) -> UndecidedReport:
         """Looks at every enabled rule for every app, some seconds ago at most.
 
         Args:
@@ -78,7 +78,7 @@ def _look(
     rules: Sequence[AlertRule],
     apps: Sequence[str],
     try_rule: Callable[[AlertRule], Mapping[str, Finding]],
-) -> Looked:
+) -> UndecidedReport:
     watching = [rule for rule in rules if rule.enabled and rule.kind not in _ALWAYS_TELL]
     most = max(1, MOST_LOOKS // max(1, len(watching)))
     looks = 0
@@ -89,5 +89,5 @@ def _look(
                 looks += 1
                 finding = try_rule(replace(rule, app=app)).get(app)
                 if finding is not None and finding.active is None:
-                    found.append(Untold(rule=rule.name, app=app, finding=finding))
-    return Looked(untold=found, looks=looks, left_out=len(apps[most:]))
+                    found.append(UndecidedRule(rule=rule.name, app=app, finding=finding))
+    return UndecidedReport(untold=found, looks=looks, left_out=len(apps[most:]))

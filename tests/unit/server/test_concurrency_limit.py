@@ -16,9 +16,9 @@ from rag_monitor.config import HttpOptions
 from rag_monitor.domain.stored import ApiKey, KeyScope
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.app import create_app
-from rag_monitor.server.context import Services
+from rag_monitor.server.concurrency_limit import ConcurrencyLimit
 from rag_monitor.server.readiness import HealthReport, Readiness
-from rag_monitor.server.turns import Turns
+from rag_monitor.server.services import Services
 from rag_monitor.telemetry import REGISTRY
 from tests.unit.server.conftest import open_app, open_client
 from tests.unit.server.fakes import make_services
@@ -121,7 +121,7 @@ async def test_who_has_left_while_waiting_is_not_served_any_more() -> None:
 
         return asyncio.create_task(turns({**scope(), "name": name}, receive, None))  # type: ignore[arg-type]
 
-    turns = Turns(app, 1, 100)
+    turns = ConcurrencyLimit(app, 1, 100)
     stays, leaves = asyncio.Event(), asyncio.Event()
     first = asking("first", stays)
     await until(lambda: served == ["first"])
@@ -159,7 +159,7 @@ async def test_a_body_that_came_while_waiting_is_not_lost() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    turns = Turns(app, 1, 100)
+    turns = ConcurrencyLimit(app, 1, 100)
     slow = asyncio.create_task(turns(scope(path="/slow"), receive, None))  # type: ignore[arg-type]
     await asyncio.sleep(0.01)
     waiting = asyncio.create_task(turns(scope(), receive, None))  # type: ignore[arg-type]
@@ -180,7 +180,7 @@ async def test_turns_are_given_on_when_those_who_wait_are_cancelled() -> None:
         await asyncio.Event().wait()
         raise AssertionError
 
-    turns = Turns(app, 1, 100)
+    turns = ConcurrencyLimit(app, 1, 100)
     first = asyncio.create_task(turns(scope(), receive, None))  # type: ignore[arg-type]
     waiting = [asyncio.create_task(turns(scope(), receive, None)) for _ in range(3)]  # type: ignore[arg-type]
     await asyncio.sleep(0.02)

@@ -19,7 +19,7 @@ _SIX_LINES_WIDE: Final = 540
 """The same in a window of 1000 pixels; the style sheet knows the same width."""
 
 
-def asked(question: str | None, most: int) -> str:
+def title_of(question: str | None, most: int) -> str:
     """The beginning of a question on one line; empty where there is nothing to read."""
     found = " ".join((question or "").split())
     return found if len(found) <= most else found[:most].rstrip() + "…"
@@ -30,13 +30,13 @@ def around(text: str | None, wanted: str, most: int) -> str:
     whole = " ".join((text or "").split())
     at = whole.lower().find(" ".join(wanted.split()).lower())
     if at + len(wanted) <= most * 2 // 3:
-        return asked(whole, most)
-    return "…" + asked(whole[max(0, at - most // 3) :], most)
+        return title_of(whole, most)
+    return "…" + title_of(whole[max(0, at - most // 3) :], most)
 
 
 def cut_in(question: str | None) -> str:
     """The windows in which six lines may not hold a question: `every`, `narrow`, none (empty)."""
-    shown = asked(question, IN_A_HEADING)
+    shown = title_of(question, IN_A_HEADING)
     columns = sum(1 + (east_asian_width(one) in "WF") for one in shown)
     if columns > _SIX_LINES_WIDE:
         return "every"

@@ -7,8 +7,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from rag_monitor.domain.alert import AlertRule, Finding, RuleKind
-from rag_monitor.server.context import Services
-from rag_monitor.server.untold import MOST_LOOKS, Blindness
+from rag_monitor.server.services import Services
+from rag_monitor.server.undecided_rules import MOST_LOOKS, UndecidedRules
 from rag_monitor.testing import EPOCH
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML
@@ -35,7 +35,7 @@ def test_only_rules_that_watch_the_app_and_cannot_tell_are_named() -> None:
         asked.append(rule.name)
         return finds(rule)
 
-    blindness = Blindness()
+    blindness = UndecidedRules()
     found = blindness.of("default", RULES, ["shop"], counted, EPOCH)
     blindness.of("default", RULES, ["shop"], counted, EPOCH + timedelta(seconds=20))
 
@@ -49,7 +49,7 @@ def test_only_rules_that_watch_the_app_and_cannot_tell_are_named() -> None:
 def test_a_page_about_very_many_apps_looks_at_the_first_ones_and_says_so() -> None:
     apps = [f"app-{number}" for number in range(1000)]
 
-    found = Blindness().of("default", RULES[:2], apps, finds, EPOCH)
+    found = UndecidedRules().of("default", RULES[:2], apps, finds, EPOCH)
 
     assert found.looks == MOST_LOOKS
     assert found.left_out == 1000 - MOST_LOOKS // 2

@@ -7,8 +7,8 @@ import pytest
 from starlette.types import Receive, Scope, Send
 
 from rag_monitor.server.app import create_app
-from rag_monitor.server.context import Services
-from rag_monitor.server.traffic import Traffic
+from rag_monitor.server.http_metrics import HttpMetrics
+from rag_monitor.server.services import Services
 from rag_monitor.telemetry import HTTP_REQUESTS, HTTP_SECONDS, REGISTRY
 
 
@@ -88,7 +88,7 @@ async def test_a_request_that_ends_without_an_answer_is_counted() -> None:
     async def never(*_: object) -> None:
         raise AssertionError
 
-    traffic = Traffic(gone, ())
+    traffic = HttpMetrics(gone, ())
     with pytest.raises(ConnectionResetError):
         await traffic({"type": "http", "method": "GET", "path": "/"}, never, never)  # type: ignore[arg-type]
 

@@ -20,7 +20,7 @@ _METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "O
 _STATUSES: Final = frozenset(range(100, 600))
 
 
-class Traffic:
+class HttpMetrics:
     """Middleware that stands before all others and sees every answer.
 
     Args:

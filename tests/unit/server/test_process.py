@@ -11,7 +11,7 @@ import pytest
 
 from rag_monitor.config import Settings
 from rag_monitor.server import run
-from rag_monitor.server.interpreter import tune
+from rag_monitor.server.process import tune_interpreter
 
 
 @pytest.fixture(autouse=True)
@@ -37,7 +37,7 @@ class Knot:
 
 def test_what_is_loaded_is_left_out_and_looks_are_seldom() -> None:
     before = gc.get_threshold()[0]
-    tune()
+    tune_interpreter()
 
     assert gc.get_freeze_count() > 1000
     assert gc.get_threshold()[0] > before
@@ -45,13 +45,13 @@ def test_what_is_loaded_is_left_out_and_looks_are_seldom() -> None:
 
 def test_threads_take_shorter_turns() -> None:
     before = sys.getswitchinterval()
-    tune()
+    tune_interpreter()
 
     assert sys.getswitchinterval() < before
 
 
 def test_garbage_is_still_found() -> None:
-    tune()
+    tune_interpreter()
     Knot.gone = 0
     for _ in range(3 * gc.get_threshold()[0]):
         Knot()
@@ -62,7 +62,7 @@ def test_garbage_is_still_found() -> None:
 def test_garbage_of_before_is_gone() -> None:
     Knot.gone = 0
     Knot()
-    tune()
+    tune_interpreter()
 
     assert Knot.gone == 1
 

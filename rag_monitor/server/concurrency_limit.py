@@ -22,7 +22,7 @@ APART: Final[Collection[str]] = frozenset({"/metrics", "/healthz", "/readyz"})
 _BODILESS: Final = frozenset({"GET", "HEAD", "OPTIONS"})
 
 
-class Turns:
+class ConcurrencyLimit:
     """Middleware that lets so many requests in at once and so many more wait.
 
     Args:

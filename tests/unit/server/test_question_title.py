@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from rag_monitor.server.context import Services
-from rag_monitor.server.ui.asked import asked, cut_in
+from rag_monitor.server.services import Services
+from rag_monitor.server.ui.question_title import cut_in, title_of
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML
 
@@ -75,6 +75,6 @@ async def test_an_empty_question_is_said_to_be_empty(
 
 
 def test_a_beginning_is_one_line_and_tells_that_more_follows() -> None:
-    assert asked(" a\n\n b ", 10) == "a b"
-    assert asked("abc def", 4) == "abc…"
-    assert asked(None, 4) == ""
+    assert title_of(" a\n\n b ", 10) == "a b"
+    assert title_of("abc def", 4) == "abc…"
+    assert title_of(None, 4) == ""

@@ -25,7 +25,7 @@ _READ: Final = (*METRICS, TRACES_METRIC, _LATENCY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class AppRow:
     """One app."""
 
     app: str
@@ -40,38 +40,40 @@ class Line:
     alerts: Sequence[Alert]
 
 
-def lines(
+def app_rows(
     source: Estimates,
     project: str,
     apps: Sequence[AppSummary],
     window: Window,
     alerts: Sequence[Alert],
-) -> list[Line]:
+) -> list[AppRow]:
     """The numbers of every app over a window, their changes judged among all."""
-    return _marked(
+    return _with_changes(
         [
-            _line(once, project, app, window, alerts)
+            _app_row(once, project, app, window, alerts)
             for app, once in read_together(source, apps, _READ)
         ]
     )
 
 
-def _line(
+def _app_row(
     source: Estimates,
     project: str,
     app: AppSummary,
     window: Window,
     alerts: Sequence[Alert],
-) -> Line:
+) -> AppRow:
     """The numbers of an app over a window."""
     now = Selection(project=project, app=app.app, window=window)
     before = now.over(window.before())
-    found = {metric: source.estimate(now.series(metric, COMBINED), window) for metric in METRICS}
+    estimates = {
+        metric: source.estimate(now.series(metric, COMBINED), window) for metric in METRICS
+    }
     counts = source.traces(now)
-    return Line(
+    return AppRow(
         app=app.app,
         last_seen=app.last_seen,
-        estimates=found,
+        estimates=estimates,
         changes={metric: changes.of_metric(source, metric, now, before) for metric in METRICS},
         traces=sum(counts.values()),
         errors=counts.get("error", 0),
@@ -80,28 +82,28 @@ def _line(
     )
 
 
-def _marked(lines: Sequence[Line]) -> list[Line]:
+def _with_changes(app_rows: Sequence[AppRow]) -> list[AppRow]:
     """The lines with their changes judged among all that the list shows."""
-    found = iter(
-        changes.together([c for one in lines for c in one.changes.values() if c is not None])
+    estimates = iter(
+        changes.together([c for one in app_rows for c in one.changes.values() if c is not None])
     )
     return [
-        replace(one, changes={metric: c and next(found) for metric, c in one.changes.items()})
-        for one in lines
+        replace(one, changes={metric: c and next(estimates) for metric, c in one.changes.items()})
+        for one in app_rows
     ]
 
 
-def _by_metric(metric: str) -> Callable[[Line], Any]:
+def _by_metric(metric: str) -> Callable[[AppRow], Any]:
     """The worst first; those without a value last."""
 
-    def key(one: Line) -> tuple[bool, float]:
+    def key(one: AppRow) -> tuple[bool, float]:
         value = one.estimates[metric].value
         return value is None, value or 0.0
 
     return key
 
 
-_ORDERS: Final[Mapping[str, Callable[[Line], Any]]] = {
+_ORDERS: Final[Mapping[str, Callable[[AppRow], Any]]] = {
     **{metric: _by_metric(metric) for metric in METRICS},
     "latency": lambda one: -(one.latency.p90 or 0.0),
     "traces": lambda one: -one.traces,
@@ -110,9 +112,9 @@ _ORDERS: Final[Mapping[str, Callable[[Line], Any]]] = {
 }
 
 
-def ordered(lines: Sequence[Line], wanted: str) -> tuple[str, list[Line]]:
+def ordered(app_rows: Sequence[AppRow], wanted: str) -> tuple[str, list[AppRow]]:
     """The order that was asked for, or `app` for their names; and the lines in it."""
-    by_name = sorted(lines, key=lambda one: one.app)
+    by_name = sorted(app_rows, key=lambda one: one.app)
     if wanted not in _ORDERS:
         return "app", by_name
     return wanted, sorted(by_name, key=_ORDERS[wanted])

@@ -18,7 +18,7 @@ from rag_monitor.exposition.page import MetricsPage
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.server.backfill import Backfill
 from rag_monitor.server.readiness import HealthReport
-from rag_monitor.server.untold import Blindness
+from rag_monitor.server.undecided_rules import UndecidedRules
 from rag_monitor.store.alerts import Alerts, Silences
 from rag_monitor.store.audit import AuditLog
 from rag_monitor.store.feedback import FeedbackMarks
@@ -95,7 +95,7 @@ class Services:
     background: Sequence[Pulse | MetricsPage] = ()
     """Threads that prepare what must be answered at once; to be started and stopped with the
     process."""
-    blindness: Blindness = field(default_factory=Blindness)
+    blindness: UndecidedRules = field(default_factory=UndecidedRules)
     """Which rules cannot tell."""
     settings: Settings = field(default_factory=Settings)
     clock: Clock = field(default_factory=SystemClock)
