@@ -109,8 +109,8 @@ class Pipeline:
         for judge, mine in self._by_baseline([task for task in fresh if task.judge is None]):
             outcomes |= _by_id(mine, await self._by_baseline_judge(judge, mine))
         for name in dict.fromkeys(task.judge for task in fresh if task.judge is not None):
-            asked = [task for task in fresh if task.judge == name]
-            outcomes |= _by_id(asked, await self._by_one(name, asked))
+            named_tasks = [task for task in fresh if task.judge == name]
+            outcomes |= _by_id(named_tasks, await self._by_one(name, named_tasks))
         return [outcomes.get(task.id, Outcome()) for task in tasks]
 
     def shed(
@@ -162,8 +162,8 @@ class Pipeline:
         judge = self.plan.sampled
         if judge is None:
             return [Outcome()] * len(tasks)
-        asked = [task for task, draw in zip(tasks, draws, strict=True) if draw is not None]
-        results = iter(await self._judge(judge, asked))
+        due = [task for task, draw in zip(tasks, draws, strict=True) if draw is not None]
+        results = iter(await self._judge(judge, due))
         return [
             Outcome() if draw is None else self._sampled(judge, task, draw, next(results))
             for task, draw in zip(tasks, draws, strict=True)
@@ -189,8 +189,8 @@ class Pipeline:
         if judge is None:
             return None
         if task.judge is not None:
-            asked = self.plan.named(task.judge) is judge
-            return self._asked_for(judge, task) if asked else None
+            is_named = self.plan.named(task.judge) is judge
+            return self._asked_for(judge, task) if is_named else None
         name = judge.identity.name
         return next((draw for draw in task.draws if draw.judge == name and draw.included), None)
 

@@ -96,20 +96,20 @@ def check_tables(tables: Tables) -> None:
         ConfigurationError: No judge has the table's name or kind, or it has no such setting; the
             message names the nearest.
     """
-    known = (*registry.names(), ensemble.NAME, ray.NAME)
+    kinds = (*registry.names(), ensemble.NAME, ray.NAME)
     for name, table in tables.items():
         kind = str(table.get("kind", name))
-        if kind in known:
+        if kind in kinds:
             _check_names(f"judges.{name}", table, _settings_of(kind))
             continue
         if "kind" in table:
-            problem = f"there is no judge of the kind {kind!r}{did_you_mean(kind, known)}"
+            problem = f"there is no judge of the kind {kind!r}{did_you_mean(kind, kinds)}"
         else:
             problem = (
-                f"no judge is called {name!r}{did_you_mean(name, known)}; correct the name, or say "
+                f"no judge is called {name!r}{did_you_mean(name, kinds)}; correct the name, or say "
                 'with kind = "…" which judge the table is for'
             )
-        raise ConfigurationError(f"[judges.{name}]: {problem}; known: {', '.join(known)}")
+        raise ConfigurationError(f"[judges.{name}]: {problem}; known: {', '.join(kinds)}")
 
 
 def _settings_of(kind: str) -> type[Any] | None:

@@ -213,11 +213,13 @@ class Limits:
             await self._sleep(pause)
 
     def _pause(self, number: int, error: Exception) -> float:
-        asked = error.retry_after_s if isinstance(error, Overloaded) else None
-        if asked is None:
+        retry_after_s = error.retry_after_s if isinstance(error, Overloaded) else None
+        if retry_after_s is None:
             options = self.options
             return backoff_s(number, options.backoff_s, options.backoff_cap_s, self._draw)
-        return min(max(0.0, asked), _MAX_RETRY_AFTER_S) + self._draw() * self.options.backoff_s
+        return (
+            min(max(0.0, retry_after_s), _MAX_RETRY_AFTER_S) + self._draw() * self.options.backoff_s
+        )
 
 
 def _may_be_the_request(error: Exception) -> bool:

@@ -149,11 +149,11 @@ def _ask(plan: Plan, aspect: Aspect) -> None:
         plan.infer_key_points = True
     else:
         for question in questions_of(plan, aspect):
-            known = _known(plan, question)
-            if known is None:
+            answered = _known(plan, question)
+            if answered is None:
                 plan.questions.append(question)
             else:
-                plan.settled.append(known)
+                plan.settled.append(answered)
 
 
 def questions_of(plan: Plan, aspect: Aspect) -> list[Question]:
@@ -197,9 +197,9 @@ def _known(plan: Plan, question: Question) -> Verdict | None:
 
 
 def _says_nothing(request: JudgeRequest) -> bool:
-    said = "".join(c for c in request.answer.casefold() if c.isalnum())
-    asked = "".join(c for c in request.question.casefold() if c.isalnum())
-    return not said or said == asked
+    answer = "".join(c for c in request.answer.casefold() if c.isalnum())
+    question = "".join(c for c in request.question.casefold() if c.isalnum())
+    return not answer or answer == question
 
 
 def _choose_statements(

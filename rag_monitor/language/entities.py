@@ -35,8 +35,8 @@ def capitalised_words(text: str) -> list[tuple[str, bool]]:
     The flag tells whether the word opens the text, where a capital means little.
     """
     words = _WORD.findall(text)
-    found = [(_NAMES[w], i == 0) for i, w in enumerate(words) if "A" <= w[0] <= "Z"]
-    return [name for name in found if name[0]]
+    names = [(_NAMES[w], i == 0) for i, w in enumerate(words) if "A" <= w[0] <= "Z"]
+    return [name for name in names if name[0]]
 
 
 def _name(word: str) -> str:

@@ -34,17 +34,17 @@ def languages_differ(statements: Iterable[str], others: Iterable[str]) -> bool:
         statements: Folded text of each.
         others: Folded text of what they are compared with.
     """
-    said, known = list(statements), [text for text in others if text]
-    if not known:
+    texts, references = list(statements), [text for text in others if text]
+    if not references:
         return False
-    if any(map(count_han, said)):
-        if any(map(_holds_chinese, known)):
+    if any(map(count_han, texts)):
+        if any(map(_holds_chinese, references)):
             return False
-        return all(_chinese(statement) or _in_no_language(statement) for statement in said)
-    if any(map(_holds_english, known)):
+        return all(_chinese(statement) or _in_no_language(statement) for statement in texts)
+    if any(map(_holds_english, references)):
         return False
-    words = frozenset().union(*map(_words, known))
-    prose = [statement for statement in said if not _in_no_language(statement)]
+    words = frozenset().union(*map(_words, references))
+    prose = [statement for statement in texts if not _in_no_language(statement)]
     return bool(prose) and not any(_familiar(statement, words) for statement in prose)
 
 

@@ -49,18 +49,18 @@ def matches_at(
 
 def places_before(words: Iterable[str], reach: int, text: str) -> list[int]:
     """Every place from `reach` characters before any of several words to its own, in order."""
-    found: set[int] = set()
+    places: set[int] = set()
     for place in places_of(words, text):
-        found.update(range(max(0, place - reach), place + 1))
-    return sorted(found)
+        places.update(range(max(0, place - reach), place + 1))
+    return sorted(places)
 
 
 def places_of(words: Iterable[str], text: str) -> list[int]:
     """Where any of several words stands in a text, in order; a place may be there twice."""
-    found: list[int] = []
+    places: list[int] = []
     for word in words:
         place = text.find(word)
         while place >= 0:
-            found.append(place)
+            places.append(place)
             place = text.find(word, place + 1)
-    return sorted(found)
+    return sorted(places)

@@ -65,8 +65,8 @@ class MetricAgreement:
         """None without both classes."""
         if not (self.good and self.bad):
             return None
-        found = (self.cells.tp / self.good, self.good), (self.cells.tn / self.bad, self.bad)
-        return mean_of_two_interval(*found)
+        recalls = (self.cells.tp / self.good, self.good), (self.cells.tn / self.bad, self.bad)
+        return mean_of_two_interval(*recalls)
 
     @property
     def kappa_interval(self) -> Interval:
@@ -88,26 +88,26 @@ def agreement_by_judge(rows: Iterable[LabelledScore]) -> dict[str, list[MetricAg
     for row in rows:
         if row.label != 0.5:  # people who are unsure confirm and refute nothing
             grouped[row.judge, row.metric].append(row)
-    found: dict[str, list[MetricAgreement]] = defaultdict(list)
+    by_judge: dict[str, list[MetricAgreement]] = defaultdict(list)
     for (judge, metric), members in grouped.items():
-        found[judge].append(_agreement(metric, members))
+        by_judge[judge].append(_agreement(metric, members))
     return {
         judge: sorted(each, key=lambda one: (-one.count, one.metric))
-        for judge, each in found.items()
+        for judge, each in by_judge.items()
     }
 
 
 def _agreement(metric: str, rows: Sequence[LabelledScore]) -> MetricAgreement:
-    said = [row.label > 0.5 for row in rows]
+    labels = [row.label > 0.5 for row in rows]
     judged = [_good(row) for row in rows]
     values = [row.value for row in rows]
     claims = metric == PROBABILITY and len(rows) >= ENOUGH
     return MetricAgreement(
         metric=metric,
-        cells=binary_agreement(judged, said),
-        kappa=cohen_kappa(judged, said),
-        auroc=auroc(values, said),
-        reliability=_reliability(values, said) if claims else None,
+        cells=binary_agreement(judged, labels),
+        kappa=cohen_kappa(judged, labels),
+        auroc=auroc(values, labels),
+        reliability=_reliability(values, labels) if claims else None,
     )
 
 
@@ -118,8 +118,8 @@ def _good(row: LabelledScore) -> bool:
     return row.value >= BAD_BELOW.get(row.metric, 0.5)
 
 
-def _reliability(values: Sequence[float], said: Sequence[bool]) -> Reliability | None:
+def _reliability(values: Sequence[float], labels: Sequence[bool]) -> Reliability | None:
     tally = ReliabilityTally()
-    for value, good in zip(values, said, strict=True):
+    for value, good in zip(values, labels, strict=True):
         tally.add(value, good)
     return tally.report()

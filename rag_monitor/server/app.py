@@ -131,8 +131,8 @@ def _answer(request: Request, error: Exception) -> Response:
 
 def _allowed(request: Request) -> str:
     """Every method this address takes; a route by itself knows only its own."""
-    found: set[str] = set()
+    methods: set[str] = set()
     for route in request.app.state.api_routes:
         if route.matches(request.scope)[0] is not Match.NONE:
-            found |= route.methods
-    return ", ".join(sorted(found))
+            methods |= route.methods
+    return ", ".join(sorted(methods))

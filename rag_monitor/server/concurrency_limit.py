@@ -55,11 +55,11 @@ class ConcurrencyLimit:
                     kind="overloaded",
                     headers={"Retry-After": "5"},
                 )
-            found = await self._patient(scope, receive)
-            if found is None:
+            remaining = await self._patient(scope, receive)
+            if remaining is None:
                 dropped("server", "gone_while_waiting")
                 return
-            receive = found
+            receive = remaining
         else:
             await self._turns.acquire()
         try:

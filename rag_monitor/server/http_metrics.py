@@ -60,7 +60,7 @@ class HttpMetrics:
             HTTP_SECONDS.labels(method=method, route=route).observe(time.perf_counter() - began)
 
     def _template(self, scope: Scope) -> str:
-        found: Any = scope.get("route")
-        if found is not None:
-            return str(getattr(found, "path_format", UNMATCHED))
+        route: Any = scope.get("route")
+        if route is not None:
+            return str(getattr(route, "path_format", UNMATCHED))
         return self._fixed.get(scope["path"], UNMATCHED)

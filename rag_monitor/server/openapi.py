@@ -85,10 +85,10 @@ def _needs(app: FastAPI) -> Iterator[tuple[APIRoute, str, tuple[KeyScope, ...]]]
 
 def _scopes(dependant: Dependant) -> tuple[KeyScope, ...]:
     """The scopes of which a caller of this route needs one; empty: no key at all."""
-    found: tuple[KeyScope, ...] = getattr(dependant.call, SCOPES, ())
+    scopes: tuple[KeyScope, ...] = getattr(dependant.call, SCOPES, ())
     for part in dependant.dependencies:
-        found = found or _scopes(part)
-    return found
+        scopes = scopes or _scopes(part)
+    return scopes
 
 
 def _security(scopes: tuple[KeyScope, ...]) -> list[dict[str, list[str]]]:

@@ -63,15 +63,15 @@ class UndecidedRules:
         """
         place = (project, tuple(apps))
         with self._lock:
-            known = self._known.get(place)
-        if known is not None and timedelta(0) <= now - known[0] < _BELIEVED:
-            return known[1]
-        found = _look(rules, apps, try_rule)
+            cached = self._known.get(place)
+        if cached is not None and timedelta(0) <= now - cached[0] < _BELIEVED:
+            return cached[1]
+        report = _look(rules, apps, try_rule)
         with self._lock:
             if len(self._known) >= _REMEMBERED:
                 self._known.clear()
-            self._known[place] = (now, found)
-        return found
+            self._known[place] = (now, report)
+        return report
 
 
 def _look(
@@ -82,12 +82,12 @@ def _look(
     watching = [rule for rule in rules if rule.enabled and rule.kind not in _ALWAYS_TELL]
     most = max(1, MOST_LOOKS // max(1, len(watching)))
     looks = 0
-    found = []
+    undecided = []
     for app in apps[:most]:
         for rule in watching:
             if rule.app in {"*", app}:
                 looks += 1
                 finding = try_rule(replace(rule, app=app)).get(app)
                 if finding is not None and finding.active is None:
-                    found.append(UndecidedRule(rule=rule.name, app=app, finding=finding))
-    return UndecidedReport(untold=found, looks=looks, left_out=len(apps[most:]))
+                    undecided.append(UndecidedRule(rule=rule.name, app=app, finding=finding))
+    return UndecidedReport(untold=undecided, looks=looks, left_out=len(apps[most:]))

@@ -39,14 +39,14 @@ _NOT_KEPT: Final = {
 Answering for all traces instead would be a wrong answer."""
 
 
-def require_known(field: str, name: str, known: Collection[str], kind: str | None = None) -> None:
-    """Refuse a name that is none of `known`; of a `kind`, where the field is called otherwise.
+def require_known(field: str, name: str, names: Collection[str], kind: str | None = None) -> None:
+    """Refuse a name that is none of `names`; of a `kind`, where the field is called otherwise.
 
     Raises:
         ProblemError: 422, with the nearest name there is.
     """
-    if name not in known:
-        raise ProblemError(422, f"`{field}`: {_unknown(kind or field, name, known)}")
+    if name not in names:
+        raise ProblemError(422, f"`{field}`: {_unknown(kind or field, name, names)}")
 
 
 def check_parameters(request: Request) -> None:
@@ -69,13 +69,13 @@ def check_parameters(request: Request) -> None:
     if operation is None:
         return
     taken = operation.get("parameters", ())
-    known = [parameter["name"] for parameter in taken if parameter["in"] == "query"]
+    parameters = [parameter["name"] for parameter in taken if parameter["in"] == "query"]
     for name in names:
-        if name not in known:
+        if name not in parameters:
             if name in _NOT_KEPT:
                 raise ProblemError(422, f"`{name}`: {_NOT_KEPT[name]}", kind="invalid-input")
-            those = f" Known are {', '.join(known)}." if known else " None is taken here."
-            detail = f"`{name[:100]}`: {_unknown('parameter', name[:100], known)}{those}"
+            those = f" Known are {', '.join(parameters)}." if parameters else " None is taken here."
+            detail = f"`{name[:100]}`: {_unknown('parameter', name[:100], parameters)}{those}"
             raise ProblemError(422, detail, kind="invalid-input")
 
 
@@ -93,8 +93,8 @@ def known_metric(name: str) -> str:
     return name
 
 
-def _unknown(field: str, name: str, known: Collection[str]) -> str:
-    near = nearest(name, known)
+def _unknown(field: str, name: str, names: Collection[str]) -> str:
+    near = nearest(name, names)
     meant = f" Did you mean {near!r}?" if near else ""
     return f"there is no {field} {name!r}.{meant}"
 
@@ -125,9 +125,9 @@ class OnceRoute(APIRoute):
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
+    unique = dict(pairs)
+    if len(unique) == len(pairs):
+        return unique
     key = repeated_key(pairs)
     detail = f"`{key}`: stands twice in one JSON object; name each key once."
     raise ProblemError(
@@ -153,24 +153,24 @@ class Unknown:
     value: str
     near: str | None = None
     """The nearest value there is, if any is near."""
-    known: tuple[str, ...] = ()
+    choices: tuple[str, ...] = ()
     """All values there are, where they are few and none is near."""
 
     @classmethod
-    def of(cls, field: str, value: str, known: Collection[str]) -> Unknown:
+    def of(cls, field: str, value: str, choices: Collection[str]) -> Unknown:
         """With what there is instead."""
-        near = nearest(value, known)
-        few = () if near is not None or len(known) > _FEW else tuple(known)
-        return cls(field=field, value=value, near=near, known=few)
+        near = nearest(value, choices)
+        few = () if near is not None or len(choices) > _FEW else tuple(choices)
+        return cls(field=field, value=value, near=near, choices=few)
 
     def __str__(self) -> str:
         """A sentence for callers of the API."""
         head = f"`{self.field}`: nothing stored here has {self.field} {self.value!r}."
         if self.near is not None:
             return f"{head} Did you mean {self.near!r}?"
-        if len(self.known) == 1:
-            return f"{head} There is only {self.known[0]!r}."
-        return f"{head} There are {', '.join(map(repr, self.known))}." if self.known else head
+        if len(self.choices) == 1:
+            return f"{head} There is only {self.choices[0]!r}."
+        return f"{head} There are {', '.join(map(repr, self.choices))}." if self.choices else head
 
 
 def unknown_names(
@@ -195,7 +195,7 @@ def unknown_names(
     if app is None and release is None:
         return []
     if apps is None:
-        apps = [known.app for known in services.traces.apps(project)]
+        apps = [summary.app for summary in services.traces.apps(project)]
     if app is not None and app not in apps and app not in further:
         return [Unknown.of("app", app, apps)]
     if release is None:
@@ -211,27 +211,27 @@ def unknown_names(
 
 def unknown_in_series(services: Services, series: Series, window: Window) -> list[Unknown]:
     """Which filters of a series that holds no score nothing in the window has."""
-    found = unknown_names(services, series.project, app=series.app, release=series.release)
+    unknown = unknown_names(services, series.project, app=series.app, release=series.release)
     if series.judge != COMBINED:
         anyone = replace(series, judge=COMBINED, release=None, knowledge_base=None)
         judges = [COMBINED, *services.estimates.judges(anyone, window)]
         if series.judge not in judges:
-            found.append(_unknown_judge(series.judge, judges))
+            unknown.append(_unknown_judge(series.judge, judges))
     if series.knowledge_base is not None:
         every = Selection(project=series.project, app=series.app, window=window)
         bases = services.estimates.knowledge_bases(every)
         if series.knowledge_base not in bases:
-            found.append(Unknown.of("knowledge_base", series.knowledge_base, bases))
-    return found
+            unknown.append(Unknown.of("knowledge_base", series.knowledge_base, bases))
+    return unknown
 
 
 def _unknown_judge(value: str, judges: Sequence[str]) -> Unknown:
     """Whoever gives the name alone means the identity, which goes on with model and prompts."""
-    found = Unknown.of("judge", value, judges)
+    unknown = Unknown.of("judge", value, judges)
     by_name = {judge.partition("/")[0]: judge for judge in reversed(judges)}
     near = nearest(value, by_name)
-    if found.near is not None or near is None:
-        return found
+    if unknown.near is not None or near is None:
+        return unknown
     return Unknown(field="judge", value=value, near=by_name[near])
 
 

@@ -47,9 +47,9 @@ def guardian_layout(tokenizer: Any) -> Layout:
         raise ConfigurationError("the detector has no chat template; use the published model")
 
     def lay_out(passages: Sequence[str], statement: str, _question: str) -> tuple[str, None]:
-        said, more = _turns(template, passages, statement)
+        turns, more = _turns(template, passages, statement)
         text: str = tokenizer.apply_chat_template(
-            said, tokenize=False, add_generation_prompt=True, **more
+            turns, tokenize=False, add_generation_prompt=True, **more
         )
         return text, None
 

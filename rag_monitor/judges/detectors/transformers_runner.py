@@ -51,11 +51,11 @@ def load_hhem(folder: Path) -> Any:
             f"the detector {folder} has no weights of HHEM-2.1-Open: {error} is missing"
         ) from None
     state[_TIED] = state[_SHARED]
-    told = model.load_state_dict(state, strict=False)
-    if told.missing_keys or told.unexpected_keys:
+    loaded = model.load_state_dict(state, strict=False)
+    if loaded.missing_keys or loaded.unexpected_keys:
         raise ConfigurationError(
             f"the detector {folder} has no weights of HHEM-2.1-Open: "
-            f"{', '.join([*told.missing_keys, *told.unexpected_keys][:3])}"
+            f"{', '.join([*loaded.missing_keys, *loaded.unexpected_keys][:3])}"
         )
     return model
 
@@ -71,7 +71,7 @@ def shape_of(state: Mapping[str, torch.Tensor]) -> T5Config:
     inner = state[f"{_LAYER}.0.SelfAttention.q.weight"].shape[0]
     gated = f"{_LAYER}.1.DenseReluDense.wi_0.weight"
     plain = f"{_LAYER}.1.DenseReluDense.wi.weight"
-    blocks = {int(found[1]) for name in state if (found := _BLOCK.match(name))}
+    blocks = {int(match[1]) for name in state if (match := _BLOCK.match(name))}
     config = T5Config(
         vocab_size=vocabulary,
         d_model=width,
@@ -205,13 +205,13 @@ class WordRunner(_OnDevice):
     def _numbers(self, encodings: Sequence[Any]) -> list[Numbers]:
         """Yes and no at the first place where the model would write one of them."""
         rows = [e.ids for e in encodings]
-        found = self._written(rows, 1)
-        open_rows = [n for n, masses in enumerate(found) if masses.sum() < 0.5]
+        written = self._written(rows, 1)
+        open_rows = [n for n, masses in enumerate(written) if masses.sum() < 0.5]
         if open_rows:
             later = self._written([rows[n] for n in open_rows], _MOST_WORDS)
             for place, masses in zip(open_rows, later, strict=True):
-                found[place] = masses
-        return found
+                written[place] = masses
+        return written
 
     def _written(self, rows: Sequence[Sequence[int]], most: int) -> list[Numbers]:
         ids, mask = self._padded(rows, self._pad, left=True)
@@ -244,10 +244,10 @@ def word_ids(tokenizer: Any, word: str) -> list[int]:
         number for token, number in tokenizer.get_vocab().items()
         if len(token) <= _LONGEST_LABEL and word in token.lower()
     ]  # fmt: skip
-    found = [n for n in short if tokenizer.decode([n]).strip().lower() == word]
-    if not found:
+    ids = [n for n in short if tokenizer.decode([n]).strip().lower() == word]
+    if not ids:
         raise ConfigurationError(f"no token of the detector reads {word!r}")
-    return sorted(found)
+    return sorted(ids)
 
 
 def load_tokenizer(folder: str) -> Any:
@@ -257,14 +257,14 @@ def load_tokenizer(folder: str) -> Any:
         ConfigurationError: It cannot be loaded, or is not of the fast kind.
     """
     try:
-        found = transformers.AutoTokenizer.from_pretrained(
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
             folder, trust_remote_code=False, local_files_only=True
         )
     except (OSError, ValueError, ImportError) as error:
         raise ConfigurationError(f"cannot load the detector's tokenizer: {error}") from None
-    if getattr(found, "backend_tokenizer", None) is None:
+    if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise ConfigurationError("the detector's tokenizer has no tokenizer.json")
-    return found
+    return tokenizer
 
 
 def _pretrained(name: str, folder: Path) -> Any:

@@ -29,7 +29,7 @@ _MONEY: Final = frozenset(CURRENCY.values())
 class Measured(NamedTuple):
     """A kind of answer that is a number or a date."""
 
-    asked: re.Pattern[str]
+    question: re.Pattern[str]
     """Of folded questions."""
     units: frozenset[str] | None
     """Units of its quantities; None: any."""
@@ -236,9 +236,11 @@ class AnswerType:
         if not self._person:
             self._worded = _REASON[1] if _REASON[0].search(folded) else None
         if not (self._person or self._worded):
-            self._measured = next((kind for kind in _MEASURED if kind.asked.search(folded)), None)
+            self._measured = next(
+                (kind for kind in _MEASURED if kind.question.search(folded)), None
+            )
         if not (self._person or self._worded or self._measured):
-            self._worded = next((told for asked, told in _WORDED if asked.search(folded)), None)
+            self._worded = next((states for asks, states in _WORDED if asks.search(folded)), None)
         self._whether = self._worded is _WHETHER[1]
         self._choice = _CHOICE.search(folded) is not None
 

@@ -139,8 +139,10 @@ def _learn(lessons: Sequence[Lesson], before: Weights, *, with_encoder: bool) ->
     for lesson in lessons:
         for claim, read, value in zip(lesson.claims, lesson.read, lesson.taught, strict=True):
             if value is not None and not apply_floors(claim, 0.0)[1]:
-                told = counted_logits(read or unread, claim.proven) if with_encoder else (0.0, 0.0)
-                rows.append([*claim.features, *told])
+                logits = (
+                    counted_logits(read or unread, claim.proven) if with_encoder else (0.0, 0.0)
+                )
+                rows.append([*claim.features, *logits])
                 taught.append(1.0 - value)
     weights = replace(before, unread=unread)
     if rows:
@@ -156,10 +158,10 @@ def _learn(lessons: Sequence[Lesson], before: Weights, *, with_encoder: bool) ->
 
 
 def _mean_read(lessons: Sequence[Lesson]) -> EncoderLogits:
-    said = [read for lesson in lessons for read in lesson.read if read is not None]
-    if not said:
+    logits = [read for lesson in lessons for read in lesson.read if read is not None]
+    if not logits:
         return 0.0, 0.0
-    contradicted, missing = np.array(said).mean(axis=0).round(5).tolist()
+    contradicted, missing = np.array(logits).mean(axis=0).round(5).tolist()
     return contradicted, missing
 
 

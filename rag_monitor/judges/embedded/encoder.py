@@ -137,8 +137,8 @@ class OnnxEncoder:
         unknown = set(self._wanted) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown:
             raise ConfigurationError(f"encoder {folder}: model.onnx asks for {sorted(unknown)}")
-        told = json.dumps({name: getattr(spec, name) for name in EncoderSpec.__slots__})
-        self.version = hashlib.sha256(packed + vocabulary + told.encode()).hexdigest()[:12]
+        settings = json.dumps({name: getattr(spec, name) for name in EncoderSpec.__slots__})
+        self.version = hashlib.sha256(packed + vocabulary + settings.encode()).hexdigest()[:12]
 
     def sizes(self, readings: Sequence[Reading]) -> list[int]:
         """Tokens each reading takes."""
@@ -147,14 +147,14 @@ class OnnxEncoder:
     def logits(self, readings: Sequence[Reading]) -> list[EncoderLogits]:
         """Log-odds of contradiction and of missing support, a pair each."""
         if self._spec.reads == "pairs":
-            found = [self._of_pair(output) for output in self._read(self._encode(readings))]
+            logits = [self._of_pair(output) for output in self._read(self._encode(readings))]
         else:
             texts = sorted({text for reading in readings for text in reading})
             outputs = self._read([self._tokenizer.encode(text) for text in texts])
             by_text = dict(zip(texts, map(self._of_text, outputs), strict=True))
             cosines = [float(by_text[claim] @ by_text[evidence]) for claim, evidence in readings]
-            found = [(self._spec.scale * (self._spec.centre - cosine),) * 2 for cosine in cosines]
-        return [(_limited(contradicted), _limited(missing)) for contradicted, missing in found]
+            logits = [(self._spec.scale * (self._spec.centre - cosine),) * 2 for cosine in cosines]
+        return [(_limited(contradicted), _limited(missing)) for contradicted, missing in logits]
 
     def _encode(self, readings: Sequence[Reading]) -> list[Any]:
         if self._spec.reads == "pairs":
@@ -170,12 +170,12 @@ class OnnxEncoder:
         return [outputs[n] for n in range(len(encodings))]
 
     def _output(self, encoding: Any) -> Floats:
-        told = {
+        inputs = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,
             "token_type_ids": encoding.type_ids,
         }
-        fed = {name: np.array([told[name]], np.int64) for name in self._wanted}
+        fed = {name: np.array([inputs[name]], np.int64) for name in self._wanted}
         [output, *_] = self._session.run(None, fed)
         return np.asarray(np.asarray(output)[0])
 

@@ -36,8 +36,8 @@ class EvidenceIndex:
     ) -> EvidenceIndex:
         """Cut and index `contexts`; an empty passage has no sentences but keeps its index."""
         passages = [passage(text) for text in contexts]
-        sentences = [segment for found in passages for segment in found.sentences]
-        owners = [index for index, found in enumerate(passages) for _ in found.sentences]
+        sentences = [segment for one in passages for segment in one.sentences]
+        owners = [index for index, one in enumerate(passages) for _ in one.sentences]
         return cls(passages, Segment(question), sentences, owners)
 
     @cached_property_unlocked
@@ -53,26 +53,26 @@ class EvidenceIndex:
     @cached_property_unlocked
     def quantities(self) -> list[tuple[Quantity, Segment]]:
         """Every quantity with the sentence it stands in."""
-        return [found for passage in self.passages for found in passage.quantities]
+        return [located for passage in self.passages for located in passage.quantities]
 
     @cached_property_unlocked
     def _by_value(self) -> tuple[list[float], list[tuple[Quantity, Segment]]]:
         """Every quantity by its value and, in another place, by its value in the base unit."""
-        placed = [(value, found) for found in self.quantities for value in _values(found[0])]
+        placed = [(value, located) for located in self.quantities for value in _values(located[0])]
         placed.sort(key=lambda place: place[0])
-        return [value for value, _ in placed], [found for _, found in placed]
+        return [value for value, _ in placed], [located for _, located in placed]
 
     def equal(self, quantity: Quantity) -> list[Segment]:
         """The sentences that state a quantity, in no order; one may be there twice."""
         if quantity.kind == TIME:  # half a day apart, two may be the same
             return [segment for other, segment in self.quantities if quantity.equals(other)]
         values, ordered = self._by_value
-        found = []
+        stating = []
         for value in _values(quantity):
             reach = _ROUNDING * max(1.0, abs(value))
             low, high = bisect_left(values, value - reach), bisect_right(values, value + reach)
-            found += [segment for other, segment in ordered[low:high] if quantity.equals(other)]
-        return found
+            stating += [segment for other, segment in ordered[low:high] if quantity.equals(other)]
+        return stating
 
     def beside(self, sentence: Segment | None) -> list[Quantity]:
         """The quantities of the passage of a sentence."""
@@ -82,7 +82,7 @@ class EvidenceIndex:
     @cached_property_unlocked
     def dates(self) -> list[tuple[Date, Segment]]:
         """Every date with the sentence it stands in."""
-        return [found for passage in self.passages for found in passage.dates]
+        return [located for passage in self.passages for located in passage.dates]
 
     @cached_property_unlocked
     def weights(self) -> dict[str, float]:
@@ -96,11 +96,11 @@ class EvidenceIndex:
 
     def places(self, wanted: frozenset[str]) -> dict[str, list[int]]:
         """Each of the `wanted` terms to the numbers of the sentences that hold it."""
-        found: dict[str, list[int]] = {}
+        places: dict[str, list[int]] = {}
         for number, segment in enumerate(self.sentences):
             for term in wanted & segment.terms:
-                found.setdefault(term, []).append(number)
-        return found
+                places.setdefault(term, []).append(number)
+        return places
 
 
 def _values(quantity: Quantity) -> set[float]:

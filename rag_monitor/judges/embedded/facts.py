@@ -119,33 +119,33 @@ def _numbers(
 def _others(claim: Segment, best: Segment) -> frozenset[tuple[str, str]]:
     """Kind and unit of the numbers of a sentence that a statement does not have."""
     return frozenset(
-        (known.kind, known.unit)
-        for known in best.quantities
-        if not any(map(known.equals, claim.quantities))
+        (stated.kind, stated.unit)
+        for stated in best.quantities
+        if not any(map(stated.equals, claim.quantities))
     )
 
 
 def _dates(claim: Segment, evidence: EvidenceIndex) -> int:
     if not claim.dates:
         return 0
-    known = [*(date for date, _ in evidence.dates), *evidence.question.dates]
-    return sum(not date.supported_by(known) for date in claim.dates[:_MOST_FACTS])
+    supporting = [*(date for date, _ in evidence.dates), *evidence.question.dates]
+    return sum(not date.supported_by(supporting) for date in claim.dates[:_MOST_FACTS])
 
 
 def _dates_moved(claim: Segment, best: Segment, question: Segment) -> bool:
-    known = [*best.dates, *question.dates]
+    supporting = [*best.dates, *question.dates]
     return any(not date.supported_by(claim.dates) for date in best.dates) and any(
-        not date.supported_by(known) for date in claim.dates[:_MOST_FACTS]
+        not date.supported_by(supporting) for date in claim.dates[:_MOST_FACTS]
     )
 
 
 def _names(claim: Segment, evidence: EvidenceIndex, unknown: frozenset[str]) -> int:
     """Names that stand nowhere; of a word that opens the statement a capital says too little."""
-    found = sum(
+    missing = sum(
         not first and stem(word) in unknown and word not in evidence.joined
         for word, first in capitalised_words(claim.text)
     )
     for text in quoted(claim.text):
         folded = fold(text)
-        found += folded not in evidence.joined and folded not in evidence.question.folded
-    return min(found, _MOST_COUNTED)
+        missing += folded not in evidence.joined and folded not in evidence.question.folded
+    return min(missing, _MOST_COUNTED)

@@ -157,10 +157,10 @@ def _verbatim(segment: Segment, evidence: EvidenceIndex) -> bool:
     text = segment.folded.strip(_EDGES)
     if len(text) < 2:
         return False
-    known = evidence.joined
-    place = known.find(text)
-    while place >= 0 and _within_number(known, place, place + len(text)):
-        place = known.find(text, place + 1)
+    joined = evidence.joined
+    place = joined.find(text)
+    while place >= 0 and _within_number(joined, place, place + len(text)):
+        place = joined.find(text, place + 1)
     return place >= 0
 
 

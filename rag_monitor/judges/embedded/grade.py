@@ -72,26 +72,26 @@ def answer_features(
     what only words tell. to_the_point: the share of the answer's length that they are; commits: one
     less the probability that it is evasive.
     """
-    asked = answer_type(question.text)
-    told = [asked.stated_by(one.segment) for one in statements]
-    belonging = _belonging(question, statements, told)
-    said = frozenset().union(*[statements[place].segment.terms for place in belonging])
+    expected = answer_type(question.text)
+    stated = [expected.stated_by(one.segment) for one in statements]
+    belonging = _belonging(question, statements, stated)
+    terms = frozenset().union(*[statements[place].segment.terms for place in belonging])
     weights = _weights(question.terms)
     total = fsum(weights.values()) or 1.0
-    taken_up = fsum([weights[term] for term in weights.keys() & said])
-    brought = fsum(_weights(_own(said, question.terms)).values())
+    taken_up = fsum([weights[term] for term in weights.keys() & terms])
+    brought = fsum(_weights(_own(terms, question.terms)).values())
     brings = brought / (brought + _ENOUGH)
     own = brought / (brought + taken_up) if brought + taken_up else 0.0
-    if all(asked.chosen_by(one.segment) for one in statements):
+    if all(expected.chosen_by(one.segment) for one in statements):
         brings = own = 1 - taken_up / total
-    tells = own * any(told)
+    tells = own * any(stated)
     sizes = [max(1, len(one.segment.tokens)) for one in statements]
     return [
         taken_up / total,
         brings,
         own,
-        tells if asked.measured else _UNKNOWN * own,
-        tells if asked.worded else _UNKNOWN * own,
+        tells if expected.measured else _UNKNOWN * own,
+        tells if expected.worded else _UNKNOWN * own,
         sum(sizes[place] for place in belonging) / sum(sizes),
         1 - manner,
     ]
@@ -104,10 +104,10 @@ def _weights(terms: frozenset[str]) -> dict[str, float]:
     }
 
 
-def _own(said: frozenset[str], given: frozenset[str]) -> frozenset[str]:
+def _own(terms: frozenset[str], given: frozenset[str]) -> frozenset[str]:
     """Terms that are not of the question, nor begin as one of its words does (safe, safety)."""
     beginnings = {term[:_BEGINNING] for term in given if len(term) >= _BEGINNING}
-    return frozenset(term for term in said - given if term[:_BEGINNING] not in beginnings)
+    return frozenset(term for term in terms - given if term[:_BEGINNING] not in beginnings)
 
 
 def _words(segment: Segment) -> frozenset[str]:
@@ -116,7 +116,7 @@ def _words(segment: Segment) -> frozenset[str]:
 
 
 def _belonging(
-    question: Segment, statements: Sequence[AnswerStatement], told: Sequence[bool]
+    question: Segment, statements: Sequence[AnswerStatement], stated: Sequence[bool]
 ) -> list[int]:
     """The places of the statements that belong to the question; the longest when none does.
 
@@ -126,13 +126,13 @@ def _belonging(
     if len(statements) <= _FEW:
         return list(range(len(statements)))
     terms = [_words(one.segment) for one in statements]
-    asked = _words(question)
+    question_words = _words(question)
     apart = [
         place
-        for place, (one, holds) in enumerate(zip(statements, told, strict=True))
-        if not holds and one.covered < _COVERED and terms[place].isdisjoint(asked)
+        for place, (one, holds) in enumerate(zip(statements, stated, strict=True))
+        if not holds and one.covered < _COVERED and terms[place].isdisjoint(question_words)
     ]
-    subject = asked.union(*[t for place, t in enumerate(terms) if place not in apart])
+    subject = question_words.union(*[t for place, t in enumerate(terms) if place not in apart])
     while joined := [place for place in apart if not terms[place].isdisjoint(subject)]:
         subject = subject.union(*[terms[place] for place in joined])
         apart = [place for place in apart if place not in joined]

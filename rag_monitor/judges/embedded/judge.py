@@ -158,9 +158,9 @@ class EmbeddedJudge:
         judging = Judging(prepared, evidence, prepared.unsupported)
         if not judging.unsupported:
             judging.claims = look_up_all(prepared.spans, evidence)
-            said = [claim.segment for claim in judging.claims]
+            segments = [claim.segment for claim in judging.claims]
             if judging.languages_differ(
-                segment.folded for segment in said if not segment.addressed
+                segment.folded for segment in segments if not segment.addressed
             ):
                 judging.unsupported = LANGUAGES_DIFFER
         self._read(judging, evidence)
@@ -172,25 +172,25 @@ class EmbeddedJudge:
             return
         chosen = dict(self._readings(judging, evidence, self._encoder))
         if chosen:
-            told = self._encoder.logits(list(chosen.values()))
-            judging.read = dict(zip(chosen, told, strict=True))
+            logits = self._encoder.logits(list(chosen.values()))
+            judging.read = dict(zip(chosen, logits, strict=True))
 
     def _readings(
         self, judging: Judging, evidence: EvidenceIndex, encoder: Encoder
     ) -> Iterator[tuple[int, Reading]]:
         """Which claims of a trace the encoder reads: the least certain ones that fit its window."""
-        asked = [
+        numbers = [
             number
             for number, claim in enumerate(judging.claims)
             if any(self._model.weights(claim.span.text).read)
             and not (claim.verbatim or claim.segment.addressed)  # these are settled
         ]
-        pairs = {number: reading(judging.claims[number].segment, evidence) for number in asked}
-        asked = [number for number in asked if pairs[number][1]]
+        pairs = {number: reading(judging.claims[number].segment, evidence) for number in numbers}
+        numbers = [number for number in numbers if pairs[number][1]]
         sizes = dict(zip(pairs, encoder.sizes(list(pairs.values())), strict=True))
-        asked.sort(key=lambda n: abs(self._model.claim(judging.claims[n]).logit_unsupported))
+        numbers.sort(key=lambda n: abs(self._model.claim(judging.claims[n]).logit_unsupported))
         left = self._options.encoder_window
-        for number in asked:
+        for number in numbers:
             if sizes[number] <= left:
                 left -= sizes[number]
                 yield number, pairs[number]

@@ -35,9 +35,9 @@ def weight(term: str) -> float:
 
 
 def _weigh(term: str) -> float:
-    known = background().get(term)
-    if known is not None:
-        return known
+    weight = background().get(term)
+    if weight is not None:
+        return weight
     pair = len(term) == 2 and not term.isascii()
     return _NO_WORD if pair and not STOP_CHARS.isdisjoint(term) else UNKNOWN
 

@@ -60,7 +60,7 @@ class Matches:
     def __init__(self, claims: Sequence[Segment], evidence: EvidenceIndex) -> None:
         vocabulary = present()
         coded = [passage.coded(vocabulary) for passage in evidence.passages]
-        self._terms, self._held, found = compare(
+        self._terms, self._held, matches = compare(
             [vocabulary.numbers(claim.folded) for claim in claims],
             [(passage.words, passage.lengths) for passage in coded],
             vocabulary,
@@ -70,7 +70,7 @@ class Matches:
             _SCORING,
         )
         self._passages = len(coded)
-        self.of = [Match(*one) for one in found]
+        self.of = [Match(*one) for one in matches]
         """What was found of each statement, in order."""
 
     @cached_property_unlocked

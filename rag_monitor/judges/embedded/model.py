@@ -102,9 +102,9 @@ class Model:
         """The weights of `en` or `zh`."""
         return self._weights[language]
 
-    def claim(self, found: ClaimEvidence, read: EncoderLogits | None = None) -> ClaimVerdict:
+    def claim(self, claim: ClaimEvidence, read: EncoderLogits | None = None) -> ClaimVerdict:
         """Judge one claim; `read` is what the encoder says, None where it was not asked."""
-        return judge_claim(found, read, self.weights(found.span.text))
+        return judge_claim(claim, read, self.weights(claim.span.text))
 
     def answer(self, verdicts: Sequence[ClaimVerdict], text: str) -> tuple[float, float]:
         """Probability that no claim is unsupported, and the log-odds that one is."""
@@ -122,15 +122,19 @@ def _weights(learnt: dict[str, Any]) -> Weights:
     return Weights(**own)
 
 
-def judge_claim(found: ClaimEvidence, read: EncoderLogits | None, weights: Weights) -> ClaimVerdict:
+def judge_claim(claim: ClaimEvidence, read: EncoderLogits | None, weights: Weights) -> ClaimVerdict:
     """Judge one claim by the weights of its language."""
-    parts = list(map(mul, found.features, weights.claim))
-    told = counted_logits(weights.unread if read is None else read, found.proven)
-    said = tuple(map(mul, weights.read, told))
-    logit_unsupported, reason = apply_floors(found, weights.bias + sum(parts) + sum(said))
+    parts = list(map(mul, claim.features, weights.claim))
+    counted = counted_logits(weights.unread if read is None else read, claim.proven)
+    from_encoder = tuple(map(mul, weights.read, counted))
+    logit_unsupported, reason = apply_floors(claim, weights.bias + sum(parts) + sum(from_encoder))
     if not reason:
-        reason = "supported" if logit_unsupported < 0 else _reason(found.facts)
-        if reason == "not_covered" and read is not None and said[0] > max(said[1], *parts):
+        reason = "supported" if logit_unsupported < 0 else _reason(claim.facts)
+        if (
+            reason == "not_covered"
+            and read is not None
+            and from_encoder[0] > max(from_encoder[1], *parts)
+        ):
             reason = "contradiction"
     return ClaimVerdict(
         logit_unsupported, 1 - sigmoid(weights.slope * logit_unsupported + weights.shift), reason
@@ -151,32 +155,32 @@ def counted_logits(read: EncoderLogits, proven: float) -> EncoderLogits:
     )
 
 
-def apply_floors(found: ClaimEvidence, logit_unsupported: float) -> tuple[float, str]:
+def apply_floors(claim: ClaimEvidence, logit_unsupported: float) -> tuple[float, str]:
     """The doubt of a claim, and why, where no weighing decides; "" where it does."""
-    if found.agrees is not None:
-        return (-_REPLIED, "supported") if found.agrees else (_REPLIED, "contradiction")
-    if not (found.segment.terms or found.verbatim or any(len(t) > 1 for t in found.segment.tokens)):
+    if claim.agrees is not None:
+        return (-_REPLIED, "supported") if claim.agrees else (_REPLIED, "contradiction")
+    if not (claim.segment.terms or claim.verbatim or any(len(t) > 1 for t in claim.segment.tokens)):
         return max(logit_unsupported, _EMPTY), "nothing_stated"
-    if found.segment.addressed and found.covered < _MOSTLY_COVERED:
+    if claim.segment.addressed and claim.covered < _MOSTLY_COVERED:
         return max(logit_unsupported, _EMPTY), "injection_plea"
-    if found.verbatim:
+    if claim.verbatim:
         return min(logit_unsupported, _VERBATIM), "verbatim"
-    if found.passage is None:
+    if claim.passage is None:
         return max(logit_unsupported, _UNFOUND), ""
-    if found.features[_TWINS]:
+    if claim.features[_TWINS]:
         return max(logit_unsupported, _TWIN), ""
     return logit_unsupported, ""
 
 
 def _reason(facts: Facts) -> str:
     """The exact fact that speaks against a claim in doubt, if one does."""
-    told = {
+    reasons = {
         "number_mismatch": facts.numbers or (facts.moved and not facts.dates),
         "date_mismatch": facts.dates,
         "name_not_found": facts.names,
         "negation": facts.negation,
     }
-    return next((reason for reason, speaks in told.items() if speaks), "not_covered")
+    return next((reason for reason, speaks in reasons.items() if speaks), "not_covered")
 
 
 def answer_logit(logits: Sequence[float], weights: Weights) -> float:

@@ -65,24 +65,24 @@ class NumberDerivation:
         where the statement names no other number, on those `near` its evidence.
         """
         others = [q for q in claim.quantities if q is not stated]
-        known = [q for q in others if is_constant(q) or self._evidence.equal(q)]
-        known += [*self._evidence.question.quantities, *self._explained]
+        usable = [q for q in others if is_constant(q) or self._evidence.equal(q)]
+        usable += [*self._evidence.question.quantities, *self._explained]
         if not others:
-            known += near
+            usable += near
         cues = {name for name, words in _OPERATIONS.items() if words.search(claim.folded)}
-        distinct = list({(q.value, q.kind, q.unit): q for q in known}.values())[:_MOST]
-        found = any(
+        distinct = list({(q.value, q.kind, q.unit): q for q in usable}.values())[:_MOST]
+        follows = any(
             same_value(stated.value, value, max(2, stated.digits), 16)
             for value in _values(stated, distinct, cues)
         ) or _apart(stated, [*distinct, *near])
-        if found:
+        if follows:
             self._explained.append(stated)
-        return found
+        return follows
 
 
-def _values(stated: Quantity, known: Sequence[Quantity], cues: set[str]) -> Iterator[float]:
+def _values(stated: Quantity, usable: Sequence[Quantity], cues: set[str]) -> Iterator[float]:
     """What the named operations make of the known numbers, in the unit of `stated`."""
-    for a, b in permutations(known, 2):
+    for a, b in permutations(usable, 2):
         if b.kind == "percent" and _alike(a, stated):
             yield from _changed(a.value, b.value / 100, cues)
         elif _alike(a, b) and _alike(a, stated):
@@ -94,7 +94,7 @@ def _values(stated: Quantity, known: Sequence[Quantity], cues: set[str]) -> Iter
                 yield a.value * b.value
             if cues & {"times", "part"} and b.value:
                 yield a.value / b.value
-    same = [q.value for q in known if q.kind == stated.kind and q.unit in (stated.unit, "")]
+    same = [q.value for q in usable if q.kind == stated.kind and q.unit in (stated.unit, "")]
     if "total" in cues and len(same) > 1:
         yield sum(same)
     if "part" in cues and len(same) > 1:
@@ -135,10 +135,10 @@ def _alike(a: Quantity, b: Quantity) -> bool:
     )
 
 
-def _apart(stated: Quantity, known: Sequence[Quantity]) -> bool:
+def _apart(stated: Quantity, usable: Sequence[Quantity]) -> bool:
     """Whether it is as long as from one known time of day to another."""
     if not stated.base or stated.base[0] != "duration":
         return False
     minutes = stated.base[1] / 60
-    times = [q.value for q in known if q.kind == TIME]
+    times = [q.value for q in usable if q.kind == TIME]
     return any((b - a) % _DAY == minutes for a, b in permutations(times, 2))

@@ -40,7 +40,7 @@ def _explaining(claim: ClaimEvidence, evidence: EvidenceIndex) -> list[tuple[int
     if not total:
         return [(claim.passage, 1.0 if claim.covered else 0.0)]
     left = dict(own)
-    found: list[tuple[int, float]] = []
+    explaining: list[tuple[int, float]] = []
     others = (i for i in range(len(evidence.passages)) if i != claim.passage)
     order = [claim.passage, *others]
     first = True
@@ -49,7 +49,7 @@ def _explaining(claim: ClaimEvidence, evidence: EvidenceIndex) -> list[tuple[int
         gains = {
             index: round(_weight_in(evidence.passages[index], left) / total, 9)
             for index in order
-            if index not in dict(found)
+            if index not in dict(explaining)
         }
         if not gains:
             break
@@ -57,9 +57,9 @@ def _explaining(claim: ClaimEvidence, evidence: EvidenceIndex) -> list[tuple[int
         if gains[index] < (0.05 if first else _USED_GAIN):
             break
         first = False
-        found.append((index, gains[index]))
+        explaining.append((index, gains[index]))
         left = {t: w for t, w in left.items() if t not in evidence.passages[index].terms}
-    return found
+    return explaining
 
 
 def _weight_in(passage: IndexedPassage, weights: Mapping[str, float]) -> float:
@@ -124,7 +124,7 @@ def usefulness(
     It was drawn on, or holds most of what a claim says just as well as the passage that was (a
     second source is useful too), and it is on the subject.
     """
-    found = []
+    probabilities = []
     for passage, on_subject, drawn_on in zip(evidence.passages, relevant, used, strict=True):
         held = max(
             (
@@ -134,8 +134,8 @@ def usefulness(
             default=0.0,
         )
         helped = max(drawn_on, sigmoid(14 * (held - _HELD)))
-        found.append(min(1.0, helped * (0.4 + 0.6 * on_subject) + 0.1 * on_subject))
-    return found
+        probabilities.append(min(1.0, helped * (0.4 + 0.6 * on_subject) + 0.1 * on_subject))
+    return probabilities
 
 
 def _held(claim: ClaimEvidence, passage: IndexedPassage) -> float:

@@ -45,17 +45,17 @@ class Qualifier:
     """As the question spells it."""
 
 
-def qualifiers_of(asked: Segment) -> list[Qualifier]:
+def qualifiers_of(question: Segment) -> list[Qualifier]:
     """What narrows a question: its years, and places in a series."""
-    found = [Qualifier("year", str(date.year)) for date in asked.dates if date.year]
+    qualifiers = [Qualifier("year", str(date.year)) for date in question.dates if date.year]
     for series in _ORDINALS:
-        found.extend(Qualifier("series", t) for t in _words(asked.folded) if t in series)
+        qualifiers.extend(Qualifier("series", t) for t in _words(question.folded) if t in series)
     for pattern in _HAN_SERIES:
-        found.extend(
+        qualifiers.extend(
             Qualifier(match[2], _SAME.get(match[1], match[1]), match[0][:2])
-            for match in pattern.finditer(asked.folded)
+            for match in pattern.finditer(question.folded)
         )
-    return found
+    return qualifiers
 
 
 def _words(folded: str) -> list[str]:
@@ -113,21 +113,21 @@ _UNKNOWN: Final = 0.5
 
 def relevance(evidence: EvidenceIndex, query: str) -> list[tuple[float, str | None]]:
     """Per passage: probability that it is relevant to `query`, and the conflict found if any."""
-    asked = Segment(query)
-    qualifiers = qualifiers_of(asked)
+    question = Segment(query)
+    qualifiers = qualifiers_of(question)
     learnt = weights_for(query).passage
-    found: list[tuple[float, str | None]] = []
+    rated: list[tuple[float, str | None]] = []
     for passage, features in zip(
-        evidence.passages, passage_features(evidence, asked, qualifiers), strict=True
+        evidence.passages, passage_features(evidence, question, qualifiers), strict=True
     ):
         probability = learnt.probability(features)
         clash = conflict(qualifiers, passage)
-        found.append((min(probability, _CONFLICT_CAP) if clash else probability, clash))
-    return found
+        rated.append((min(probability, _CONFLICT_CAP) if clash else probability, clash))
+    return rated
 
 
 def passage_features(
-    evidence: EvidenceIndex, asked: Segment, qualifiers: Sequence[Qualifier]
+    evidence: EvidenceIndex, question: Segment, qualifiers: Sequence[Qualifier]
 ) -> list[list[float]]:
     """The features of every passage, as `combination.PASSAGE_FEATURES` names them, each 0 to 1.
 
@@ -136,19 +136,19 @@ def passage_features(
     what the best passage of the request does; measured: whether it tells a number or date of the
     kind asked for; measured_alone: the same, less the more passages do.
     """
-    weights = query_weights(asked, evidence, qualifiers)
+    weights = query_weights(question, evidence, qualifiers)
     total = fsum(weights.values()) or 1.0
     rare = _rarities(weights, evidence.passages)
     all_rare = fsum(rare.values())
-    kind = answer_type(asked.text)
-    told = [kind.measured and kind.stated_in(passage) for passage in evidence.passages]
+    kind = answer_type(question.text)
+    stated = [kind.measured and kind.stated_in(passage) for passage in evidence.passages]
     whole = [_held(weights, passage.terms) / total for passage in evidence.passages]
     best = max(whole, default=0.0) or 1.0
-    others = max(1, len(told) - 1)
-    found = []
-    for passage, covered, holds in zip(evidence.passages, whole, told, strict=True):
-        alone = holds * (1 - (sum(told) - holds) / others)
-        found.append(
+    others = max(1, len(stated) - 1)
+    features = []
+    for passage, covered, holds in zip(evidence.passages, whole, stated, strict=True):
+        alone = holds * (1 - (sum(stated) - holds) / others)
+        features.append(
             [
                 _window(weights, passage) / total,
                 _held(rare, passage.terms) / all_rare if all_rare else covered,
@@ -157,17 +157,17 @@ def passage_features(
                 alone if kind.measured else _UNKNOWN,
             ]
         )
-    return found
+    return features
 
 
 def query_weights(
-    asked: Segment, evidence: EvidenceIndex, qualifiers: Sequence[Qualifier] = ()
+    question: Segment, evidence: EvidenceIndex, qualifiers: Sequence[Qualifier] = ()
 ) -> dict[str, float]:
     """Weight of each query term: rare words and names tell more, question words nothing."""
     background = evidence.weights
     narrow = {value for q in qualifiers for value in (q.value, q.text)}
     weights = {}
-    for term in asked.terms - _ASKING:
+    for term in question.terms - _ASKING:
         weight = background[term] ** _RARER
         if is_han(term[0]):
             if len(term) == 1:
@@ -180,12 +180,12 @@ def query_weights(
 
 def _rarities(weights: Mapping[str, float], passages: Sequence[IndexedPassage]) -> dict[str, float]:
     """Weights of the terms that some but not all of the passages hold, less the more do."""
-    found = {}
+    rarities = {}
     for term, weight in weights.items():
         holders = sum(term in passage.terms for passage in passages)
         if 0 < holders < len(passages):
-            found[term] = weight * (1 - holders / len(passages))
-    return found
+            rarities[term] = weight * (1 - holders / len(passages))
+    return rarities
 
 
 def _held(weights: Mapping[str, float], terms: frozenset[str]) -> float:

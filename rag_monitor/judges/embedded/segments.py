@@ -165,11 +165,11 @@ class IndexedPassage:
     @cached_property_unlocked
     def quantities(self) -> list[tuple[Quantity, Segment]]:
         """Every quantity that is no part of a date, once for each sentence it stands in."""
-        found: dict[tuple[float, str, str, int, int], tuple[Quantity, Segment]] = {}
+        distinct: dict[tuple[float, str, str, int, int], tuple[Quantity, Segment]] = {}
         for q in self._numbers:
             segment = self._at(q.start)
-            found.setdefault((q.value, q.kind, q.unit, q.digits, id(segment)), (q, segment))
-        return list(found.values())
+            distinct.setdefault((q.value, q.kind, q.unit, q.digits, id(segment)), (q, segment))
+        return list(distinct.values())
 
     @cached_property_unlocked
     def _numbers(self) -> list[Quantity]:

@@ -52,9 +52,9 @@ def injection_reason(judging: Judging) -> str | None:
 
 
 def _support(judging: Judging, model: Model, calibration: Calibration | None) -> None:
-    asked = [a for a in (Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED) if judging.asks(a)]
+    aspects = [a for a in (Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED) if judging.asks(a)]
     if judging.unsupported:
-        judging.missing.update(dict.fromkeys(asked, judging.unsupported))
+        judging.missing.update(dict.fromkeys(aspects, judging.unsupported))
         return
     empty = not any(passage.sentences for passage in judging.evidence.passages)
     judging.claim_verdicts = [
@@ -98,16 +98,18 @@ def _support(judging: Judging, model: Model, calibration: Calibration | None) ->
 
 
 def _passages(judging: Judging) -> None:
-    asked = [aspect for aspect in _PASSAGE_ASPECTS if judging.asks(aspect)]
-    if not asked:
+    aspects = [aspect for aspect in _PASSAGE_ASPECTS if judging.asks(aspect)]
+    if not aspects:
         return
     if judging.prepared.contexts is None:
-        judging.missing.update(dict.fromkeys(asked, "contexts_unknown"))
+        judging.missing.update(dict.fromkeys(aspects, "contexts_unknown"))
         return
     relevant = judging.relevance()
-    found = _of_passages(judging, [probability for probability, _ in relevant])
-    judging.missing.update((aspect, LANGUAGES_DIFFER) for aspect in asked if aspect not in found)
-    for aspect, values in found.items():
+    by_aspect = _of_passages(judging, [probability for probability, _ in relevant])
+    judging.missing.update(
+        (aspect, LANGUAGES_DIFFER) for aspect in aspects if aspect not in by_aspect
+    )
+    for aspect, values in by_aspect.items():
         for index, value in enumerate(values):
             judging.verdicts.append(
                 Verdict(
@@ -124,15 +126,15 @@ def _passages(judging: Judging) -> None:
 def _of_passages(judging: Judging, on_subject: list[float]) -> Mapping[Aspect, list[float]]:
     """Per aspect the probability of each passage, where languages let it be told."""
     asked_abroad = judging.languages_differ([fold(judging.request.passage_query)])
-    found = {} if asked_abroad else {Aspect.RELEVANCE: on_subject}
+    by_aspect = {} if asked_abroad else {Aspect.RELEVANCE: on_subject}
     if judging.unsupported != LANGUAGES_DIFFER:
         supported = _support_shares(judging)
         used = passage_verdicts.use(judging.evidence, judging.claims, supported)
-        found[Aspect.USEFULNESS] = passage_verdicts.usefulness(
+        by_aspect[Aspect.USEFULNESS] = passage_verdicts.usefulness(
             judging.evidence, judging.claims, supported, used if asked_abroad else on_subject, used
         )
-        found[Aspect.USE] = used
-    return found
+        by_aspect[Aspect.USE] = used
+    return by_aspect
 
 
 def _support_shares(judging: Judging) -> list[float]:
@@ -184,8 +186,8 @@ def _answer_quality(judging: Judging) -> None:
     ):
         judging.missing[Aspect.GRADE] = LANGUAGES_DIFFER
     else:
-        said = _statements(judging)
-        value = grade(question, said, prepared.parts, manner)
+        statements = _statements(judging)
+        value = grade(question, statements, prepared.parts, manner)
         judging.verdicts.append(Verdict(aspect=Aspect.GRADE, probability=value, raw=value))
 
 

@@ -33,13 +33,13 @@ def agrees(claim: Segment, evidence: EvidenceIndex) -> bool | None:
     another number; else yes. None when `claim` is no bare reply to such a question,
     or the passages do not speak of it.
     """
-    asked = evidence.question.folded
-    if len(claim.folded) > _LONGEST or not _ASKS_WHETHER.search(asked):
+    question_text = evidence.question.folded
+    if len(claim.folded) > _LONGEST or not _ASKS_WHETHER.search(question_text):
         return None
-    no = says_no_to(claim.folded, asked)
+    no = says_no_to(claim.folded, question_text)
     if no is None:
         return None
-    question = Segment(evidence.question.text, _ASKING_HAN.sub("", asked).strip())
+    question = Segment(evidence.question.text, _ASKING_HAN.sub("", question_text).strip())
     alone = EvidenceIndex(evidence.passages, Segment(""), evidence.sentences, evidence.owners)
     [match] = Matches([question], alone).of
     if match.best is None or match.covered < _LEAST:
@@ -50,9 +50,9 @@ def agrees(claim: Segment, evidence: EvidenceIndex) -> bool | None:
     return no == refuted
 
 
-def says_no_to(reply: str, asked: str) -> bool | None:
+def says_no_to(reply: str, question: str) -> bool | None:
     """Whether a reply says no; None when it says more, or neither yes nor no."""
     if is_bare_reply(reply):
         return says_no(reply)
     verb = _HAN_VERB.fullmatch(reply)
-    return bool(verb[1]) if verb and verb[2] in asked else None
+    return bool(verb[1]) if verb and verb[2] in question else None

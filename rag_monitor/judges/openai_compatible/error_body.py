@@ -70,9 +70,9 @@ def parse_error_body(body: bytes) -> ErrorBody:
 
 def error_body_in(value: Any) -> ErrorBody:
     """The same of a body that was read as JSON already."""
-    found = ErrorBody()
-    _look(value, found, 0)
-    return found
+    body = ErrorBody()
+    _look(value, body, 0)
+    return body
 
 
 def error_in(raw: Mapping[str, Any]) -> ErrorBody | None:
@@ -83,9 +83,9 @@ def error_in(raw: Mapping[str, Any]) -> ErrorBody | None:
     vendor = isinstance(stated, Mapping) and stated.get("status_code") not in (0, None)
     failed = raw.get("success") is False or raw.get("object") == "error"
     named = any(raw.get(name) for name in ("error", "Error", "errors", "error_code"))
-    told = any(isinstance(raw.get(name), str) and raw[name] for name in _MESSAGES)
+    has_message = any(isinstance(raw.get(name), str) and raw[name] for name in _MESSAGES)
     nested = isinstance(raw.get("Response"), Mapping) and "Error" in raw["Response"]
-    if vendor or failed or named or told or nested:
+    if vendor or failed or named or has_message or nested:
         return error_body_in(raw)
     choices = raw.get("choices")
     first = choices[0] if isinstance(choices, list) and choices else None
@@ -105,39 +105,39 @@ def _broke_off(choice: Mapping[str, Any], raw: Mapping[str, Any]) -> bool:
     return choice.get("finish_reason") == "error" and bool(raw.get("error"))
 
 
-def _look(value: Any, found: ErrorBody, depth: int) -> None:
+def _look(value: Any, body: ErrorBody, depth: int) -> None:
     if depth > _DEPTH:
         return
     if isinstance(value, str):
-        _take_text(value, found, depth)
+        _take_text(value, body, depth)
     elif isinstance(value, list):
         for entry in value[:_ITEMS]:
-            _look(entry, found, depth + 1)
+            _look(entry, body, depth + 1)
     elif isinstance(value, Mapping):
-        _take_fields(value, found, depth)
+        _take_fields(value, body, depth)
 
 
-def _take_fields(value: Mapping[str, Any], found: ErrorBody, depth: int) -> None:
+def _take_fields(value: Mapping[str, Any], body: ErrorBody, depth: int) -> None:
     for name in _CODES:
         code = value.get(name)
         if isinstance(code, (str, int)) and not isinstance(code, bool) and code != "":
             named = f"{name} {code}" if name == "retryDelay" else str(code)
-            found.codes.append(named[:100])
+            body.codes.append(named[:100])
     for name in _MESSAGES:
         message = value.get(name)
         if isinstance(message, str) and message.strip():
-            _take_text(message, found, depth)
+            _take_text(message, body, depth)
             break
     place = value.get("loc")
-    if isinstance(place, list) and found.messages:  # FastAPI says where in a field of its own
-        found.messages[-1] += f" ({'.'.join(map(str, place[:6]))})"
+    if isinstance(place, list) and body.messages:  # FastAPI says where in a field of its own
+        body.messages[-1] += f" ({'.'.join(map(str, place[:6]))})"
     for name in _INNER:
         inner = value.get(name)
         if isinstance(inner, (Mapping, list)) or (name in ("error", "raw") and inner):
-            _look(inner, found, depth + 1)
+            _look(inner, body, depth + 1)
 
 
-def _take_text(text: str, found: ErrorBody, depth: int) -> None:
+def _take_text(text: str, body: ErrorBody, depth: int) -> None:
     text = text.strip()
     if text[:1] in ("{", "["):
         try:
@@ -145,14 +145,14 @@ def _take_text(text: str, found: ErrorBody, depth: int) -> None:
         except (ValueError, RecursionError):
             pass
         else:
-            before = len(found.messages)
-            _look(inner, found, depth + 1)
-            if len(found.messages) > before:
+            before = len(body.messages)
+            _look(inner, body, depth + 1)
+            if len(body.messages) > before:
                 return
     if _PAGE.match(text):
         text = _page(text)
-    if text and text not in found.messages:
-        found.messages.append(text[:_LONGEST])
+    if text and text not in body.messages:
+        body.messages.append(text[:_LONGEST])
 
 
 _PAGE: Final = re.compile(r"\s*<(?:!doctype|html|head|body|center|h1)\b", re.IGNORECASE)

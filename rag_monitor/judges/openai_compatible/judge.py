@@ -104,9 +104,9 @@ class OpenAICompatibleJudge:
         if self._cache is not None:
             key = reply_cache.cache_key(request, self._configured, self._parameters())
             stored = await asyncio.to_thread(self._cache.get, key)
-            known = None if stored is None else reply_cache.load(stored, self._configured)
-            if known is not None:
-                return known
+            cached = None if stored is None else reply_cache.load(stored, self._configured)
+            if cached is not None:
+                return cached
         judgement = await self._judge_fresh(request)
         if self._cache is not None and reply_cache.is_cacheable(judgement):
             await asyncio.to_thread(
@@ -147,18 +147,18 @@ class OpenAICompatibleJudge:
         hurried = Limits(replace(self._options.limits, attempts=2, deadline_s=_PROBE_DEADLINE_S))
         chat = AdaptiveChat(self._options, self._transport, hurried)
         meter = Meter()
-        found = await probe_server(chat, self._canary, hurried.deadline(), meter)
+        capabilities = await probe_server(chat, self._canary, hurried.deadline(), meter)
         self._answered_by(meter)
-        return found
+        return capabilities
 
     async def inspect(self) -> Mapping[str, object]:
         """What `probe` found, by name, and where label probabilities come from."""
-        found: dict[str, object] = asdict(await self.probe())
+        facts: dict[str, object] = asdict(await self.probe())
         if self.identity.served_model:
-            found["served_model"] = self.identity.served_model
+            facts["served_model"] = self.identity.served_model
         finder = ScoringProbe(self._options, self._transport)
         method = await finder.method(load(LANGUAGES[0]), Meter())
-        return found | {"labels_by": method.scoring}
+        return facts | {"labels_by": method.scoring}
 
     async def close(self) -> None:
         """Close the connections."""
@@ -258,8 +258,8 @@ def _finished(plan: Plan, identity: JudgeIdentity) -> Judgement:
 
 
 def _calls(plan: Plan, options: OpenAICompatibleOptions) -> int:
-    asked = 1 if options.verdicts is VerdictMode.STRUCTURED else max(1, len(plan.questions))
-    return asked + plan.regenerate
+    calls = 1 if options.verdicts is VerdictMode.STRUCTURED else max(1, len(plan.questions))
+    return calls + plan.regenerate
 
 
 def _mark(result: Judgement | Exception) -> Judgement | Exception:

@@ -90,11 +90,11 @@ class JudgeRunner:
         )
         try:
             async with asyncio.TaskGroup() as group:
-                asked = group.create_task(self._verdicts(run))
+                answers = group.create_task(self._verdicts(run))
                 similar = group.create_task(self._similarities(run))
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from None
-        return _conclude(run, identity, asked.result(), similar.result())
+        return _conclude(run, identity, answers.result(), similar.result())
 
     async def _verdicts(self, run: JudgeRun) -> Answers:
         plan = run.plan
@@ -114,8 +114,8 @@ class JudgeRunner:
             )
         answers = Answers()
         for group in _single_steps(plan.questions):
-            found = await self._fill(run, group, ())
-            answers.add(found)
+            step_answers = await self._fill(run, group, ())
+            answers.add(step_answers)
         return answers
 
     async def _fill_or_halves(
@@ -255,7 +255,7 @@ def _together(
         if isinstance(result, Answers):
             answers.add(result)
         elif isinstance(result, spoilt):
-            answers.said = str(result)
+            answers.last_error = str(result)
         else:
             raise result
     if not answers.probabilities:
@@ -314,7 +314,7 @@ def _conclude(
         verdicts.append(question.verdict(value, evidence=place, reason=answers.notes.get(question)))
     _add_lists(plan, answers, verdicts, missing)
     left_out = [aspect for aspect, why in missing.items() if why == VERDICT_MISSING]
-    details = dict.fromkeys(left_out, answers.said) if answers.said else {}
+    details = dict.fromkeys(left_out, answers.last_error) if answers.last_error else {}
     if isinstance(similar, JudgeError):
         wrong = isinstance(similar, JudgeOutputInvalid)
         missing[Aspect.QUESTION_SIMILARITY] = VERDICT_MISSING if wrong else similar.reason
@@ -326,7 +326,7 @@ def _conclude(
         identity=identity,
         verdicts=tuple(verdicts),
         missing=missing,
-        details={aspect: presentable(said) for aspect, said in details.items()},
+        details={aspect: presentable(detail) for aspect, detail in details.items()},
         refusal=plan.refusal or declines,
         suspect=_suspect(run),
         coverage=run.budget.coverage,

@@ -124,9 +124,9 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
 
 
 def _check(values: Mapping[str, Any], kind: type[Any], where: str) -> None:
-    known = {f.name for f in fields(kind)}
+    settings = {f.name for f in fields(kind)}
     for name in values:
-        if name not in known:
+        if name not in settings:
             raise ConfigurationError(
-                f"{where} has no setting {name!r}; known are {', '.join(sorted(known))}"
+                f"{where} has no setting {name!r}; known are {', '.join(sorted(settings))}"
             )

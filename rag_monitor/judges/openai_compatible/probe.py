@@ -40,10 +40,10 @@ async def probe_server(
     """
     asker, prompts = StructuredAsker(chat, canary), load(LANGUAGES[0])
     plan = make_plan(_REQUEST, _ASPECTS)
-    found = await asker.ask(
+    answers = await asker.ask(
         plan, plan.questions, (), prompts, InputBudget(_MOST_CHARS), deadline, meter, 1
     )
-    if not found.probabilities:
+    if not answers.probabilities:
         raise JudgeOutputInvalid("the model leaves out the verdict it was asked for")
     await chat.one_token(_YES_NO, deadline, meter)
     return chat.capabilities

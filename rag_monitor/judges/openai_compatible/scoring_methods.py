@@ -185,12 +185,12 @@ class ScoringProbe:
         await self.scores(method, prompts, meter)
 
     async def _single(self, labels: Sequence[str]) -> tuple[int, ...]:
-        found: dict[int, None] = {}
+        single: dict[int, None] = {}
         for label in labels:
             ids = await self._tokenize({"prompt": label, "add_special_tokens": False})
             if len(ids) == 1:
-                found[ids[0]] = None
-        return tuple(found)
+                single[ids[0]] = None
+        return tuple(single)
 
     async def _tokenize(self, body: Mapping[str, Any]) -> list[int]:
         raw = await self._transport.post(self._url("/tokenize"), body)
@@ -218,7 +218,7 @@ class ScoringProbe:
         self, method: ScoringMethod, query: list[int], items: list[list[int]], meter: Meter
     ) -> list[dict[int, float]]:
         """One call per label: the endpoint gives the probability of the first id only."""
-        found: list[dict[int, float]] = [{} for _ in items]
+        probabilities: list[dict[int, float]] = [{} for _ in items]
         for label in method.ids:
             ids = (label, *(other for other in method.ids if other != label))
             body = _scoring_body(query, items, ids) | {"add_special_tokens": False}
@@ -228,9 +228,9 @@ class ScoringProbe:
                 call.used(read, 0)
             rows = _numbers(raw.get("data"), len(items))
             scores = _numbers([row.get("score") for row in rows if isinstance(row, Mapping)])
-            for row, score in zip(found, _numbers(scores, len(items)), strict=True):
+            for row, score in zip(probabilities, _numbers(scores, len(items)), strict=True):
                 row[label] = score
-        return found
+        return probabilities
 
 
 def label_fields(method: ScoringMethod) -> dict[str, Any]:

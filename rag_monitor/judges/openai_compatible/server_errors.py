@@ -44,10 +44,10 @@ def wait_of(headers: Mapping[str, str], text: str) -> float | None:
 
 
 def _said(text: str) -> float | None:
-    found = _SAID.search(text)
-    if found is None:
+    match = _SAID.search(text)
+    if match is None:
         return None
-    return float(found[2]) if found[2] else _length(found[1])
+    return float(match[2]) if match[2] else _length(match[1])
 
 
 def _reset(headers: Mapping[str, str]) -> float | None:
@@ -237,19 +237,19 @@ def error_of(
     wait_s = wait_of(headers, words.text)
     sentence = presentable(words.sentence, secrets) or "it gave no reason"
     inside = f" with an error inside ({stated})" if stated != status else _INSIDE.get(status, "")
-    said = f"the judge's server answered {status}{inside}: {sentence}"
+    message = f"the judge's server answered {status}{inside}: {sentence}"
     match error_kind(stated, words, wait_s):
         case ErrorKind.QUOTA:
-            return QuotaExhausted(said)
+            return QuotaExhausted(message)
         case ErrorKind.SETUP:
-            return JudgeRefused(said)
+            return JudgeRefused(message)
         case ErrorKind.CONTENT:
-            return ReplyWithheld(said)
+            return ReplyWithheld(message)
         case ErrorKind.SIZE:
-            return TooLong(said, words.text)
+            return TooLong(message, words.text)
         case ErrorKind.SHAPE:
-            return RequestRefused(said, words.text)
+            return RequestRefused(message, words.text)
         case ErrorKind.RATE_LIMIT:
-            return Overloaded(said, wait_s)
+            return Overloaded(message, wait_s)
         case ErrorKind.TRANSIENT:
-            return Overloaded(said, wait_s, broke=stated in _BROKE)
+            return Overloaded(message, wait_s, broke=stated in _BROKE)

@@ -79,11 +79,11 @@ class StructuredAsker:
             except FINAL as error:
                 if not answered:
                     raise
-                answers.said = str(error)
+                answers.last_error = str(error)
                 break  # what was answered before it stands
             except JudgeOutputInvalid as error:
                 refusal = error
-                answers.said = str(error)
+                answers.last_error = str(error)
         if refusal is not None and not answered:
             raise refusal
         return answers
@@ -179,24 +179,26 @@ class ListWriter:
         refusal = JudgeOutputInvalid("no list was asked for")
         for _ in range(1 + self._reasks):
             nonce = draw_nonce()
-            asked = f'{before}{count}{after} {{"{parsing.NONCE}": "{nonce}", "{kind}": ["…"]}}'
+            instruction = (
+                f'{before}{count}{after} {{"{parsing.NONCE}": "{nonce}", "{kind}": ["…"]}}'
+            )
             messages = [
                 {"role": "system", "content": prompts.generate_system},
-                {"role": "user", "content": fenced(draw_boundary(), evidence) + "\n" + asked},
+                {"role": "user", "content": fenced(draw_boundary(), evidence) + "\n" + instruction},
             ]
             reply = await self._chat.structured(
                 messages, _schema(kind, nonce), 40 + _TOKENS_PER_TEXT * count, deadline, meter
             )
             try:
-                found = _read(kind, count, reply.object(nonce))
+                texts = _read(kind, count, reply.object(nonce))
             except RequestRefused:
                 raise
             except JudgeOutputInvalid as error:
                 refusal = error
                 continue
-            if len(found) == count or not exactly:
-                return found
-            refusal = JudgeOutputInvalid(f"{len(found)} of {count} {kind}")
+            if len(texts) == count or not exactly:
+                return texts
+            refusal = JudgeOutputInvalid(f"{len(texts)} of {count} {kind}")
         raise refusal
 
 

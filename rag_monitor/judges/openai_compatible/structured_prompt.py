@@ -44,7 +44,7 @@ class Answers:
     """Why a probability is less sure than others: `bounded`, `text_verdict`."""
     refused: dict[Aspect, str] = field(default_factory=dict)
     """Aspects with a verdict that cannot be used, and why: `low_label_mass`."""
-    said: str | None = None
+    last_error: str | None = None
     """What was wrong with the last reply that brought nothing."""
 
     def add(self, other: Answers) -> None:
@@ -54,7 +54,7 @@ class Answers:
         self.lists |= other.lists
         self.notes |= other.notes
         self.refused |= other.refused
-        self.said = other.said or self.said
+        self.last_error = other.last_error or self.last_error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,20 +78,20 @@ class StructuredPrompt:
     def evidence(self) -> dict[str, dict[str, str]]:
         """The numbered statements and key points that go with the trace."""
         return {
-            name: {str(q.index + 1): clean(q.text) for q in asked}
+            name: {str(q.index + 1): clean(q.text) for q in questions}
             for aspect, name in _ITEMS
-            if (asked := [q for q in self.questions if q.aspect is aspect])
+            if (questions := [q for q in self.questions if q.aspect is aspect])
         }
 
     def text(self, prompts: PromptSet) -> str:
         """The description of the fields, to stand after the evidence."""
         words = prompts.structured
         lines = [words["closing"], f'"{parsing.NONCE}": {words["nonce"]} "{self.nonce}"']
-        for aspect, asked in self._groups().items():
+        for aspect, questions in self._groups().items():
             kind = self._kind(aspect)
-            lines.append(f'"{aspect}"{_keys(aspect, asked)}: {words[kind]}')
+            lines.append(f'"{aspect}"{_keys(aspect, questions)}: {words[kind]}')
             if self._rests(aspect):
-                lines.append(f'"rests_on"{_keys(aspect, asked)}: {words["rests_on"]}')
+                lines.append(f'"rests_on"{_keys(aspect, questions)}: {words["rests_on"]}')
         for name in self.lists:
             text, value = _LISTS[name]
             lines.append(f'"{name}" [{{"{text}": "…", "{value}": p}}]: {words[name]}')
@@ -100,11 +100,11 @@ class StructuredPrompt:
     def schema(self) -> dict[str, Any]:
         """The JSON schema of the reply."""
         properties: dict[str, Any] = {parsing.NONCE: {"type": "string", "enum": [self.nonce]}}
-        for aspect, asked in self._groups().items():
+        for aspect, questions in self._groups().items():
             if aspect in ONCE:
                 properties[aspect.value] = _PROBABILITY
                 continue
-            names = [str(question.index + 1) for question in asked]
+            names = [str(question.index + 1) for question in questions]
             properties[aspect.value] = _object(dict.fromkeys(names, _PROBABILITY))
             if self._rests(aspect):
                 place = {"type": "integer", "minimum": 0, "maximum": self.passages}
@@ -126,13 +126,13 @@ class StructuredPrompt:
         groups = self._groups()
         names = {parsing.NONCE, *(aspect.value for aspect in groups), *self.lists}
         parsing.only(reply, names | ({"rests_on"} if Aspect.SUPPORT in groups else set()))
-        found: dict[Question, float] = {}
-        for aspect, asked in groups.items():
+        probabilities: dict[Question, float] = {}
+        for aspect, questions in groups.items():
             if reply.get(aspect.value) is not None:
-                found |= _read_group(aspect, asked, reply[aspect.value])
+                probabilities |= _read_group(aspect, questions, reply[aspect.value])
         places = self._places(reply.get("rests_on"), groups.get(Aspect.SUPPORT, []))
         lists = {n: _read_list(n, reply[n]) for n in self.lists if reply.get(n) is not None}
-        answers.probabilities |= found
+        answers.probabilities |= probabilities
         answers.evidence |= places
         answers.lists |= lists
 
@@ -149,20 +149,20 @@ class StructuredPrompt:
     def _rests(self, aspect: Aspect) -> bool:
         return aspect is Aspect.SUPPORT and self.passages > 0
 
-    def _places(self, value: object, asked: Sequence[Question]) -> dict[int, int | None]:
+    def _places(self, value: object, questions: Sequence[Question]) -> dict[int, int | None]:
         if value is None:
             return {}
-        entries = _entries(value, asked, "rests_on")
+        entries = _entries(value, questions, "rests_on")
         for entry in entries.values():
             if type(entry) is not int or not 0 <= entry <= self.passages:
                 raise JudgeOutputInvalid("rests_on names a passage that does not exist")
         return {q.index: entry - 1 if entry else None for q, entry in entries.items()}
 
 
-def _keys(aspect: Aspect, asked: Sequence[Question]) -> str:
+def _keys(aspect: Aspect, questions: Sequence[Question]) -> str:
     if aspect in ONCE:
         return ""
-    return " {" + ", ".join(f'"{question.index + 1}"' for question in asked) + "}"
+    return " {" + ", ".join(f'"{question.index + 1}"' for question in questions) + "}"
 
 
 def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
@@ -174,17 +174,19 @@ def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _read_group(aspect: Aspect, asked: Sequence[Question], value: object) -> dict[Question, float]:
+def _read_group(
+    aspect: Aspect, questions: Sequence[Question], value: object
+) -> dict[Question, float]:
     if aspect in ONCE:
-        return {asked[0]: parsing.probability(value, aspect.value)}
+        return {questions[0]: parsing.probability(value, aspect.value)}
     return {
         question: parsing.probability(entry, f"{aspect.value} {question.index + 1}")
-        for question, entry in _entries(value, asked, aspect.value).items()
+        for question, entry in _entries(value, questions, aspect.value).items()
     }
 
 
-def _entries(value: object, asked: Sequence[Question], where: str) -> dict[Question, Any]:
-    by_key = {str(question.index + 1): question for question in asked}
+def _entries(value: object, questions: Sequence[Question], where: str) -> dict[Question, Any]:
+    by_key = {str(question.index + 1): question for question in questions}
     if not isinstance(value, Mapping):
         raise JudgeOutputInvalid(f"{where} is not an object")
     parsing.only(value, by_key)

@@ -115,11 +115,11 @@ class TokenAsker:
 
         system = {"role": "system", "content": prompts.verdict["system"]}
         texts = [question_text(question, prompts, has_query=has_query) for question in questions]
-        asked = [[system, {"role": "user", "content": prefix + text}] for text in texts]
+        conversations = [[system, {"role": "user", "content": prefix + text}] for text in texts]
         answers = Answers()
         if method.scoring in (Scoring.SGLANG_SCORE, Scoring.VLLM_SCORING):
             for question, masses in zip(
-                questions, await self._scored(asked, method, deadline, meter), strict=True
+                questions, await self._scored(conversations, method, deadline, meter), strict=True
             ):
                 _settle(question, verdict_of(*masses), answers)
             return answers
@@ -130,8 +130,8 @@ class TokenAsker:
             return await self._chat.one_token(messages, deadline, meter)
 
         first = 1 if self._options.warm_prefix else 0
-        replies = [await put(messages) for messages in asked[:first]]
-        replies += await _all([put(messages) for messages in asked[first:]])
+        replies = [await put(messages) for messages in conversations[:first]]
+        replies += await _all([put(messages) for messages in conversations[first:]])
         for question, reply in zip(questions, replies, strict=True):
             if method.scoring is Scoring.LABEL_IDS:
                 listed = self._scoring.label_probabilities(reply.top_logprobs or ())
@@ -142,7 +142,7 @@ class TokenAsker:
 
     async def _scored(
         self,
-        asked: Sequence[Sequence[Message]],
+        conversations: Sequence[Sequence[Message]],
         method: ScoringMethod,
         deadline: Deadline,
         meter: Meter,
@@ -150,7 +150,7 @@ class TokenAsker:
         """All verdicts by one scoring request (vLLM: one per label)."""
         ids = [
             await self._limits.call(partial(self._scoring.token_ids, messages), deadline)
-            for messages in asked
+            for messages in conversations
         ]
         return await self._limits.call(partial(self._scoring.scores, method, ids, meter), deadline)
 

@@ -134,13 +134,13 @@ class PackedEngine:
 
     def separate(self, tree: Tree) -> list[tuple[float, float]]:
         """The same verdicts the naive way, one ordinary pass per branch; for comparison."""
-        found = []
+        masses = []
         for branch in tree.branches:
             ids = torch.tensor([[*tree.prefix, *branch]], device=self.model.device)
             with torch.inference_mode():
                 logits = self.model(input_ids=ids, logits_to_keep=1, use_cache=False).logits
-            found += self._read(logits[:, -1:])[0]
-        return found
+            masses += self._read(logits[:, -1:])[0]
+        return masses
 
     def _forward(self, trees: Sequence[Tree]) -> list[list[tuple[float, float]]]:
         batch = pack(trees)

@@ -234,11 +234,11 @@ class PackedJudge(LocalJudge):
         verdicts = [*plan.settled, *case.similarities]
         missing = dict(plan.missing)
         for question, mass in zip(plan.questions if masses else (), masses, strict=True):
-            found = verdict_of(*mass)
-            if found.probability is None:
+            label = verdict_of(*mass)
+            if label.probability is None:
                 missing[question.aspect] = LOW_LABEL_MASS
             else:
-                verdicts.append(question.verdict(found.probability))
+                verdicts.append(question.verdict(label.probability))
         declines = any(v.aspect is Aspect.NONCOMMITTAL and v.holds for v in verdicts)
         request = plan.request
         return Judgement(

@@ -111,10 +111,11 @@ def connect(options: RayOptions) -> Callable[[], None]:
         raise ConfigurationError(f"Ray does not answer ({where}): {error}") from error
     if options.on_loopback and not _address().startswith(_LOOPBACK):
         # Ray was imported before we could tell it.
-        found = _address()
+        listening = _address()
         ray.shutdown()
         raise ConfigurationError(
-            f"Ray would listen on {found}; set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 for this process"
+            f"Ray would listen on {listening}; "
+            "set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 for this process"
         )
     return _leave
 

@@ -66,9 +66,9 @@ def replace_rules(
         services.rules.ship(caller.project, ())
         for rule in rules:
             services.rules.save(rule)
-        for known in services.rules.all(caller.project):
-            if known.name not in names:
-                services.rules.delete(caller.project, known.name)
+        for existing in services.rules.all(caller.project):
+            if existing.name not in names:
+                services.rules.delete(caller.project, existing.name)
 
     audit.changing(services, request, caller, replace, "rules.replace", count=len(rules))
     return list_rules(services, caller)
@@ -107,9 +107,9 @@ def list_alerts(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> AlertsOut:
     """Alerts, newest first."""
-    found = services.alerts.load(caller.project, state)
+    loaded = services.alerts.load(caller.project, state)
     chosen = sorted(
-        (alert for alert in found if app is None or alert.app == app),
+        (alert for alert in loaded if app is None or alert.app == app),
         key=lambda alert: alert.since,
         reverse=True,
     )

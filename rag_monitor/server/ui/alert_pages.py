@@ -72,7 +72,7 @@ def _alerts(me: Visitor) -> HTMLResponse:
     alerts = me.services.alerts.load(project)
     over = [alert for alert in alerts if alert.state not in OPEN_STATES and app in {"", alert.app}]
     alerted = {alert.app for alert in alerts}
-    known = me.services.traces.apps(project)
+    apps = me.services.traces.apps(project)
     return page(
         me,
         "alerts.html",
@@ -84,10 +84,10 @@ def _alerts(me: Visitor) -> HTMLResponse:
             "over": sorted(over, key=lambda alert: alert.since, reverse=True)[:MAX_HISTORY],
             "silences": silences,
             "now": now,
-            "untold": me.untold([app] if app else _newest_first(known)),
+            "untold": me.untold([app] if app else _newest_first(apps)),
             "hours": SILENCE_HOURS,
             "rules": rules,
-            "apps": [one.app for one in known],
+            "apps": [one.app for one in apps],
         },
     )
 
@@ -105,29 +105,29 @@ def _open(
     now: datetime,
 ) -> list[Open]:
     alerts = me.open_alerts(app)
-    known = _look_up(me, alerts)
-    found: list[Open] = []
+    summaries = _look_up(me, alerts)
+    opened: list[Open] = []
     for alert in alerts:
         rule = rules.get(alert.rule)
         metric = rule.metric or "" if rule else ""
-        found.append(
+        opened.append(
             Open(
                 alert=alert,
                 silence=_silence_of(alert, silences, now),
                 metric=metric,
                 figures=figures_of(me, alert.finding, rule),
-                worst=[_worst(id, known.get(id), metric) for id in alert.finding.worst_traces],
+                worst=[_worst(id, summaries.get(id), metric) for id in alert.finding.worst_traces],
             )
         )
-    return found
+    return opened
 
 
 def _look_up(me: Visitor, alerts: Sequence[Alert]) -> dict[str, TraceSummary]:
     """The first of the worst traces of a page, by id, in one question to the store."""
     ids = dict.fromkeys(id for alert in alerts for id in alert.finding.worst_traces)
     wanted = list(ids)[:MAX_WORST]
-    found = me.services.traces.summaries(me.principal.project, wanted) if wanted else ()
-    return {trace.trace_id: trace for trace in found}
+    summaries = me.services.traces.summaries(me.principal.project, wanted) if wanted else ()
+    return {trace.trace_id: trace for trace in summaries}
 
 
 def _worst(trace_id: str, trace: TraceSummary | None, metric: str) -> Worst:

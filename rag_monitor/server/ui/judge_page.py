@@ -62,8 +62,8 @@ def _judges(me: Visitor) -> HTMLResponse:
     project = me.principal.project
     marked = me.services.feedback.against_scores(project, window.start, window.end)
     agreement = agreement_by_judge(marked)
-    known = me.services.traces.apps(project)
-    apps = _newest(known)
+    all_apps = me.services.traces.apps(project)
+    apps = _newest(all_apps)
     spending = [
         day
         for day in me.services.spending(project, window.start.date())
@@ -80,7 +80,7 @@ def _judges(me: Visitor) -> HTMLResponse:
             "period": period,
             "refused": me.not_applied("window", "from", "to") | period.refused,
             "days": [moment.date().isoformat() for moment in (window.start, window.end)],
-            "left_out": len(known) - len(apps),
+            "left_out": len(all_apps) - len(apps),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
             "assembling": me.services.assembling(project),
         },
@@ -93,14 +93,14 @@ def _infos(me: Visitor, apps: Sequence[AppSummary], window: Window) -> Sequence[
     if configured:
         return configured
     project = me.principal.project
-    found = {
+    by_name = {
         series.judge: None
         for app in apps
         for series in me.services.estimates.judged_series(
             Selection(project=project, app=app.app, window=window)
         )
     }
-    return [JudgeInfo(name=judge) for judge in sorted(found)]
+    return [JudgeInfo(name=judge) for judge in sorted(by_name)]
 
 
 def _newest(apps: Sequence[AppSummary]) -> list[AppSummary]:
@@ -139,10 +139,10 @@ def _apps(
     me: Visitor, info: JudgeInfo, apps: Sequence[AppSummary], window: Window
 ) -> list[tuple[str, Estimate]]:
     project = me.principal.project
-    found = []
+    rows = []
     for app in apps:
         series = Series(project=project, app=app.app, metric="faithfulness", judge=info.name)
         estimate = me.services.estimates.estimate(series, window)
         if estimate.judged or estimate.failed:
-            found.append((app.app, estimate))
-    return found
+            rows.append((app.app, estimate))
+    return rows

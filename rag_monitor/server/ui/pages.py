@@ -48,9 +48,9 @@ class PassageView:
 def support_verdicts(scores: Sequence[Score]) -> tuple[Verdict, ...]:
     """The support verdicts to show: of the judge that is not embedded, where there is one."""
     with_support = [
-        (score.judge.name if score.judge else "", found)
+        (score.judge.name if score.judge else "", supports)
         for score in scores
-        if (found := tuple(v for v in score.verdicts if v.aspect is Aspect.SUPPORT))
+        if (supports := tuple(v for v in score.verdicts if v.aspect is Aspect.SUPPORT))
     ]
     with_support.sort(key=lambda pair: pair[0].startswith("embedded"))
     return with_support[0][1] if with_support else ()
@@ -146,16 +146,16 @@ def _used(decisions: Sequence[SamplingDecision]) -> dict[str, JudgeUsage]:
 
 def _by_judge(scores: Sequence[Score]) -> dict[str, list[Score]]:
     """The scores under the judge that gave them, so that its long name stands once."""
-    found: dict[str, list[Score]] = {}
+    by_judge: dict[str, list[Score]] = {}
     for score in sorted(scores, key=_place):
-        found.setdefault(str(score.judge or ""), []).append(score)
-    return found
+        by_judge.setdefault(str(score.judge or ""), []).append(score)
+    return by_judge
 
 
 def _place(score: Score) -> tuple[bool, int]:
     """Numbers before reasons; otherwise the order of every page."""
-    known = score.metric in SCORE_METRICS
-    place = SCORE_METRICS.index(score.metric) if known else len(SCORE_METRICS)
+    is_ours = score.metric in SCORE_METRICS
+    place = SCORE_METRICS.index(score.metric) if is_ours else len(SCORE_METRICS)
     return score.status is ScoreStatus.NOT_APPLICABLE, place
 
 
@@ -205,7 +205,7 @@ def settings_page(
             "kinds": list(RuleKind),
             "rule_metrics": RULE_METRICS,
             "rule_params": {kind: parameters(kind) for kind in RuleKind},
-            "apps": [known.app for known in me.services.traces.apps(me.principal.project)],
+            "apps": [app.app for app in me.services.traces.apps(me.principal.project)],
             "severities": list(Severity),
             "scopes": list(KeyScope),
             "now": me.services.clock.now(),

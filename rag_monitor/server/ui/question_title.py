@@ -21,8 +21,8 @@ _SIX_LINES_WIDE: Final = 540
 
 def title_of(question: str | None, most: int) -> str:
     """The beginning of a question on one line; empty where there is nothing to read."""
-    found = " ".join((question or "").split())
-    return found if len(found) <= most else found[:most].rstrip() + "…"
+    line = " ".join((question or "").split())
+    return line if len(line) <= most else line[:most].rstrip() + "…"
 
 
 def around(text: str | None, wanted: str, most: int) -> str:

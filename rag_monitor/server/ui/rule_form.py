@@ -135,7 +135,7 @@ def _params(text: str) -> dict[str, float | str]:
         RuleError: A line is no such pair, or repeats a name. Left out, either would be a rule
             nobody wrote.
     """
-    found: dict[str, float | str] = {}
+    params: dict[str, float | str] = {}
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
@@ -148,7 +148,7 @@ def _params(text: str) -> dict[str, float | str]:
                     line=line.strip()[:100],
                 )
             )
-        if name in found:
+        if name in params:
             raise RuleError(
                 Message(
                     "params: line {number} gives {name!r} again; give it once",
@@ -156,8 +156,8 @@ def _params(text: str) -> dict[str, float | str]:
                     name=name[:100],
                 )
             )
-        found[name] = _number(value[0])
-    return found
+        params[name] = _number(value[0])
+    return params
 
 
 LABELS: Final = {
@@ -211,12 +211,12 @@ def field_problem(errors: Sequence[Mapping[str, Any]], language: str) -> str:
         kind = "float_type"
     elif kind == "string_pattern_mismatch" and names[0] in _NAMES:
         kind = "name_pattern"
-    said = Message(
+    message = Message(
         _FIELDS.get(kind, _UNREADABLE),
         **_bounds(names[0]),
         longest=error.get("ctx", {}).get("max_length", ""),
     )
-    named = Message("{field}: {problem}", field=_label(".".join(names), language), problem=said)
+    named = Message("{field}: {problem}", field=_label(".".join(names), language), problem=message)
     return translate(named, language)
 
 
@@ -242,7 +242,7 @@ def rule_problem(text: str, language: str) -> str:
         return text
     between = translate(Message(", "), language)
     labels = [_label(name.strip(), language) for name in re.split("[,、]", head.group())]
-    rest = _NAMED.sub(lambda found: f"“{_label(found.group(), language)}”", text[head.end() :])
+    rest = _NAMED.sub(lambda match: f"“{_label(match.group(), language)}”", text[head.end() :])
     return between.join(labels) + rest
 
 

@@ -31,13 +31,13 @@ def _provider(request: Request, services: Services) -> Provider:
     options = services.settings.oidc
     if not options.enabled:
         raise ProblemError(404, Message("Single sign-on is not set up here."), kind="not-found")
-    found: Provider | None = getattr(request.app.state, "identity_provider", None)
-    if found is None:
+    provider: Provider | None = getattr(request.app.state, "identity_provider", None)
+    if provider is None:
         back = f"{(services.settings.public_url or '').rstrip('/')}{PATH}/callback"
         clock = services.clock
-        found = Provider(options, back, now=lambda: clock.now().timestamp())
-        request.app.state.identity_provider = found
-    return found
+        provider = Provider(options, back, now=lambda: clock.now().timestamp())
+        request.app.state.identity_provider = provider
+    return provider
 
 
 @router.get(PATH)

@@ -51,14 +51,14 @@ OPEN_STATES: Final = (AlertState.FIRING, AlertState.PENDING)
 @lru_cache(maxsize=1)
 def environment() -> Environment:
     """The templates; everything is escaped, and a missing name is an error."""
-    found = Environment(
+    templates = Environment(
         loader=PackageLoader("rag_monitor.server.ui", "templates"),
         autoescape=select_autoescape(default=True, default_for_string=True),
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    found.globals.update(
+    templates.globals.update(
         milliseconds=durations.milliseconds,
         latency_interval=durations.latency_interval,
         interval_bar=interval_bar,
@@ -85,10 +85,10 @@ def environment() -> Environment:
         version=__version__,
         tag_of=tag_of,
     )
-    found.filters.update(
+    templates.filters.update(
         score=score_text, figure=figure_text, change=change_text, foreign=foreign_text
     )
-    return found
+    return templates
 
 
 def score_text(value: float | None, digits: int = 2) -> str:
@@ -189,13 +189,13 @@ class Visitor:
 
     def note(self, word: str) -> str:
         """What stands beside a number, in the visitor's language."""
-        said = note_text(word, self.language)
-        return said if said != word else self.reason(word)
+        sentence = note_text(word, self.language)
+        return sentence if sentence != word else self.reason(word)
 
     def notes(self, finding: Finding) -> list[str]:
         """What stands beside a finding's numbers, without what its sentence says already."""
         sentence = (finding.summary_zh if self.language == "zh" else "") or finding.summary
-        return [said for said in map(self.note, finding.notes) if said not in sentence]
+        return [note for note in map(self.note, finding.notes) if note not in sentence]
 
     def open_alerts(self, app: str | None = None) -> list[Alert]:
         """Alerts that fire or are about to, of one app or of all; the firing and newest first."""
