@@ -24,6 +24,7 @@ from rag_monitor.judges import ensemble, ray, registry
 from rag_monitor.judges.calibrated import CalibratedJudge, Calibration
 from rag_monitor.judges.calibration import read_calibration
 from rag_monitor.judges.judge import Judge
+from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
 from rag_monitor.spelling import did_you_mean
 
 Tables = Mapping[str, Mapping[str, Any]]
@@ -122,7 +123,9 @@ def _check_names(where: str, table: Mapping[str, Any], options: type[Any] | None
     if options is None:  # of another package, which knows its settings itself
         return
     own = get_type_hints(options)
-    for name, value in table.items():
+    former = FORMER_NAMES if options is LimitOptions else {}
+    for given, value in table.items():
+        name = former.get(given, given)
         kind = own.get(name, Any)
         if name not in own and name not in _OF_EVERY_TABLE:
             raise ConfigurationError(

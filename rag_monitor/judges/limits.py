@@ -28,6 +28,8 @@ T = TypeVar("T")
 _log = logging.getLogger(__name__)
 
 _MAX_RETRY_AFTER_S: Final = 300.0
+FORMER_NAMES: Final = {"lonely_attempts": "isolated_attempts"}
+"""Settings of `LimitOptions` that had another name; the old one still works."""
 
 
 class Overloaded(JudgeUnavailable):

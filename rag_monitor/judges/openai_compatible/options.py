@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.limits import LimitOptions
+from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
 
 
 class VerdictMode(StrEnum):
@@ -93,8 +93,6 @@ class OpenAICompatibleOptions:
 
 
 _NESTED: Final[Mapping[str, type[Any]]] = {"limits": LimitOptions, "price": Price}
-_FORMER_NAMES: Final = {"lonely_attempts": "isolated_attempts"}
-"""Settings of `limits` that had another name; the old one still works."""
 
 
 def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
@@ -108,7 +106,7 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     _check(values, OpenAICompatibleOptions, where)
     if isinstance(values.get("limits"), Mapping):
         limits = values["limits"].items()
-        values["limits"] = {_FORMER_NAMES.get(name, name): value for name, value in limits}
+        values["limits"] = {FORMER_NAMES.get(name, name): value for name, value in limits}
     for name in ("base_url", "model"):
         if not values.get(name):
             raise ConfigurationError(f"{where}.{name} is missing")

@@ -255,3 +255,7 @@ def test_a_table_is_unused_unless_a_judge_in_use_reads_it() -> None:
 
     assert unused_tables(tables, ["many"]) == ["other"]
     assert unused_tables(tables, ["embedded"]) == ["mine", "other", "both", "many"]
+
+
+def test_a_setting_keeps_its_former_name() -> None:
+    check_tables({"openai_compatible": {"model": "m", "limits": {"lonely_attempts": 2}}})

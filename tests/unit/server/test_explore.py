@@ -155,7 +155,7 @@ async def test_machine_words_are_spoken_in_both_languages(services: Services) ->
         chinese = (await client.get(f"/traces/{trace_id}?lang=zh")).text
         alerts = (await client.get("/alerts?lang=zh")).text
 
-    assert "数字与段落不符" in chinese
+    assert "数字与片段不符" in chinese
     assert "评审超时：评审模型在 30.0 秒内没有应答" in chinese
     assert "number_mismatch" not in chinese
     assert "忠实度下降" in alerts
