@@ -55,6 +55,10 @@ def make_judge(
 ) -> Judge:
     """Make the judge that the settings call `name`.
 
+        >>> tables = {"strict": {"kind": "embedded-lexical", "threshold": 0.8}}
+        >>> str(make_judge("strict", tables).identity).partition("/")[0]
+        'embedded-lexical'
+
     Args:
         name: A judge's name, or the name of a table with a `kind`.
         tables: All of `[judges.*]`.

@@ -1,4 +1,4 @@
-"""What a judge that reads text must ask about one trace, and what is settled without asking.
+"""What a judge that reads text must ask about one trace, and what is decided without asking.
 
 Shared by the judges that put questions to a language model.
 """
@@ -77,7 +77,7 @@ class Plan:
     statements: tuple[Statement, ...] = ()
     key_points: tuple[KeyPoint, ...] = ()
     questions: list[Question] = field(default_factory=list)
-    settled: list[Verdict] = field(default_factory=list)
+    decided: list[Verdict] = field(default_factory=list)
     missing: dict[Aspect, str] = field(default_factory=dict)
     refusal: bool = False
     infer_key_points: bool = False
@@ -153,7 +153,7 @@ def _ask(plan: Plan, aspect: Aspect) -> None:
             if answered is None:
                 plan.questions.append(question)
             else:
-                plan.settled.append(answered)
+                plan.decided.append(answered)
 
 
 def questions_of(plan: Plan, aspect: Aspect) -> list[Question]:

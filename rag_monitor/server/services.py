@@ -54,7 +54,14 @@ class Together(Protocol):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
-    """Everything the application is wired with, once, at start."""
+    """Everything the application is wired with, once, at start.
+
+    `wiring.wire_services` makes it from a store and the settings. A route takes what it needs:
+
+        @router.get("/apps")
+        def apps(services: ServicesOf, caller: Reader) -> list[str]:
+            return [app.app for app in services.traces.apps(caller.project)]
+    """
 
     receiver: Receiver
     traces: Traces

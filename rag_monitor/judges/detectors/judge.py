@@ -108,7 +108,7 @@ class DetectorJudge(LocalJudge):
 
     def _conclude(self, case: _Case, numbers: Sequence[Numbers]) -> Judgement:
         plan, request = case.plan, case.plan.request
-        verdicts = list(plan.settled)
+        verdicts = list(plan.decided)
         missing = dict(plan.missing)
         if case.prepared is not None:
             conclusion = case.prepared.conclude(numbers)

@@ -65,7 +65,7 @@ def look_up_facts(
     unknown: frozenset[str],
     best: Segment | None,
     covered: float,
-    reckoning: NumberDerivation,
+    derivation: NumberDerivation,
 ) -> Facts:
     """Look up every exact fact of `claim`.
 
@@ -75,9 +75,9 @@ def look_up_facts(
         unknown: Those of its terms that stand in neither.
         best: The sentence that covers most of the statement.
         covered: Share of the statement that it holds.
-        reckoning: The numbers of the answer that were explained so far.
+        derivation: Numbers of the answer that follow from others, so far.
     """
-    numbers = _numbers(claim, evidence, best, reckoning)
+    numbers = _numbers(claim, evidence, best, derivation)
     dates = _dates(claim, evidence)
     moved = _dates_moved(claim, best, evidence.question) if best else False
     stated = bool(claim.quantities or claim.dates)
@@ -92,7 +92,7 @@ def look_up_facts(
 
 
 def _numbers(
-    claim: Segment, evidence: EvidenceIndex, best: Segment | None, reckoning: NumberDerivation
+    claim: Segment, evidence: EvidenceIndex, best: Segment | None, derivation: NumberDerivation
 ) -> _Numbers:
     missing = sum(text not in evidence.joined for text in _LITERAL.findall(claim.folded))
     elsewhere, moved = missing, False
@@ -108,9 +108,9 @@ def _numbers(
             continue
         if quantity.value in (0, 1) and not quantity.unit:  # one of them, no longer
             continue
-        if is_constant(quantity) and len(claim.quantities) > 1:  # what another is reckoned with
+        if is_constant(quantity) and len(claim.quantities) > 1:  # another is computed with it
             continue
-        if not reckoning.derives(quantity, claim, evidence.beside(best)):
+        if not derivation.derives(quantity, claim, evidence.beside(best)):
             missing += 1
             elsewhere += 1
     return _Numbers(missing, elsewhere, moved)

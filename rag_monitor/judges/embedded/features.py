@@ -69,11 +69,11 @@ class ClaimEvidence:
 
 def look_up_all(spans: Sequence[Span], evidence: EvidenceIndex) -> list[ClaimEvidence]:
     """Every claim of an answer compared with the passages, in order."""
-    reckoning = NumberDerivation(evidence)
+    derivation = NumberDerivation(evidence)
     claims = [_claim(span) for span in spans]
     matches = Matches(claims, evidence)
     return [
-        _look_up(span, claim, evidence, match, reckoning)
+        _look_up(span, claim, evidence, match, derivation)
         for span, claim, match in zip(spans, claims, matches.of, strict=True)
     ]
 
@@ -85,7 +85,11 @@ def _claim(span: Span) -> Segment:
 
 
 def _look_up(
-    span: Span, segment: Segment, evidence: EvidenceIndex, match: Match, reckoning: NumberDerivation
+    span: Span,
+    segment: Segment,
+    evidence: EvidenceIndex,
+    match: Match,
+    derivation: NumberDerivation,
 ) -> ClaimEvidence:
     best = None if match.best is None else evidence.sentences[match.best]
     unknown = match.unseen - evidence.question.terms
@@ -94,7 +98,7 @@ def _look_up(
     facts = (
         Facts()
         if verbatim
-        else look_up_facts(segment, evidence, unknown, best, match.covered, reckoning)
+        else look_up_facts(segment, evidence, unknown, best, match.covered, derivation)
     )
     spelled = 0.0 if facts.numbers or facts.dates else _spelled(segment, match.unseen, evidence)
     covered = min(1.0, match.covered + spelled / match.total) if match.total else match.covered

@@ -67,6 +67,17 @@ class EmbeddedJudge:
     """Judges every trace on CPU, by lexical evidence and what an encoder says beside it.
 
     Thread-safe: holds its weights and the passages seen last.
+
+        >>> from rag_monitor.judges.embedded import create_lexical
+        >>> request = JudgeRequest(
+        ...     question="How long is the warranty?",
+        ...     answer="The standard warranty lasts 36 months.",
+        ...     contexts=("The standard warranty lasts 24 months.",),
+        ...     aspects=frozenset({Aspect.SUPPORT}),
+        ... )
+        >>> [verdict] = create_lexical({}).judge_one(request).verdicts
+        >>> verdict.holds, verdict.reason, verdict.evidence
+        (False, 'number_mismatch', 0)
     """
 
     def __init__(
@@ -183,7 +194,7 @@ class EmbeddedJudge:
             number
             for number, claim in enumerate(judging.claims)
             if any(self._model.weights(claim.span.text).read)
-            and not (claim.verbatim or claim.segment.addressed)  # these are settled
+            and not (claim.verbatim or claim.segment.addressed)  # decided without it
         ]
         pairs = {number: reading(judging.claims[number].segment, evidence) for number in numbers}
         numbers = [number for number in numbers if pairs[number][1]]

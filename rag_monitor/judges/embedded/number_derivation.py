@@ -52,21 +52,21 @@ def is_constant(quantity: Quantity) -> bool:
 
 
 class NumberDerivation:
-    """The numbers of one answer that were explained so far: the next ones may rest on them."""
+    """Numbers of one answer that were derived so far: the next ones may rest on them."""
 
     def __init__(self, evidence: EvidenceIndex) -> None:
         self._evidence = evidence
-        self._explained: list[Quantity] = []
+        self._derived: list[Quantity] = []
 
     def derives(self, stated: Quantity, claim: Segment, near: Sequence[Quantity]) -> bool:
         """Whether a number follows by an operation that its statement names.
 
-        It rests on numbers of the statement that are known, of the question, and explained before;
+        It rests on numbers of the statement that are known, of the question, and derived before;
         where the statement names no other number, on those `near` its evidence.
         """
         others = [q for q in claim.quantities if q is not stated]
         usable = [q for q in others if is_constant(q) or self._evidence.equal(q)]
-        usable += [*self._evidence.question.quantities, *self._explained]
+        usable += [*self._evidence.question.quantities, *self._derived]
         if not others:
             usable += near
         cues = {name for name, words in _OPERATIONS.items() if words.search(claim.folded)}
@@ -76,7 +76,7 @@ class NumberDerivation:
             for value in _values(stated, distinct, cues)
         ) or _apart(stated, [*distinct, *near])
         if follows:
-            self._explained.append(stated)
+            self._derived.append(stated)
         return follows
 
 

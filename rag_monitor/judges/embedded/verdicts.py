@@ -1,4 +1,4 @@
-"""From settled claims to verdicts: on the answer, its statements, the passages, the key points."""
+"""From judged claims to verdicts: on the answer, its statements, the passages, the key points."""
 
 from __future__ import annotations
 

@@ -251,7 +251,7 @@ def _has_work(plan: Plan) -> bool:
 def _finished(plan: Plan, identity: JudgeIdentity) -> Judgement:
     return Judgement(
         identity=identity,
-        verdicts=tuple(plan.settled),
+        verdicts=tuple(plan.decided),
         missing=plan.missing,
         refusal=plan.refusal,
     )

@@ -304,7 +304,7 @@ def _conclude(
 ) -> Judgement:
     plan = run.plan
     missing = dict(plan.missing) | answers.refused
-    verdicts = list(plan.settled)
+    verdicts = list(plan.decided)
     for question in plan.questions:
         value = answers.probabilities.get(question)
         if value is None:

@@ -121,7 +121,7 @@ class TokenAsker:
             for question, masses in zip(
                 questions, await self._scored(conversations, method, deadline, meter), strict=True
             ):
-                _settle(question, verdict_of(*masses), answers)
+                _record(question, verdict_of(*masses), answers)
             return answers
 
         async def put(messages: Sequence[Message]) -> ChatReply:
@@ -135,7 +135,7 @@ class TokenAsker:
         for question, reply in zip(questions, replies, strict=True):
             if method.scoring is Scoring.LABEL_IDS:
                 listed = self._scoring.label_probabilities(reply.top_logprobs or ())
-                _settle(question, verdict_of(*method.masses(listed)), answers)
+                _record(question, verdict_of(*method.masses(listed)), answers)
             else:
                 _read(question, reply, prompts, answers)
         return answers
@@ -173,10 +173,10 @@ def _read(question: Question, reply: ChatReply, prompts: PromptSet, answers: Ans
     else:
         verdict = _read_text(reply.content, prompts)
         answers.notes[question] = "text_verdict"
-    _settle(question, verdict, answers)
+    _record(question, verdict, answers)
 
 
-def _settle(question: Question, verdict: LabelVerdict, answers: Answers) -> None:
+def _record(question: Question, verdict: LabelVerdict, answers: Answers) -> None:
     if verdict.probability is None:
         answers.refused[question.aspect] = LOW_LABEL_MASS
     else:

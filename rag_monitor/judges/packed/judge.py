@@ -231,7 +231,7 @@ class PackedJudge(LocalJudge):
 
     def _conclude(self, case: _Case, masses: Sequence[tuple[float, float]]) -> Judgement:
         plan = case.plan
-        verdicts = [*plan.settled, *case.similarities]
+        verdicts = [*plan.decided, *case.similarities]
         missing = dict(plan.missing)
         for question, mass in zip(plan.questions if masses else (), masses, strict=True):
             label = verdict_of(*mass)

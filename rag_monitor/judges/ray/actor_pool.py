@@ -160,7 +160,7 @@ class ActorPool:
             )
 
     def _get(self, reference: Any, timeout_s: float) -> Any:
-        """The value, unless it takes too long or the crew is closed meanwhile."""
+        """The value, unless it takes too long or the pool is closed meanwhile."""
         left = timeout_s
         while not self._closed.is_set():
             step = min(left, 1.0)
@@ -190,7 +190,7 @@ class ActorPool:
             self._refuse_waiting(f"no Ray actor is at work: {error}")
 
     def _work(self, actor: Any) -> None:
-        """Hand batches to the actor until it dies or the crew is closed."""
+        """Hand batches to the actor until it dies or the pool is closed."""
         while (batch := self._waiting.get()) is not None:
             if not batch.begin():
                 continue

@@ -55,7 +55,7 @@ _ERRORS = {
     "JudgeOutputInvalid",
     "JudgeTimeout",
     "JudgeUnavailable",
-    "OnlyThisRequest",
+    "PoisonRequest",
     "ReplyCut",
     "ReplyRefusedError",
     "ReplyWithheld",
