@@ -135,7 +135,7 @@ class Limits:
             JudgeUnavailable: Every try failed, or the breaker stays open beyond the deadline.
             JudgeRefused: The server refuses us; not tried again. After `QuotaExhausted` nothing is
                 sent until the breaker lets a call through.
-            OnlyThisRequest: Of a divisible one, see `LimitOptions.isolated_attempts`.
+            PoisonRequest: Where the caller may split it, see `LimitOptions.isolated_attempts`.
             JudgeTimeout: The deadline passed, or the last try took too long.
         """
         isolated, answers = 0, self._answers
