@@ -28,7 +28,7 @@ from tests.unit.server.test_pages import HTML
 
 
 def test_every_reason_a_judge_gives_is_said_in_words() -> None:
-    judging = (model.judge_claim, model.settle, model._reason)
+    judging = (model.judge_claim, model.apply_floors, model._reason)
     constants = [
         node.value
         for function in judging

@@ -75,7 +75,7 @@ async def test_a_process_does_so_once_it_is_set_up(
     async def listen(*_: object) -> None:
         done.append("listens")
 
-    monkeypatch.setattr(run, "tune", lambda: done.append("tunes"))
+    monkeypatch.setattr(run, "tune_interpreter", lambda: done.append("tunes"))
     monkeypatch.setattr(run, "_listen", listen)
     await run._Process(Settings(database_url=f"sqlite:///{tmp_path}/monitor.db")).run()
 
