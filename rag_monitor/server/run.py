@@ -23,11 +23,15 @@ from rag_monitor.errors import ConfigurationError
 from rag_monitor.exposition.own_spans import own_traces
 from rag_monitor.i18n import Message, translate
 from rag_monitor.ingest.rewriting import Rewriting
-from rag_monitor.server import logs
 from rag_monitor.server.app import create_app
 from rag_monitor.server.csrf import check_reach
 from rag_monitor.server.grpc_door import open_door
-from rag_monitor.server.process import connections_within, raise_limit, tune_interpreter
+from rag_monitor.server.process import (
+    configure_logging,
+    connections_within,
+    raise_limit,
+    tune_interpreter,
+)
 from rag_monitor.server.protocol import BoundedProtocol
 from rag_monitor.server.services import Services
 from rag_monitor.server.stopping import Stopping
@@ -61,7 +65,7 @@ def serve(settings: Settings) -> None:
         StoreError: The database cannot be opened, or its schema is not this release's.
         UnknownJudge: No judge of the configured name.
     """
-    logs.configure(settings.log_level, settings.log_format)
+    configure_logging(settings.log_level, settings.log_format)
     sys.setswitchinterval(_SWITCH_S)
     asyncio.run(_Process(settings).run())
 

@@ -71,6 +71,7 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
     "judges.detectors": {
         "Asked": "PreparedInput",
         "Found": "Conclusion",
+        "guardian.py": "loading.py",
         "hhem.py": "transformers_runner.py",
     },
     "judges.openai_compatible": {
@@ -124,6 +125,7 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
         "descriptors.py": "process.py",
         "hints.py": "validation.py",
         "interpreter.py": "process.py",
+        "logs.py": "process.py",
         "labels.py": "agreement.py",
         "traffic.py": "http_metrics.py",
         "Traffic": "HttpMetrics",

@@ -286,7 +286,7 @@ def guardian(path: Path, template: str, written: Sequence[str]) -> str:
 async def test_granite_guardian_reads_yes_as_not_grounded(template: str, tmp_path: Path) -> None:
     folder = Path(guardian(tmp_path / "granite-guardian", template, ()))
     fast = transformers.AutoTokenizer.from_pretrained(folder)
-    from rag_monitor.judges.detectors.guardian import guardian_layout
+    from rag_monitor.judges.detectors.loading import guardian_layout
     from rag_monitor.judges.detectors.options import DetectorOptions
     from rag_monitor.judges.detectors.texts import Texts
 
