@@ -70,8 +70,14 @@ def _query(span: Span, asked: Container[str | None]) -> str | None:
     return given if isinstance(given, str) and given in asked else query
 
 
+def _documents(span: Span) -> tuple[RetrievedDocument, ...] | None:
+    """What was found; a list that is empty in one place does not hide what another place has."""
+    found = ask(span, lambda convention: convention.documents(span) or None)
+    return found or ask(span, lambda convention: convention.documents(span))
+
+
 def _search(span: Span, asked: Container[str | None]) -> Search:
-    documents = ask(span, lambda convention: convention.documents(span))
+    documents = _documents(span)
     base = ask(span, lambda convention: convention.knowledge_base(span))
     if base is None and documents:
         bases = {document.knowledge_base for document in documents}

@@ -25,11 +25,11 @@ from rag_monitor.judges.embedded.model import (
     EncoderLogits,
     Model,
     Weights,
-    answer_logit,
     apply_floors,
     calibrated_answer_logit,
     counted_logits,
     judge_claim,
+    pooled_surprisal,
     sigmoid,
 )
 from rag_monitor.language.script import has_han
@@ -204,7 +204,9 @@ def _calibrated(lessons: Sequence[Lesson], weights: Weights) -> Weights:
                 claim_taught.append(value < 0.5)
         if len(verdicts) > 1:
             answer_raw.append(
-                answer_logit([verdict.logit_unsupported for verdict in verdicts], weights)
+                pooled_surprisal(
+                    [verdict.logit_unsupported for verdict in verdicts], weights.pooling
+                )
             )
             answer_taught.append(not lesson.holds)
     if len(set(claim_taught)) == 2:

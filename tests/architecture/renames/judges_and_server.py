@@ -48,7 +48,7 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
         "doubt": "logit_unsupported",
         "Doubts": "EncoderLogits",
         "doubts": "logits",
-        "answer_doubt": "answer_logit",
+        "answer_doubt": "pooled_surprisal",
         "answer_odds": "calibrated_answer_logit",
         "_HOPELESS": "_LOGIT_NO_CONTEXTS",
         "derived.py": "number_derivation.py",

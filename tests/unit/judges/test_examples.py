@@ -8,7 +8,9 @@ import importlib
 import pytest
 
 
-@pytest.mark.parametrize("name", ["judge", "factory", "prompt_injection", "embedded.judge"])
+@pytest.mark.parametrize(
+    "name", ["judge", "factory", "prompt_injection", "embedded.judge", "embedded.model"]
+)
 def test_the_examples_of_a_module_hold(name: str) -> None:
     results = doctest.testmod(importlib.import_module(f"rag_monitor.judges.{name}"))
 
