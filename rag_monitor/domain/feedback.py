@@ -32,8 +32,8 @@ def labels_of(marks: Iterable[Feedback]) -> Mapping[str, float]:
     Args:
         marks: The newest mark of each person on each thing, of one trace.
     """
-    said: dict[str, list[float]] = defaultdict(list)
+    by_metric: dict[str, list[float]] = defaultdict(list)
     for mark in marks:
         if mark.metric is not None and mark.statement is None:
-            said[mark.metric].append(mark.value)
-    return {metric: sum(values) / len(values) for metric, values in said.items()}
+            by_metric[mark.metric].append(mark.value)
+    return {metric: sum(values) / len(values) for metric, values in by_metric.items()}
