@@ -171,7 +171,7 @@ class Arguments:
         if not self._told:
             self._told = True
             function = getattr(self._function, "__qualname__", "a function")
-            GUARD.say(
+            GUARD.warn_once(
                 f"question {function}",
                 "more than one argument of %s may be the question (%s), so none is taken; say "
                 "which with %s",

@@ -62,7 +62,7 @@ class RagMonitorMiddleware:
             query_string = bytes(scope.get("query_string") or b"")
             return open_request(path, self._options, query_string, scope)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("asgi", error)
+            GUARD.report("asgi", error)
             return None
 
 
@@ -122,7 +122,7 @@ class _Exchange:
             elif message["type"] == "http.disconnect":
                 self.disconnected = True
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("asgi", error)
+            GUARD.report("asgi", error)
         return message
 
     async def send(self, message: Message) -> None:
@@ -135,7 +135,7 @@ class _Exchange:
         try:
             self._look(seen)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("asgi", error)
+            GUARD.report("asgi", error)
 
     def _look(self, message: Message) -> None:
         if message["type"] == "http.response.start":
@@ -162,7 +162,7 @@ def _copy_of(message: Message) -> Message:
         if isinstance(headers, list | tuple):  # an iterator would be used up
             copy["headers"] = tuple(headers)
     except Exception as error:  # noqa: BLE001 - the boundary
-        GUARD.caught("asgi", error)
+        GUARD.report("asgi", error)
         return message
     return copy
 

@@ -108,7 +108,7 @@ class Outside:
         self.steps += 1
         if not self._told:
             self._told = True
-            GUARD.say(
+            GUARD.warn_once(
                 "outside",
                 "a rag_monitor.%s(...) ran where no trace is current, and is not recorded; give a "
                 "thread or a pool rag_monitor.copy_context(function), or configure "

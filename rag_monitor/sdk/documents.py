@@ -122,7 +122,7 @@ def _inside(item: Any, max_chars: int) -> Taken | None:
 
 
 def _say_unread(item: Any) -> None:
-    GUARD.say(
+    GUARD.warn_once(
         f"document {type_name(item)}",
         "no text was found in a document of type %s; assign texts, or dicts with content, id and "
         "score",

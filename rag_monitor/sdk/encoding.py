@@ -267,7 +267,7 @@ def _question(live: LiveTrace) -> object:
     try:
         found = question_in_body(live.request)
     except Exception as error:  # noqa: BLE001 - the host's extractor; the trace is still worth it
-        GUARD.caught("question", error)
+        GUARD.report("question", error)
         return own
     if found is None or (own is not None and live.question_rank <= found[0]):
         return own
@@ -306,7 +306,7 @@ def _was_answered(live: LiveTrace, question: object, answer: object) -> bool:
     A request that fails validation never reaches the handler: nothing of the trace was recorded by
     the host's code. Then the body alone decides, and it takes a question to be an answer to.
     """
-    if live.taken_over or live.steps or live.answer is not None:
+    if live.claimed_by_handler or live.steps or live.answer is not None:
         return question is not None or answer is not None
     return question is not None and answer is not None
 

@@ -41,7 +41,7 @@ _FIELDS: Final = frozenset(
 _new_decoder: Final = codecs.getincrementaldecoder("utf-8")
 
 
-class Owner(Protocol):
+class TraceSink(Protocol):
     """Who takes a trace when it is finished, and under which limits it is kept."""
 
     max_chars: int
@@ -71,7 +71,7 @@ class LiveTrace:
 
     origin = "call"
     closed = False
-    taken_over = False
+    claimed_by_handler = False
     streamed = False
     truncated = False
     contexts_known = False
@@ -126,10 +126,10 @@ class LiveTrace:
     otel_context: Any = None
     otel_span: Any = None
 
-    def __init__(self, client: Owner, name: str, trace_id: int, span_id: int) -> None:
+    def __init__(self, recorder: TraceSink, name: str, trace_id: int, span_id: int) -> None:
         self.wall_ns = time_ns()
         self.started = perf_counter_ns()
-        self.client = client
+        self.recorder = recorder
         self.name = name
         self.trace_id_int = trace_id
         self.span_id = span_id
@@ -154,15 +154,15 @@ class LiveTrace:
             for name, value in fields.items():
                 self._set_one(name, value)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("set", error)
+            GUARD.report("set", error)
         return self
 
     def _set_one(self, name: str, value: Any) -> None:
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
         elif name in _FIELDS:
-            if type(value) is str and len(value) > self.client.max_chars:
-                value = value[: self.client.max_chars]
+            if type(value) is str and len(value) > self.recorder.max_chars:
+                value = value[: self.recorder.max_chars]
                 self.truncated = True
             setattr(self, name, value)
             if name == "question":
@@ -192,7 +192,7 @@ class LiveTrace:
     def mark_first_byte(self) -> None:
         """The first piece of the answer went out."""
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
         elif self.first_byte is None:
             self.first_byte = perf_counter_ns()
 
@@ -201,17 +201,17 @@ class LiveTrace:
         if not text:
             return
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
             return
         if self.first_byte is None:
             self._time_piece(text)
-        if self.answer_chars >= self.client.max_answer_chars:
+        if self.answer_chars >= self.recorder.max_answer_chars:
             self.truncated = True
             return
         parts = self.answer_parts
         if parts is None:
             parts = self.answer_parts = []
-        room = self.client.max_answer_chars - self.answer_chars
+        room = self.recorder.max_answer_chars - self.answer_chars
         if len(text) > room:
             text = text[:room]
             self.truncated = True
@@ -237,7 +237,7 @@ class LiveTrace:
         if self.piece_times is None:
             self.first_byte = perf_counter_ns()
             return
-        if self.answer_chars < self.client.max_answer_chars:
+        if self.answer_chars < self.recorder.max_answer_chars:
             self.piece_times.extend((self.answer_chars, perf_counter_ns()))
         if begun is not None and self.answer_chars < EVENT_NAME_CHARS:
             self._settle_events("".join((*begun, text)))
@@ -263,7 +263,7 @@ class LiveTrace:
     def fail(self, error: BaseException) -> None:
         """Note how the handler ended without keeping the exception or asking it anything."""
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
             return
         self.error_type = type_name(error)
         self.status = _status_of(error)
@@ -288,7 +288,7 @@ class LiveTrace:
             self.first_byte = self.ended
         if self.answer_parts is not None:
             self._leave_events()
-        self.client.submit(self)
+        self.recorder.submit(self)
 
     def add_step(self, step: Any) -> None:
         """Keep a finished step."""
@@ -300,9 +300,9 @@ class LiveTrace:
     def reach_model(self, contexts: object) -> None:
         """Say which passages reached the model."""
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
             return
-        taken = take_documents(contexts, self.client.max_chars)
+        taken = take_documents(contexts, self.recorder.max_chars)
         if taken is None:
             self.contexts_known = False
             return

@@ -10,9 +10,8 @@ from opentelemetry.context import get_current
 from rag_monitor.sdk.counters import OUTSIDE, Counters
 from rag_monitor.sdk.feedback import FeedbackNote
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.ids import new_ids
 from rag_monitor.sdk.options import Options
-from rag_monitor.sdk.otel import HostTracing, context_with
+from rag_monitor.sdk.otel import HostTracing, context_with, new_ids
 from rag_monitor.sdk.queue import BoundedQueue
 from rag_monitor.sdk.record import LiveTrace, NullTrace
 from rag_monitor.sdk.sender import Item, Sender
@@ -106,7 +105,7 @@ class Recorder:
             if waiting % _WAKE_EVERY == 0 or self._queue.chars > self._wake_chars:
                 self._sender.nudge()
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("submit", error)
+            GUARD.report("submit", error)
 
     def open_shared(self, step: Step) -> None:
         """Begin a span for `step` in the host's provider."""

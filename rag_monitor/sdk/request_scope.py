@@ -131,7 +131,7 @@ class RequestScope:
                 if self.status_code >= 500:
                     live.failed_http(self.status_code)
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("request", mistake)
+            GUARD.report("request", mistake)
         self.scope.ended()
 
 

@@ -18,7 +18,7 @@ from rag_monitor.sdk.feedback import FeedbackNote, refusal_of
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.outcome import Outcome
-from rag_monitor.sdk.queue import Bell, BoundedQueue
+from rag_monitor.sdk.queue import BoundedQueue, WakeEvent
 from rag_monitor.sdk.record import CURRENT, NULL, LiveTrace
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ class Sender:
     def renew_after_fork(self) -> None:
         """Forget the parent's thread, connection and batches."""
         self._thread: threading.Thread | None = None
-        self._bell = Bell()
+        self._wake_event = WakeEvent()
         self._starting = False
         self._start_lock = threading.RLock()
         self._held: deque[Batch] = deque()
@@ -143,12 +143,16 @@ class Sender:
                 return False
             thread = threading.Thread(target=self._run, name="rag-monitor-sender", daemon=True)
             self._starting = True
-            self._bell = Bell()  # gevent may have patched locks since, and threads with them
+            self._wake_event = (
+                WakeEvent()
+            )  # gevent may have patched locks since, and threads with them
             try:
                 thread.start()
             except RuntimeError as error:
                 self._start_failed_at = now
-                GUARD.say("thread", "cannot start the sender (%s); traces wait in memory", error)
+                GUARD.warn_once(
+                    "thread", "cannot start the sender (%s); traces wait in memory", error
+                )
                 return False
             finally:
                 self._starting = False
@@ -157,7 +161,7 @@ class Sender:
 
     def wake(self) -> None:
         """Send soon instead of at the next interval."""
-        self._bell.ring()
+        self._wake_event.set()
 
     def nudge(self) -> None:
         """As `wake`, unless a batch is held: it looks for more when that one has arrived.
@@ -166,7 +170,7 @@ class Sender:
         A spool takes what waits even then.
         """
         if not self._held or self._spooling:
-            self._bell.ring()
+            self._wake_event.set()
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until everything produced so far is settled; True when all of it arrived."""
@@ -209,12 +213,12 @@ class Sender:
         if key is not None:
             otel_context.attach(otel_context.set_value(key, True))
         while not self._stopping:
-            self._bell.wait(self._pause_s())
+            self._wake_event.wait(self._pause_s())
             try:
                 self._drain()
             except Exception as error:  # noqa: BLE001 - the boundary; the thread must live on
                 self._stumble()
-                GUARD.caught("sender", error)
+                GUARD.report("sender", error)
 
     def _stumble(self) -> None:
         """After an internal error: pause as if the server were away; give up what keeps failing.
@@ -234,7 +238,7 @@ class Sender:
         self._failures, self._retry_at = 0, 0.0
         self._counters.drop("internal_error", len(batch))
         self._forget(batch)
-        GUARD.say(
+        GUARD.warn_once(
             "given_up",
             "gave up %s traces after %s internal errors; see rag_monitor.stats()",
             len(batch),
@@ -294,7 +298,7 @@ class Sender:
             return self.tools.encoder.spans(live)
         except BaseException as error:  # noqa: BLE001 - a redactor of the user's may raise anything
             self._counters.drop("encode_failed")
-            GUARD.caught("encode", error)
+            GUARD.report("encode", error)
             return []
 
     def _send(self, batch: Batch) -> Outcome:
@@ -338,9 +342,9 @@ class Sender:
             return
         reason = "too_large" if outcome.status == 413 else f"http_{outcome.status}"
         if batch.note is not None:
-            GUARD.say("mark", "the monitor refused a mark: %s", refusal_of(outcome))
+            GUARD.warn_once("mark", "the monitor refused a mark: %s", refusal_of(outcome))
         else:
-            GUARD.say(
+            GUARD.warn_once(
                 reason,
                 "the monitor refused traces with HTTP %s; see rag_monitor.stats()",
                 outcome.status,
@@ -361,7 +365,7 @@ class Sender:
             try:
                 batch.file = self._spool.save(batch.traces)
             except Exception as error:  # noqa: BLE001 - the boundary
-                GUARD.caught("spool", error)
+                GUARD.report("spool", error)
             if batch.file is None:
                 self._spool_again_at = time.monotonic() + _SPOOL_AGAIN_S
 
@@ -370,7 +374,7 @@ class Sender:
             try:
                 self._spool.remove(batch.file)
             except Exception as error:  # noqa: BLE001 - the boundary
-                GUARD.caught("spool", error)
+                GUARD.report("spool", error)
 
     def _adopted(self) -> Batch | None:
         """The next batch that a dead process left behind, one in memory at a time."""
@@ -379,7 +383,7 @@ class Sender:
         try:
             found = self._spool.adopt()
         except Exception as error:  # noqa: BLE001 - what others left must not hold up what is ours
-            GUARD.caught("spool", error)
+            GUARD.report("spool", error)
             found = None
         if found is None:
             self._adopting = False
@@ -435,7 +439,7 @@ class Sender:
         try:
             return spool.read(file)
         except Exception as error:  # noqa: BLE001 - the boundary; what cannot be read is counted
-            GUARD.caught("spool", error)
+            GUARD.report("spool", error)
             return []
 
     def _save_rest(self, spool: Spool) -> int:
@@ -452,7 +456,7 @@ class Sender:
         try:
             return spool.save_some(batch.traces)
         except Exception as error:  # noqa: BLE001 - the boundary; what is not saved is counted
-            GUARD.caught("spool", error)
+            GUARD.report("spool", error)
             return 0
 
 

@@ -14,7 +14,7 @@ from opentelemetry.trace import INVALID_SPAN, SpanKind, Status, StatusCode
 
 from rag_monitor.sdk.encoding import Encoder
 from rag_monitor.sdk.otel import detach_here
-from rag_monitor.sdk.record import CURRENT, LiveTrace, NullTrace, Owner
+from rag_monitor.sdk.record import CURRENT, LiveTrace, NullTrace, TraceSink
 from rag_monitor.sdk.step import Step
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep
@@ -27,7 +27,11 @@ class HostSpans:
         self._encoder = encoder
 
     def open(
-        self, client: Owner, provider: Any, name: str, ended: LiveTrace | NullTrace | None = None
+        self,
+        recorder: TraceSink,
+        provider: Any,
+        name: str,
+        ended: LiveTrace | NullTrace | None = None,
     ) -> LiveTrace:
         """Start the root span in the host's trace; not below the spans of a trace that `ended`."""
         context = None
@@ -37,7 +41,7 @@ class HostSpans:
             f"invoke_workflow {name}", context, kind=SpanKind.INTERNAL
         )
         context = span.get_span_context()
-        live = LiveTrace(client, name, context.trace_id, context.span_id)
+        live = LiveTrace(recorder, name, context.trace_id, context.span_id)
         live.otel_span = span
         live.otel_context = otel_trace.set_span_in_context(span)
         return live

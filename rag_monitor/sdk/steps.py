@@ -61,7 +61,7 @@ class RetrievalStep(Step):
         elif live.closed:  # the end of the step counts it
             return
         try:
-            taken = take_documents(value, live.client.max_chars)
+            taken = take_documents(value, live.recorder.max_chars)
             if taken is None:
                 self.taken = None
                 self.unread = None if value is None else type_name(value)
@@ -71,13 +71,13 @@ class RetrievalStep(Step):
                 live.chars += self._chars
                 live.truncated = live.truncated or self._cut
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("documents", mistake)
+            GUARD.report("documents", mistake)
 
     def _open_still(self) -> LiveTrace | None:
         """The trace of a step that has ended; what comes after that has ended, too, is counted."""
         live: LiveTrace | None = getattr(self, "_trace", None)
         if live is not None and live.closed:
-            live.client.counters.late += 1
+            live.recorder.counters.late += 1
             return None
         return live
 

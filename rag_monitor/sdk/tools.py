@@ -14,8 +14,8 @@ from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.encoding import EncodedTrace, Encoder
 from rag_monitor.sdk.envelope import Envelope
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.ids import new_span_id
 from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.otel import new_span_id
 from rag_monitor.sdk.outcome import Poster
 from rag_monitor.sdk.record import LiveTrace
 from rag_monitor.sdk.share import HostSpans
@@ -95,7 +95,7 @@ def _spool(options: Options, counters: Counters) -> Spool | None:
     try:
         from rag_monitor.sdk.spool import Spool
     except ImportError:  # Windows: no fcntl
-        GUARD.say(
+        GUARD.warn_once(
             "spool",
             "spool_dir needs POSIX file locks, which this system lacks; traces wait in memory only",
         )

@@ -68,12 +68,14 @@ class Transport:
                 max_reply_bytes=MAX_REPLY_BYTES,
             )
         except NoAnswer as error:
-            GUARD.say("transport", "cannot reach the monitor (%s); traces wait in memory", error)
+            GUARD.warn_once(
+                "transport", "cannot reach the monitor (%s); traces wait in memory", error
+            )
             return None
 
     def _outcome(self, reply: Reply) -> Outcome:
         if reply.ok and _is_page(reply):  # of a proxy, or another service's
-            GUARD.say(
+            GUARD.warn_once(
                 "page",
                 "a web page answers where the monitor should, at %s; traces wait in memory",
                 self._host,

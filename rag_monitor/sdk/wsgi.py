@@ -42,7 +42,7 @@ class RagMonitorMiddleware:
                 kind, encoding = said.get("content-type", ""), said.get("content-encoding", "")
                 request.begins(int(status[:3]), kind, encoding)
             except Exception as error:  # noqa: BLE001 - the boundary
-                GUARD.caught("wsgi", error)
+                GUARD.report("wsgi", error)
             return start_response(status, headers, *rest)
 
         environ["wsgi.input"] = _Input(environ.get("wsgi.input"), request)
@@ -68,7 +68,7 @@ class RagMonitorMiddleware:
             query_string = str(environ.get("QUERY_STRING") or "").encode("latin-1", "replace")
             return open_request(path, self._options, query_string)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("wsgi", error)
+            GUARD.report("wsgi", error)
             return None
 
 
@@ -98,7 +98,7 @@ class _Input:
         try:
             self._request.took(data)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("wsgi", error)
+            GUARD.report("wsgi", error)
         return data
 
     def read(self, *size: int) -> bytes:
@@ -156,7 +156,7 @@ class _Body:
         try:
             self._request.gave(chunk, more=True)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("wsgi", error)
+            GUARD.report("wsgi", error)
         return chunk
 
     def close(self) -> None:

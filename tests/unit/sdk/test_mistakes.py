@@ -23,7 +23,7 @@ Wrap = Callable[[Envelope, list[bytes], Mapping[str, int]], bytes]
 
 
 @pytest.fixture(autouse=True)
-def _absorbing(_strict: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def _never_raise(_strict: None, monkeypatch: pytest.MonkeyPatch) -> None:
     """As in production: internal errors are counted, not raised."""
     monkeypatch.delenv("RAG_MONITOR_STRICT")
     GUARD.strict = False
