@@ -18,13 +18,13 @@ LOG_EVERY_S: Final = 60.0
 class Guard:
     """Counts and reports internal errors. One per process.
 
-        >>> guard = Guard()
-        >>> try:
-        ...     1 / 0
-        ... except ZeroDivisionError as error:
-        ...     guard.report("sums", error)
-        >>> guard.errors
-        {'sums': 1}
+    >>> guard = Guard()
+    >>> try:
+    ...     1 / 0
+    ... except ZeroDivisionError as error:
+    ...     guard.report("sums", error)
+    >>> guard.errors
+    {'sums': 1}
     """
 
     def __init__(self) -> None:

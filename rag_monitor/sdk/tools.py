@@ -12,7 +12,6 @@ from rag_monitor import __version__
 from rag_monitor.redaction.redactor import build_redactor
 from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.encoding import EncodedTrace, Encoder
-from rag_monitor.sdk.envelope import Envelope
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.otel import new_span_id
@@ -23,7 +22,7 @@ from rag_monitor.sdk.step import Step
 from rag_monitor.sdk.step_attributes import step_attributes, step_name
 from rag_monitor.sdk.steps import GenerationStep, RetrievalStep
 from rag_monitor.sdk.transport import Transport
-from rag_monitor.sdk.wire import write_span
+from rag_monitor.sdk.wire import Envelope, write_span
 
 if TYPE_CHECKING:
     from rag_monitor.sdk.spool import Spool
