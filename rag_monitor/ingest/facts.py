@@ -8,7 +8,7 @@ from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
-from rag_monitor.domain.trace import Retrieval, RetrievedDocument
+from rag_monitor.domain.trace import Retrieval, RetrievedDocument, busy_ns
 from rag_monitor.ingest.assembly import Assembly
 from rag_monitor.ingest.conventions.base import Failure, text_of
 from rag_monitor.ingest.conventions.reading import ask
@@ -178,12 +178,8 @@ def _first_line(text: str) -> str | None:
 
 def busy_ms(spans: Iterable[Span]) -> float | None:
     """Time during which at least one of the spans ran; None without spans that have times."""
-    busy, until = 0, 0
-    timed = sorted((s.start_ns, s.end_ns) for s in spans if duration_ms(s) is not None)
-    for start, end in timed:
-        busy += max(0, end - max(start, until))
-        until = max(until, end)
-    return busy / _NS_PER_MS if timed else None
+    timed = [(s.start_ns, s.end_ns) for s in spans if duration_ms(s) is not None]
+    return busy_ns(timed) / _NS_PER_MS if timed else None
 
 
 def total(values: Iterable[int | None]) -> int | None:

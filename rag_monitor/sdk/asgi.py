@@ -167,8 +167,8 @@ def _copy_of(message: Message) -> Message:
     return copy
 
 
-def _header(headers: Any, wanted: bytes) -> str:
+def _header(headers: Any, header: bytes) -> str:
     for name, value in headers:
-        if bytes(name).lower() == wanted:
+        if bytes(name).lower() == header:
             return bytes(value).decode("latin-1")
     return ""

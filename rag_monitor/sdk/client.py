@@ -248,8 +248,8 @@ def _options(given: dict[str, Any], *, strict: bool) -> Options:
     values.update(given)
     unknown = sorted(set(values) - set(Options.__dataclass_fields__))
     if unknown:
-        known = ", ".join(Options.__dataclass_fields__)
-        raise ConfigurationError(f"unknown setting {', '.join(unknown)}; there are: {known}")
+        allowed = ", ".join(Options.__dataclass_fields__)
+        raise ConfigurationError(f"unknown setting {', '.join(unknown)}; there are: {allowed}")
     if not strict:
         _to_the_safe_side(values)
     return Options(**values)
@@ -277,7 +277,9 @@ def _to_the_safe_side(values: dict[str, Any]) -> None:
 def _parse_headers(raw: str) -> dict[str, str]:
     pairs = (item.partition("=") for item in raw.split(","))
     return {
-        unquote(key.strip()): unquote(value.strip()) for key, found, value in pairs if found and key
+        unquote(key.strip()): unquote(value.strip())
+        for key, separator, value in pairs
+        if separator and key
     }
 
 

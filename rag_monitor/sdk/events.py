@@ -99,7 +99,16 @@ class OpenStep(Generic[S]):
 
 
 class EventTrace:
-    """One answered question, told by events.
+    """One answered question, reported by events.
+
+        >>> from rag_monitor.testing import InMemoryExporter
+        >>> with InMemoryExporter() as exporter:
+        ...     trace = EventTrace("chain", "How long is the warranty?")
+        ...     trace.chunk("24 ")
+        ...     trace.chunk("months.")
+        ...     trace.end()
+        >>> exporter.records[0]["answer"], exporter.records[0]["streamed"]
+        ('24 months.', True)
 
     Inside a trace that is current already (a traced handler, the middleware) it adds its steps to
     that one, and leaves question, answer and end to it.

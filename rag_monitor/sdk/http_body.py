@@ -59,9 +59,9 @@ def question_in_body(body: object) -> Ranked | None:
     parsed = parse(body.data)
     places = (parsed if isinstance(parsed, dict | list) else None, body.data, body.query_string)
     for place in places:
-        found = ranked_in(_form(place) if isinstance(place, bytes) else place, body.keys)
-        if found is not None:
-            return (0.0, found[1]) if body.keys is not None else found
+        ranked = ranked_in(_form(place) if isinstance(place, bytes) else place, body.keys)
+        if ranked is not None:
+            return (0.0, ranked[1]) if body.keys is not None else ranked
     return None
 
 

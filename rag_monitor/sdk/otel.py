@@ -48,9 +48,9 @@ class HostTracing:
         if now < self._check_at:
             return None
         self._check_at = now + _RECHECK_NS
-        found = otel_trace.get_tracer_provider()
-        if not isinstance(found, otel_trace.ProxyTracerProvider | otel_trace.NoOpTracerProvider):
-            self._provider = found
+        provider = otel_trace.get_tracer_provider()
+        if not isinstance(provider, otel_trace.ProxyTracerProvider | otel_trace.NoOpTracerProvider):
+            self._provider = provider
         return self._provider
 
     def trace_of(self, context: Context, own: int) -> tuple[int, tuple[int, int] | None]:

@@ -55,7 +55,16 @@ T = TypeVar("T", bound=Queued)
 
 
 class BoundedQueue(Generic[T]):
-    """First in, first out; when full the oldest goes, counted."""
+    """First in, first out; when full the oldest goes, counted.
+
+    >>> from types import SimpleNamespace
+    >>> counters = Counters()
+    >>> queue = BoundedQueue(max_items=2, max_chars=100, counters=counters)
+    >>> for number in range(3):
+    ...     waiting = queue.put(SimpleNamespace(chars=10, number=number))
+    >>> queue.take().number, dict(counters.dropped)
+    (1, {'queue_full': 1})
+    """
 
     def __init__(self, max_items: int, max_chars: int, counters: Counters) -> None:
         self._max_items = max_items

@@ -66,7 +66,16 @@ class TraceSink(Protocol):
 class LiveTrace:
     """One request being answered. `current()` gives it to the host.
 
-    What most traces are never told stands in the class: it costs the request nothing.
+        >>> import rag_monitor
+        >>> from rag_monitor.testing import InMemoryExporter
+        >>> with InMemoryExporter() as exporter, rag_monitor.trace("chat", question="Why?") as live:
+        ...     live.set(answer="Because.", session_id="s-1", team="search")
+        <rag_monitor.sdk.record.LiveTrace object at ...>
+        >>> record = exporter.records[0]
+        >>> record["answer"], record["session_id"], record["metadata"]
+        ('Because.', 's-1', {'team': 'search'})
+
+    Fields that most traces never set are class attributes: they cost the request nothing.
     """
 
     origin = "call"
@@ -74,7 +83,7 @@ class LiveTrace:
     claimed_by_handler = False
     streamed = False
     truncated = False
-    contexts_known = False
+    contexts_reported = False
     explicit_answer = False
     explicit_question = False
     chars = 0
@@ -304,10 +313,10 @@ class LiveTrace:
             return
         taken = take_documents(contexts, self.recorder.max_chars)
         if taken is None:
-            self.contexts_known = False
+            self.contexts_reported = False
             return
         self.contexts, chars, cut = taken
-        self.contexts_known = True
+        self.contexts_reported = True
         self.chars += chars
         self.truncated = self.truncated or cut
 

@@ -30,7 +30,16 @@ _UNREACHABLE_S = 0.5
 
 
 class Recorder:
-    """One configuration at work: begins traces, takes finished ones, delivers them."""
+    """One configuration at work: begins traces, takes finished ones, delivers them.
+
+    >>> from rag_monitor.testing import InMemoryExporter
+    >>> recorder = InMemoryExporter(app="shop").client  # a `Recorder` that sends nowhere
+    >>> recorder.new_trace("chat").set(question="Why?", answer="Because.").finish()
+    >>> recorder.flush(5.0), recorder.stats()["delivered"]
+    (True, 1)
+    >>> recorder.close(5.0)
+    True
+    """
 
     def __init__(self, options: Options, transport: Poster | None = None) -> None:
         self.options = options

@@ -101,8 +101,8 @@ class RequestScope:
         if live.closed:  # servers close a body that has failed; it stays a failure
             return
         try:
-            known = live.explicit_question or (live.question is not None and not live.question_rank)
-            if not known and (self._request or self._query_string):
+            sure = live.explicit_question or (live.question is not None and not live.question_rank)
+            if not sure and (self._request or self._query_string):
                 keys = self._options.question_keys
                 live.request = RequestBody(
                     b"".join(self._request),

@@ -229,16 +229,16 @@ def _take_question(
     arguments = spec.arguments
     rank = 0.0
     if arguments is None:
-        found = _extracted(spec, args, kwargs)
+        question = _extracted(spec, args, kwargs)
     elif args and arguments.is_first and type(args[0]) is str:  # as most handlers have it
-        found, rank = args[0], arguments.rank
+        question, rank = args[0], arguments.rank
     else:
-        rank, found = arguments.question(args, kwargs, live) or (0.0, None)
-    if found is not None:
-        if len(found) > live.recorder.max_chars:
-            found = found[: live.recorder.max_chars]
+        rank, question = arguments.question(args, kwargs, live) or (0.0, None)
+    if question is not None:
+        if len(question) > live.recorder.max_chars:
+            question = question[: live.recorder.max_chars]
             live.truncated = True
-        live.question = found
+        live.question = question
         if rank:
             live.question_rank = rank
 

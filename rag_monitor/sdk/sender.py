@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 FIRST_BACKOFF_S: Final = 0.5
 MAX_BACKOFF_S: Final = 30.0
-_LEAST_ASKED_S: Final = 0.5
+_LEAST_RETRY_AFTER_S: Final = 0.5
 """A server that asks for a shorter pause than this gets the sender's own."""
 RESTART_EVERY_S: Final = 5.0
 _MOST_MISTAKES: Final = 3
@@ -306,14 +306,14 @@ class Sender:
             body = batch.note.body(self.tools.redactor)
             return self.tools.transport.post("/api/v1/feedback", body, "application/json")
         report = self._counters.take_unreported()
-        told = False
+        reported = False
         try:
             envelope = self.tools.envelope
             body = envelope.wrap([span for spans in batch.traces for span in spans], report)
             outcome = self.tools.transport.post("/v1/traces", body, envelope.content_type)
-            told = outcome.ok
+            reported = outcome.ok
         finally:
-            if not told:
+            if not reported:
                 self._counters.give_back(report)
         return outcome
 
@@ -354,7 +354,7 @@ class Sender:
     def _back_off(self, outcome: Outcome) -> None:
         self._failures += 1
         wait = outcome.retry_after_s or 0.0
-        self._announced = wait >= _LEAST_ASKED_S
+        self._announced = wait >= _LEAST_RETRY_AFTER_S
         if not self._announced:  # "at once", said again and again, would take the host's core
             wait = backoff_s(self._failures, FIRST_BACKOFF_S, MAX_BACKOFF_S)
         self._retry_at = time.monotonic() + wait
@@ -381,16 +381,16 @@ class Sender:
         if self._spool is None or not self._adopting:
             return None
         try:
-            found = self._spool.adopt()
+            adopted = self._spool.adopt()
         except Exception as error:  # noqa: BLE001 - what others left must not hold up what is ours
             GUARD.report("spool", error)
-            found = None
-        if found is None:
+            adopted = None
+        if adopted is None:
             self._adopting = False
             self._counters.deliver(0)  # wakes a waiting flush
             return None
-        batch = Batch(found[1])
-        batch.file = found[0]
+        batch = Batch(adopted[1])
+        batch.file = adopted[0]
         self._counters.adopt(len(batch))
         return batch
 

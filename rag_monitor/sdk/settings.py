@@ -44,14 +44,14 @@ def text(value: object) -> object:
             return str(value)
         except ValueError:  # an integer of thousands of digits
             return value
-    found = text_of(value)
-    return value if found is None else found.encode("utf-8", "replace").decode()
+    plain = text_of(value)
+    return value if plain is None else plain.encode("utf-8", "replace").decode()
 
 
 def secret(value: object) -> object:
     """As `text`, without the blanks and the newline around it that a mounted file has."""
-    found = text(value)
-    return (found.strip() or None) if isinstance(found, str) else found
+    plain = text(value)
+    return (plain.strip() or None) if isinstance(plain, str) else plain
 
 
 def folder(value: object) -> object:
@@ -63,10 +63,10 @@ def folder(value: object) -> object:
 
 def base_url(value: object) -> object:
     """An endpoint without blanks around it and without the path of the traces, which we append."""
-    found = text_of(value)
-    if found is None:
+    url = text_of(value)
+    if url is None:
         return value
-    return found.strip().rstrip("/").removesuffix("/v1/traces")
+    return url.strip().rstrip("/").removesuffix("/v1/traces")
 
 
 def headers(value: object) -> object:

@@ -32,7 +32,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 class Step:
     """A timed part of a trace.
 
-    What most steps are never told stands in the class: it costs the request nothing.
+    Fields that most steps never set are class attributes: they cost the request nothing.
     """
 
     live: LiveTrace | None = None

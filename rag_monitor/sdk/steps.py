@@ -24,7 +24,17 @@ _new: Final = object.__new__
 
 
 class RetrievalStep(Step):
-    """One call of a retriever; assign what it returned to `documents`."""
+    """One call of a retriever; assign what it returned to `documents`.
+
+    >>> import rag_monitor
+    >>> from rag_monitor.testing import InMemoryExporter
+    >>> with InMemoryExporter() as exporter, rag_monitor.trace("chat", question="Why?"):
+    ...     with rag_monitor.retrieval("faq") as step:
+    ...         step.documents = ["A passage.", {"content": "Another one.", "score": 0.5}]
+    >>> [found] = exporter.records[0]["retrievals"]
+    >>> found["knowledge_base"], [document["content"] for document in found["documents"]]
+    ('faq', ['A passage.', 'Another one.'])
+    """
 
     __slots__ = ("_documents", "_trace")  # not in its dict, which what the trace keeps shares
     _documents: Any

@@ -346,8 +346,8 @@ def _watch_future(observer: StreamObserver, future: Any) -> bool:
 
 def _is(kind: type, module: str, name: str) -> bool:
     """Whether `kind` is the class `name` or below it; who has not imported it has none."""
-    known = getattr(sys.modules.get(module), name, None)
-    return isinstance(known, type) and issubclass(kind, known)
+    base = getattr(sys.modules.get(module), name, None)
+    return isinstance(base, type) and issubclass(kind, base)
 
 
 def _asyncio_result(future: Any) -> tuple[BaseException | None, object]:

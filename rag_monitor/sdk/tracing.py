@@ -34,7 +34,18 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Tracer:
-    """What `trace(...)` gives: decorate a handler with it, or enter it, once or by many at once."""
+    """What `trace(...)` gives: decorate a handler with it, or enter it, once or by many at once.
+
+    >>> from rag_monitor.testing import InMemoryExporter
+    >>> @trace
+    ... def answer(question):
+    ...     return f"{question} Yes."
+    >>> with InMemoryExporter() as exporter:
+    ...     answer("Is it open?")
+    'Is it open? Yes.'
+    >>> exporter.records[0]["question"], exporter.records[0]["answer"]
+    ('Is it open?', 'Is it open? Yes.')
+    """
 
     def __init__(
         self, name: str | None, question: Any, answer: Any, fields: dict[str, Any]

@@ -81,7 +81,7 @@ class Transport:
                 self._host,
             )
             return Outcome(0)
-        return Outcome(reply.status, reply.body, _asked_s(reply))
+        return Outcome(reply.status, reply.body, _retry_after_s(reply))
 
     def close(self) -> None:
         """Drop the connection."""
@@ -92,7 +92,7 @@ def _is_page(reply: Reply) -> bool:
     return reply.headers.get("content-type", "").strip().lower().startswith("text/html")
 
 
-def _asked_s(reply: Reply) -> float | None:
+def _retry_after_s(reply: Reply) -> float | None:
     """The pause that the server asks for in seconds, bounded; None: none, or nonsense."""
-    asked = retry_after(reply.headers.get("retry-after"))
-    return None if asked is None else min(asked, MAX_RETRY_AFTER_S)
+    seconds = retry_after(reply.headers.get("retry-after"))
+    return None if seconds is None else min(seconds, MAX_RETRY_AFTER_S)

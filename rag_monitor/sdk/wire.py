@@ -166,7 +166,13 @@ def _flag(key: str, value: bool) -> bytes:
 
 
 class Envelope:
-    """Wraps encoded spans of one application into a request body."""
+    """Wraps encoded spans of one application into a request body.
+
+    >>> span = write_span(trace_id=1, span_id=2, name="chat", start_ns=1, end_ns=9, attributes={})
+    >>> body = Envelope(Options(app="shop"), "1.0").wrap([span], dropped={})
+    >>> span in body, b"shop" in body
+    (True, True)
+    """
 
     content_type = CONTENT_TYPE
 

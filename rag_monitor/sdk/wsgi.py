@@ -38,8 +38,11 @@ class RagMonitorMiddleware:
 
         def started(status: str, headers: Any, *rest: Any) -> Any:
             try:
-                said = dict(_lower(headers))
-                kind, encoding = said.get("content-type", ""), said.get("content-encoding", "")
+                lowered = dict(_lower(headers))
+                kind, encoding = (
+                    lowered.get("content-type", ""),
+                    lowered.get("content-encoding", ""),
+                )
                 request.begins(int(status[:3]), kind, encoding)
             except Exception as error:  # noqa: BLE001 - the boundary
                 GUARD.report("wsgi", error)
