@@ -13,7 +13,7 @@ from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Trace
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.ingest.assembly import assemble
-from rag_monitor.ingest.conventions import ours, own
+from rag_monitor.ingest.conventions import rag_monitor_sdk, self_telemetry
 from rag_monitor.ingest.finish import finish
 from rag_monitor.ingest.foreign import NoRequest, read_trace
 from rag_monitor.ingest.options import DeriveOptions
@@ -59,14 +59,14 @@ def derive(
 
 
 def _read(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
-    work = own.find_own(spans)
+    work = self_telemetry.find_work(spans)
     if work is not None:
-        return own.read_own(project, work, received_at)
-    root = ours.find_root(spans)
+        return self_telemetry.read_work(project, work, received_at)
+    root = rag_monitor_sdk.find_root(spans)
     if root is None:
         return _read_foreign(project, spans, received_at)
     try:
-        return ours.read_root(project, root, received_at)
+        return rag_monitor_sdk.read_root(project, root, received_at)
     except MalformedPayload:
         # A limit of the sender's SDK cut the record; the standard attributes are still there.
         telemetry.dropped("derive", "broken_record")

@@ -29,7 +29,7 @@ from rag_monitor.protobuf import length_delimited, length_prefix
 _REMOTE_PARENT: Final = 0x200
 _DROPPED: Final = semconv.DROPPED.encode()
 _SCORES: Final = semconv.EVALUATION_SCOPE.encode()
-_OWN: Final = semconv.OWN_SCOPE.encode()
+_OWN: Final = semconv.SELF_SCOPE.encode()
 _REASON: Final = re.compile(r"queue_full|exit|encode_failed|rejected|too_large|http_[1-5]\d\d")
 _MAX_LOST: Final = 10**9
 _ZERO_TRACE: Final = bytes(16)

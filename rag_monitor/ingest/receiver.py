@@ -45,7 +45,7 @@ from rag_monitor.ingest.replies import (
 )
 from rag_monitor.ingest.rows import decode_rows
 from rag_monitor.ingest.strict_json import parse
-from rag_monitor.own_traces import INGEST, OwnTraces
+from rag_monitor.self_tracing import INGEST, SelfTracing
 
 _log: Final = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Receiver:
         options: IngestOptions | None = None,
         clock: Clock | None = None,
         reported: ReportedScoreSink | None = None,
-        own: OwnTraces | None = None,
+        own: SelfTracing | None = None,
     ) -> None:
         self._sink = sink
         self._options = options or IngestOptions()
@@ -263,7 +263,7 @@ class Receiver:
         if self._own is None or decoded is None or decoded.own >= decoded.spans:
             return
         if self._own.draws_ingest():
-            self._own.note(INGEST, began, {"bytes": size, "spans": decoded.spans}, error)
+            self._own.record(INGEST, began, {"bytes": size, "spans": decoded.spans}, error)
 
     def _refuse(self, error: Exception, encoding: str | None) -> OtlpReply:
         if not isinstance(error, (IngestError, StoreDamaged, StoreUnavailable)):
