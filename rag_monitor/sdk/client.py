@@ -18,9 +18,8 @@ from rag_monitor.errors import ConfigurationError
 from rag_monitor.sdk.counters import OUTSIDE
 from rag_monitor.sdk.fork_exit import watch_children
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.options import DEFAULT_ENDPOINT, SWITCHES, Options
+from rag_monitor.sdk.options import DEFAULT_ENDPOINT, SWITCHES, Options, as_switch, is_blank
 from rag_monitor.sdk.peek import text_of
-from rag_monitor.sdk.settings import is_blank, switch
 from rag_monitor.sdk.threads import follow_threads
 
 if TYPE_CHECKING:
@@ -257,7 +256,7 @@ def _options(given: dict[str, Any], *, strict: bool) -> Options:
 
 def _otel_is_off(raw: str) -> bool:
     """What `OTEL_SDK_DISABLED` says; a word that nobody can read may have meant yes."""
-    off = switch(raw) if raw.strip().lower() not in ("enabled", "disabled") else None
+    off = as_switch(raw) if raw.strip().lower() not in ("enabled", "disabled") else None
     if type(off) is bool or is_blank(raw):
         return off is True
     GUARD.warn_once("switch otel", "OTEL_SDK_DISABLED must be true or false; rag_monitor is off")
@@ -267,7 +266,7 @@ def _otel_is_off(raw: str) -> bool:
 def _to_the_safe_side(values: dict[str, Any]) -> None:
     """Turn off every switch whose value nobody can read: it was meant to say something."""
     for name in SWITCHES:
-        if type(switch(values.get(name, False))) is not bool:
+        if type(as_switch(values.get(name, False))) is not bool:
             values[name] = False
             GUARD.warn_once(
                 f"switch {name}", "%s must be true or false; it is taken for false", name

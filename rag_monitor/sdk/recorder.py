@@ -19,7 +19,7 @@ from rag_monitor.sdk.step import Step
 
 if TYPE_CHECKING:
     from rag_monitor.sdk.outcome import Poster
-    from rag_monitor.sdk.share import HostSpans
+    from rag_monitor.sdk.span_export import HostSpans
     from rag_monitor.sdk.tools import Tools
 
 _WAKE_EVERY = 256
