@@ -24,7 +24,7 @@ _SESSION: Final = "session."
 _EVALUATOR: Final = "EVALUATOR"
 _NO_TARGET: Final = "scores on an EVALUATOR span with several links: link to what they are about"
 _OF_SESSION: Final = "scores of a whole session: send them with a trace"
-_NOTHING_SAID: Final = "scores without a name, or with neither score, label nor explanation"
+_EMPTY_SCORE: Final = "scores without a name, or with neither score, label nor explanation"
 
 
 @dataclass(slots=True)
@@ -76,7 +76,7 @@ def _read_events(span: Any, source: str, into: Annotations) -> None:
 
 def _keep(record: EvaluationRecord | None, into: Annotations) -> None:
     if record is None:
-        into.leave(_NOTHING_SAID)
+        into.leave(_EMPTY_SCORE)
     else:
         into.found.append(record)
 

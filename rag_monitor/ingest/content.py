@@ -16,12 +16,12 @@ from rag_monitor.ingest.message_parts import is_part
 from rag_monitor.ingest.messages import (
     Message,
     Speaker,
-    asked_in,
     instructed_in,
     message_of,
     messages_in,
     reply_in,
     role_name,
+    user_messages_in,
 )
 from rag_monitor.ingest.reprs import is_printed_object
 from rag_monitor.ingest.values import is_structure, opened, present, structured
@@ -101,7 +101,7 @@ def answer_in(value: object) -> str | None:
 def request_of(value: object) -> tuple[tuple[str, ...], str | None]:
     """What the user said in the input of a model call, and the system's instructions."""
     messages = messages_in(value, Speaker.USER)
-    asked = asked_in(messages)
+    asked = user_messages_in(messages)
     if not asked and (question := question_in(value)) is not None:
         asked = (question,)
     return asked, instructed_in(messages)
@@ -141,7 +141,7 @@ def _search_object(
 ) -> str | None:
     role = role_name(value)
     if role is not None:
-        return _said([message_of(value, role)], sought)
+        return _newest([message_of(value, role)], sought)
     if value and value.keys() <= _CALL:
         return _search_call(value, sought, depth)
     for key in sought.keys:
@@ -154,7 +154,7 @@ def _search_object(
 def _member(key: str, value: object, sought: _Sought, lone: bool, depth: int) -> str | None:
     inner = structured(value)
     if key in _CONVERSATIONS and isinstance(inner, (Mapping, list)):
-        return _said(messages_in(inner, sought.speaker), sought)
+        return _newest(messages_in(inner, sought.speaker), sought)
     plain = key in sought.plain
     found = _search(inner, sought, lone=lone and not plain, depth=depth + 1)
     if found is None and plain and isinstance(value, str):
@@ -162,10 +162,10 @@ def _member(key: str, value: object, sought: _Sought, lone: bool, depth: int) ->
     return found
 
 
-def _said(messages: Sequence[Message], sought: _Sought) -> str | None:
+def _newest(messages: Sequence[Message], sought: _Sought) -> str | None:
     if sought.speaker is Speaker.ASSISTANT:
         return reply_in(messages)
-    asked = asked_in(messages)
+    asked = user_messages_in(messages)
     return asked[-1] if asked else None
 
 
@@ -209,7 +209,7 @@ def _search_list(value: Sequence[Any], sought: _Sought, depth: int) -> str | Non
     """Chat messages, the parts of one, or a list of one. Other lists are passages or the like."""
     objects = [item for item in value if isinstance(item, Mapping)]
     if any(role_name(item) is not None for item in objects) or all(map(is_part, value)):
-        return _said(messages_in(value, sought.speaker), sought)
+        return _newest(messages_in(value, sought.speaker), sought)
     if len(value) > 1 and not all(isinstance(item, list) for item in value):
         return None
     inner = structured(value[0])

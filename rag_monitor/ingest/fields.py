@@ -26,7 +26,7 @@ def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 @dataclass(slots=True)
-class Reader:
+class FieldReader:
     """Reads fields of one object.
 
     Every method returns None for a field that is absent or null, and raises `MalformedPayload` for

@@ -41,7 +41,7 @@ from rag_monitor.ingest.spans import read_attributes
 
 _NO_TRACE: Final = "an evaluation result names no trace: send it with the trace's id"
 
-_NOTHING_SAID: Final = (
+_EMPTY_SCORE: Final = (
     "an evaluation result has neither a finite value, a label, an explanation nor an error.type"
 )
 
@@ -138,7 +138,7 @@ def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> D
         elif trace_id is None:
             reasons.append(_NO_TRACE)
         elif (read := _evaluation(record, fields, trace_id, source)) is None:
-            reasons.append(_NOTHING_SAID)
+            reasons.append(_EMPTY_SCORE)
         else:
             found.append(read)
     return DecodedLogs(

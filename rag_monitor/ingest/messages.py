@@ -231,7 +231,7 @@ def _of_call(value: Mapping[str, Any], speaker: Speaker, depth: int) -> Iterator
             break
 
 
-def asked_in(messages: Sequence[Message]) -> tuple[str, ...]:
+def user_messages_in(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the user said, in order."""
     return tuple(m.text for m in messages if m.speaker is Speaker.USER and m.text is not None)
 

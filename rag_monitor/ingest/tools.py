@@ -18,10 +18,10 @@ from rag_monitor.ingest.assembly import Assembly
 from rag_monitor.ingest.content import answer_in, plain_text, question_in
 from rag_monitor.ingest.conventions.base import Tool
 from rag_monitor.ingest.conventions.reading import ask
-from rag_monitor.ingest.facts import Search, failure_of
 from rag_monitor.ingest.message_parts import is_part, joined
 from rag_monitor.ingest.messages import role_name
 from rag_monitor.ingest.passages import documents_in
+from rag_monitor.ingest.span_facts import Search, failure_of
 from rag_monitor.ingest.values import present, printed, unwrapped
 
 _DEPTH: Final = 4
@@ -101,7 +101,7 @@ def searches_by_tools(
     return [search for search in found if search is not None]
 
 
-def text_found(tools: Sequence[ToolCall]) -> str | None:
+def undivided_text(tools: Sequence[ToolCall]) -> str | None:
     """What tools that search returned as undivided text."""
     texts = [
         text

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from rag_monitor import semconv
-from rag_monitor.ingest.cut_json import mended
 from rag_monitor.ingest.reprs import literal
+from rag_monitor.ingest.truncated_json import repair
 
 _DEPTH: Final = 6
 _BEGINNINGS: Final = ('{"', '[{"', "{'", "[{'")
@@ -60,7 +60,7 @@ def printed(value: object) -> Any:
 def opened(value: object) -> Any:
     """As `printed`; also of JSON that was cut off what is left."""
     found = printed(value)
-    left = mended(found.strip()) if isinstance(found, str) else None
+    left = repair(found.strip()) if isinstance(found, str) else None
     return found if left is None else left
 
 

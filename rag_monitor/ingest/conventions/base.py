@@ -20,7 +20,7 @@ class Call:
     input_tokens: int | None = None
     """Cached tokens included."""
     output_tokens: int | None = None
-    asked: tuple[str, ...] = ()
+    user_messages: tuple[str, ...] = ()
     """What the user said, in order."""
     output: str | None = None
     system: str | None = None
@@ -33,7 +33,7 @@ class Call:
     @property
     def question(self) -> str | None:
         """The last user message."""
-        return self.asked[-1] if self.asked else None
+        return self.user_messages[-1] if self.user_messages else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -78,7 +78,7 @@ class CozeLoop(Convention):
         said = attributes.get(_STREAM)
         first_ns = _first_token_ns(span)
         return Call(
-            asked=asked,
+            user_messages=asked,
             output=reply_of(attributes.get(_OUTPUT)),
             system=system,
             streamed=said if isinstance(said, bool) else True if first_ns is not None else None,

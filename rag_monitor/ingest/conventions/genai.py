@@ -11,7 +11,7 @@ from rag_monitor.ingest.content import plain_text, question_in
 from rag_monitor.ingest.conventions.base import Call, Convention, Failure, Identity, Tool, text_of
 from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.conventions.span_messages import returned, sent
-from rag_monitor.ingest.messages import asked_in, instructed_in, reply_in, text_in
+from rag_monitor.ingest.messages import instructed_in, reply_in, text_in, user_messages_in
 from rag_monitor.ingest.values import (
     first,
     flag,
@@ -121,7 +121,7 @@ class GenAI(Convention):
 
     def given(self, span: Span) -> object:
         """The last user message."""
-        asked = asked_in(sent(span))
+        asked = user_messages_in(sent(span))
         return asked[-1] if asked else None
 
     def returned(self, span: Span) -> object:
@@ -130,12 +130,12 @@ class GenAI(Convention):
 
     def question(self, span: Span) -> str | None:
         """The last user message. Of a chain it may be JSON of its arguments, as LangChain's is."""
-        asked = asked_in(sent(span))
+        asked = user_messages_in(sent(span))
         return question_in(asked[-1]) if asked else None
 
     def agents_question(self, span: Span) -> str | None:
         """The last user message, as it is."""
-        asked = asked_in(sent(span))
+        asked = user_messages_in(sent(span))
         return asked[-1] if asked else None
 
     def answer(self, span: Span) -> str | None:
@@ -158,7 +158,7 @@ class GenAI(Convention):
         """Model, tokens, messages and time to the first chunk."""
         attributes = span.attributes
         messages = sent(span)
-        asked = asked_in(messages)
+        asked = user_messages_in(messages)
         return Call(
             model=known(attributes.get(semconv.GEN_AI_RESPONSE_MODEL))
             or known(attributes.get(semconv.GEN_AI_REQUEST_MODEL)),
@@ -168,7 +168,7 @@ class GenAI(Convention):
             output_tokens=tokens(
                 attributes, semconv.GEN_AI_OUTPUT_TOKENS, semconv.GEN_AI_COMPLETION_TOKENS_OLD
             ),
-            asked=asked,
+            user_messages=asked,
             output=reply_in(returned(span)),
             system=instructed_in(messages)
             or text_in(unwrapped(attributes.get(semconv.GEN_AI_SYSTEM_INSTRUCTIONS))),

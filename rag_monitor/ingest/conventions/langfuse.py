@@ -81,7 +81,7 @@ class Langfuse(Convention):
             model=known(attributes.get(semconv.LF_MODEL)),
             input_tokens=_input_tokens(usage),
             output_tokens=whole(usage.get("output", usage.get("completion_tokens"))),
-            asked=asked,
+            user_messages=asked,
             output=reply_of(attributes.get(semconv.LF_OUTPUT)),
             system=system,
             streamed=True if first_ns is not None else None,

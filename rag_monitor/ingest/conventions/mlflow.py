@@ -97,7 +97,7 @@ class MLflow(Convention):
             ),
             input_tokens=whole(usage.get("input_tokens")),
             output_tokens=whole(usage.get("output_tokens")),
-            asked=asked,
+            user_messages=asked,
             output=self._streamed_text(span) or reply_of(self.returned(span)),
             system=system,
             streamed=True if tokens or _streamed(span) else None,

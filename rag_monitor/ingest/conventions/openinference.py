@@ -18,10 +18,10 @@ from rag_monitor.ingest.documents import indexed, ranked
 from rag_monitor.ingest.messages import (
     Message,
     Speaker,
-    asked_in,
     instructed_in,
     messages_in,
     reply_in,
+    user_messages_in,
 )
 from rag_monitor.ingest.passages import Place, base_in, documents_in, ranking_in
 from rag_monitor.ingest.values import first, known, members, present, structured, unwrapped, whole
@@ -138,7 +138,7 @@ class OpenInference(Convention):
             ),
             input_tokens=whole(attributes.get(semconv.OI_PROMPT_TOKENS)),
             output_tokens=whole(attributes.get(semconv.OI_COMPLETION_TOKENS)),
-            asked=asked_in(sent) or request_of(self.given(span))[0],
+            user_messages=user_messages_in(sent) or request_of(self.given(span))[0],
             output=_reply(returned, self.returned(span)),
             system=instructed_in(sent),
             streamed=True if first_ns is not None else None,

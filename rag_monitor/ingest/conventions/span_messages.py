@@ -17,10 +17,10 @@ from rag_monitor.ingest.documents import indexed
 from rag_monitor.ingest.messages import (
     Message,
     Speaker,
-    asked_in,
     message_of,
     messages_in,
     reply_in,
+    user_messages_in,
 )
 from rag_monitor.ingest.values import members, present, structured, whole
 
@@ -39,7 +39,7 @@ _SPEAKERS: Final = {
 
 def sent(span: Span) -> Sequence[Message]:
     """What the model or agent was sent."""
-    return _first(_sent(span), lambda messages: bool(asked_in(messages)))
+    return _first(_sent(span), lambda messages: bool(user_messages_in(messages)))
 
 
 def returned(span: Span) -> Sequence[Message]:

@@ -120,7 +120,7 @@ class VercelAI(Convention):
             model=first(*(known(attributes.get(name)) for name in _MODELS)),
             input_tokens=tokens(attributes, *_INPUT_TOKENS),
             output_tokens=tokens(attributes, *_OUTPUT_TOKENS),
-            asked=asked,
+            user_messages=asked,
             output=self.answer(span),
             system=system,
             streamed=streamed,

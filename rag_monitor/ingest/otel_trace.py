@@ -28,8 +28,8 @@ from rag_monitor.ingest.conventions.reading import (
     speakers,
 )
 from rag_monitor.ingest.conventions.roles import Role
-from rag_monitor.ingest.cut_json import is_cut
-from rag_monitor.ingest.facts import (
+from rag_monitor.ingest.request import SourcedText, request_of
+from rag_monitor.ingest.span_facts import (
     Search,
     busy_ms,
     duration_ms,
@@ -40,16 +40,16 @@ from rag_monitor.ingest.facts import (
     spelled,
     total,
 )
-from rag_monitor.ingest.request import Found, request_of
 from rag_monitor.ingest.text import clean_name
 from rag_monitor.ingest.timing import Times, times_of
 from rag_monitor.ingest.tools import (
     ToolCall,
     final_answer,
     searches_by_tools,
-    text_found,
     tools_of,
+    undivided_text,
 )
+from rag_monitor.ingest.truncated_json import is_cut
 
 UNKNOWN: Final = "unknown"
 _UUID: Final = re.compile(r"[\W_]*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -80,8 +80,8 @@ class _Facts:
     tools: list[ToolCall]
     by_tools: list[Search]
     """Those of them that found passages."""
-    question: Found
-    answer: Found
+    question: SourcedText
+    answer: SourcedText
     last: SpanCall | None
     times: Times
     identity: Identity
@@ -161,7 +161,7 @@ def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace
 
 def _gather(assembly: Assembly) -> _Facts:
     calls = calls_of(assembly)
-    asked = frozenset(text for _, call in calls for text in call.asked)
+    asked = frozenset(text for _, call in calls for text in call.user_messages)
     retrieved = searches(assembly, Role.RETRIEVER, asked)
     reranked = rerankings(assembly, retrieved, asked)
     tools = tools_of(assembly)
@@ -229,7 +229,7 @@ def _context_block(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None
     """The undivided context text, only where what was found is not known passage by passage."""
     if contexts is not None and all(d.content is not None for d in contexts):
         return None
-    if contexts is None and (found := text_found(facts.tools)) is not None:
+    if contexts is None and (found := undivided_text(facts.tools)) is not None:
         return found
     if not facts.retrieved and not facts.reranked:
         return None

@@ -27,10 +27,10 @@ def is_cut(value: object) -> bool:
     """Whether the value is the beginning of a JSON object or list."""
     if not isinstance(value, str) or len(value) < _LEAST or value[0] not in _CLOSING:
         return False
-    return value[-1] != _CLOSING[value[0]] and mended(value) is not None
+    return value[-1] != _CLOSING[value[0]] and repair(value) is not None
 
 
-def mended(text: str) -> Any:
+def repair(text: str) -> Any:
     """What the beginning of a JSON object or list holds; None when it is not one.
 
     The last text is kept as far as it goes; a name without a value is left out.

@@ -24,7 +24,7 @@ def believable(started: datetime, received_at: datetime) -> bool:
     return _EARLIEST <= started <= received_at + _MAX_SKEW
 
 
-class _Finisher:
+class _Normaliser:
     """Applies limits and redaction to texts, and remembers whether anything was cut."""
 
     def __init__(self, options: DeriveOptions) -> None:
@@ -132,7 +132,7 @@ def changed(value: T, **fields: Any) -> T:
     return replace(value, **new) if new else value
 
 
-def finish(
+def normalise(
     trace: Trace, options: DeriveOptions, received_at: datetime, *, cut: bool = False
 ) -> Trace:
     """The trace as it may be stored.
@@ -144,7 +144,7 @@ def finish(
             so that retention neither keeps the trace for ever nor deletes it at once.
         cut: Evidence beyond the limits was left out already.
     """
-    to = _Finisher(options)
+    to = _Normaliser(options)
     attributes = {
         clean_text(key): to.steps(value) if key in ("tools", "errors") else to.value(value)
         for key, value in trace.attributes.items()
