@@ -9,8 +9,8 @@ from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
+from rag_monitor.ingest.conventions.base import Role
 from rag_monitor.ingest.conventions.reading import role_of
-from rag_monitor.ingest.conventions.roles import Role
 
 _REMOTE_PARENT: Final = 0x200
 _RETRIEVAL: Final = frozenset({Role.RETRIEVER, Role.RERANKER})

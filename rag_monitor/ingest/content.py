@@ -101,10 +101,10 @@ def answer_in(value: object) -> str | None:
 def request_of(value: object) -> tuple[tuple[str, ...], str | None]:
     """What the user said in the input of a model call, and the system's instructions."""
     messages = messages_in(value, Speaker.USER)
-    asked = user_messages_in(messages)
-    if not asked and (question := question_in(value)) is not None:
-        asked = (question,)
-    return asked, instructed_in(messages)
+    user_messages = user_messages_in(messages)
+    if not user_messages and (question := question_in(value)) is not None:
+        user_messages = (question,)
+    return user_messages, instructed_in(messages)
 
 
 def reply_of(value: object) -> str | None:
@@ -145,10 +145,10 @@ def _search_object(
     if value and value.keys() <= _CALL:
         return _search_call(value, sought, depth)
     for key in sought.keys:
-        if key in value and (found := _member(key, value[key], sought, lone, depth)) is not None:
-            return found
-    found = _in_components(value, sought, depth)
-    return found if found is not None or not lone else _only_text(value.values())
+        if key in value and (text := _member(key, value[key], sought, lone, depth)) is not None:
+            return text
+    text = _in_components(value, sought, depth)
+    return text if text is not None or not lone else _only_text(value.values())
 
 
 def _member(key: str, value: object, sought: _Sought, lone: bool, depth: int) -> str | None:
@@ -156,17 +156,17 @@ def _member(key: str, value: object, sought: _Sought, lone: bool, depth: int) ->
     if key in _CONVERSATIONS and isinstance(inner, (Mapping, list)):
         return _newest(messages_in(inner, sought.speaker), sought)
     plain = key in sought.plain
-    found = _search(inner, sought, lone=lone and not plain, depth=depth + 1)
-    if found is None and plain and isinstance(value, str):
+    text = _search(inner, sought, lone=lone and not plain, depth=depth + 1)
+    if text is None and plain and isinstance(value, str):
         return _unless_printed(value)
-    return found
+    return text
 
 
 def _newest(messages: Sequence[Message], sought: _Sought) -> str | None:
     if sought.speaker is Speaker.ASSISTANT:
         return reply_in(messages)
-    asked = user_messages_in(messages)
-    return asked[-1] if asked else None
+    user_messages = user_messages_in(messages)
+    return user_messages[-1] if user_messages else None
 
 
 def _search_call(call: Mapping[str, Any], sought: _Sought, depth: int) -> str | None:
@@ -178,8 +178,8 @@ def _search_call(call: Mapping[str, Any], sought: _Sought, depth: int) -> str | 
     given = list(given) if isinstance(given, list) else []
     if len(given) > 1 and isinstance(given[0], str) and _CLASS_NAME.fullmatch(given[0]):
         del given[0]  # OpenLLMetry writes `self` as the name of its class
-    found = (_search(item, sought, lone=True, depth=depth + 1) for item in given)
-    return next((text for text in found if text is not None), None)
+    texts = (_search(item, sought, lone=True, depth=depth + 1) for item in given)
+    return next((text for text in texts if text is not None), None)
 
 
 def _in_components(value: Mapping[str, Any], sought: _Sought, depth: int) -> str | None:

@@ -54,8 +54,8 @@ def derive(
     if not spans:
         return None
     cut = len(spans) > options.limits.max_spans
-    found = _read(project, spans[: options.limits.max_spans], received_at)
-    return None if found is None else normalise(found, options, received_at, cut=cut)
+    read = _read(project, spans[: options.limits.max_spans], received_at)
+    return None if read is None else normalise(read, options, received_at, cut=cut)
 
 
 def _read(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
@@ -70,13 +70,13 @@ def _read(project: str, spans: list[Span], received_at: datetime) -> Trace | Non
     except MalformedPayload:
         # A limit of the sender's SDK cut the record; the standard attributes are still there.
         telemetry.dropped("derive", "broken_record")
-        found = _read_otel(project, spans, received_at)
-        return None if found is None else replace(found, truncated=True)
+        trace = _read_otel(project, spans, received_at)
+        return None if trace is None else replace(trace, truncated=True)
 
 
 def _read_otel(project: str, spans: list[Span], received_at: datetime) -> Trace | None:
-    found = read_trace(project, assemble(spans), received_at)
-    if isinstance(found, NoRequest):
-        telemetry.dropped("derive", found.reason)
+    trace = read_trace(project, assemble(spans), received_at)
+    if isinstance(trace, NoRequest):
+        telemetry.dropped("derive", trace.reason)
         return None
-    return found
+    return trace

@@ -49,8 +49,8 @@ def _texts(parts: Iterable[object]) -> Iterator[str]:
 
 
 def _type_of(part: Mapping[str, Any]) -> str | None:
-    found = next((part[key] for key in _TYPE_KEYS if part.get(key)), None)
-    return found if isinstance(found, str) else None
+    name = next((part[key] for key in _TYPE_KEYS if part.get(key)), None)
+    return name if isinstance(name, str) else None
 
 
 def _speaks(part: Mapping[str, Any]) -> bool:

@@ -85,9 +85,9 @@ _REPLY_TEXTS: Final = (
 def speaker_of(name: object) -> Speaker | None:
     """Whose role that is: `user`, `HumanMessage`, `ChatRole.USER` or `<Role.USER: 'user'>`."""
     for word in _WORD.findall(str(name).lower()):
-        found = _SPEAKERS.get(_CLASS_ENDING.sub("", word))
-        if found is not None:
-            return found
+        speaker = _SPEAKERS.get(_CLASS_ENDING.sub("", word))
+        if speaker is not None:
+            return speaker
     return None
 
 
@@ -146,8 +146,8 @@ def text_in(content: object) -> str | None:
 
 def _spoken(text: str) -> str | None:
     """The text, or None where it is none: nobody says what a language prints of its objects."""
-    found = present(text)
-    return None if found is None or is_printed_object(found) else found
+    spoken = present(text)
+    return None if spoken is None or is_printed_object(spoken) else spoken
 
 
 def messages_in(value: object, speaker: Speaker) -> list[Message]:
@@ -157,10 +157,10 @@ def messages_in(value: object, speaker: Speaker) -> list[Message]:
         value: The list, the whole request or reply of an API, or one message.
         speaker: Whose text it is where nobody says so: `USER` in a request, `ASSISTANT` in a reply.
     """
-    found = opened(value)
-    if isinstance(found, str) and is_structure(found):
+    content = opened(value)
+    if isinstance(content, str) and is_structure(content):
         return []  # broken
-    return list(_messages(found, speaker, 0))
+    return list(_messages(content, speaker, 0))
 
 
 def _messages(value: object, speaker: Speaker, depth: int) -> Iterator[Message]:
@@ -254,7 +254,7 @@ def reply_in(messages: Sequence[Message]) -> str | None:
         if message.calls_tool or message.speaker not in (Speaker.ASSISTANT, None):
             begin = place + 1
     for part in (messages[begin:], messages[::-1]):
-        said = [m for m in part if m.speaker is Speaker.ASSISTANT and m.text is not None]
-        if said:
-            return next((m for m in said if not m.piece), said[0]).text
+        replies = [m for m in part if m.speaker is Speaker.ASSISTANT and m.text is not None]
+        if replies:
+            return next((m for m in replies if not m.piece), replies[0]).text
     return None

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from rag_monitor import telemetry
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Trace
 from rag_monitor.ingest.options import DeriveLimits, DeriveOptions
-from rag_monitor.ingest.text import clean_text
+from rag_monitor.ingest.values import clean_text
 
 T = TypeVar("T", Trace, Retrieval, Expected)
 
@@ -87,9 +87,9 @@ class _Normaliser:
         score = d.score if d.score is None or -1e308 < d.score < 1e308 else None
         same = name is d.id and content is d.content and base is d.knowledge_base
         if same and score is d.score and not d.metadata:  # as nearly all are
-            found = d
+            result = d
         else:
-            found = RetrievedDocument(
+            result = RetrievedDocument(
                 id=name,
                 content=content,
                 score=score,
@@ -97,8 +97,8 @@ class _Normaliser:
                 knowledge_base=base,
                 metadata={clean_text(str(k)): self.value(v) for k, v in d.metadata.items()},
             )
-        self._finished[id(d)] = found
-        return found
+        self._finished[id(d)] = result
+        return result
 
     def retrieval(self, retrieval: Retrieval) -> Retrieval:
         """One retrieval."""
@@ -128,8 +128,8 @@ class _Normaliser:
 
 def changed(value: T, **fields: Any) -> T:
     """With these fields; the value itself where they are as they were: copying costs the most."""
-    new = {name: found for name, found in fields.items() if found != getattr(value, name)}
-    return replace(value, **new) if new else value
+    changes = {name: new for name, new in fields.items() if new != getattr(value, name)}
+    return replace(value, **changes) if changes else value
 
 
 def normalise(

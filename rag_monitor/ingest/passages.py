@@ -14,7 +14,15 @@ from typing import Any, Final
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.documents import DISTANCE, ranked
 from rag_monitor.ingest.reprs import is_printed_object
-from rag_monitor.ingest.values import known, members, present, printed, real, structured, whole
+from rag_monitor.ingest.values import (
+    members,
+    present,
+    present_name,
+    printed,
+    real,
+    structured,
+    whole,
+)
 
 _DEPTH: Final = 6
 _LISTS: Final = (
@@ -97,8 +105,8 @@ def ranking_in(value: object) -> tuple[Place, ...] | None:
     if not items:
         return None
     places = [_place(structured(item)) for item in items]
-    found = tuple(place for place in places if place is not None)
-    return found if len(found) == len(places) else None
+    ranking = tuple(place for place in places if place is not None)
+    return ranking if len(ranking) == len(places) else None
 
 
 def _place(item: object) -> Place | None:
@@ -130,8 +138,8 @@ def _list_in(value: object, depth: int) -> Sequence[Any] | None:
     if columns is not None:
         return columns
     for key in _LISTS:
-        if key in value and (found := _list_in(value[key], depth + 1)) is not None:
-            return found
+        if key in value and (items := _list_in(value[key], depth + 1)) is not None:
+            return items
     inner = [item for item in map(printed, value.values()) if isinstance(item, (Mapping, list))]
     # A component's name, or a class's of Weaviate's: the only member, whatever it is called.
     return _list_in(inner[0], depth + 1) if len(inner) == len(value) == 1 else None
@@ -214,26 +222,28 @@ def _layers(item: Mapping[str, Any], depth: int) -> Iterator[Mapping[str, Any]]:
 
 
 def _metadata(layers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for layer in reversed(layers):
         for key in _STORES & layer.keys():
             store = members(layer[key])
-            found |= {k: v for k, v in store.items() if k not in (*_TEXTS, *_METADATA, *_HOLDERS)}
+            metadata |= {
+                k: v for k, v in store.items() if k not in (*_TEXTS, *_METADATA, *_HOLDERS)
+            }
     for layer in reversed(layers):
         for key in reversed(_METADATA):
-            found |= members(layer[key]) if key in layer else {}
-    return found
+            metadata |= members(layer[key]) if key in layer else {}
+    return metadata
 
 
 def _content(layers: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> str | None:
     for layer in layers:
-        if (found := _text_under(layer, _TEXTS)) is not None:
-            return found
-    if (found := _text_under(metadata, _METADATA_TEXTS)) is not None:
-        return found
+        if (text := _text_under(layer, _TEXTS)) is not None:
+            return text
+    if (text := _text_under(metadata, _METADATA_TEXTS)) is not None:
+        return text
     node = members(metadata.get(_NODE))
-    if (found := _text_under(node, _TEXTS)) is not None:
-        return found
+    if (text := _text_under(node, _TEXTS)) is not None:
+        return text
     return _only_text(metadata) if any(_STORES & layer.keys() for layer in layers) else None
 
 
@@ -249,9 +259,11 @@ def _text_under(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
             continue
         parts = value if isinstance(value, list) else [value]
         texts = [part.get("text") if isinstance(part, Mapping) else part for part in parts]
-        found = [text for text in texts if isinstance(text, str) and _text(text) is not None]
-        if found:  # so Bedrock, OpenAI's searches and Elasticsearch's fields have it
-            return "\n".join(found)
+        present_texts = [
+            text for text in texts if isinstance(text, str) and _text(text) is not None
+        ]
+        if present_texts:  # so Bedrock, OpenAI's searches and Elasticsearch's fields have it
+            return "\n".join(present_texts)
     return None
 
 
@@ -282,7 +294,7 @@ def _first_name(layers: Iterable[Mapping[str, Any]], keys: Iterable[str]) -> str
             value = structured(fields[key]) if key in fields else None
             if isinstance(value, int) and not isinstance(value, bool):
                 return str(value)
-            name = known(value)
+            name = present_name(value)
             if name is not None:
                 return name
     return None

@@ -28,11 +28,11 @@ from rag_monitor.errors import (
     StoreUnavailable,
     UnsupportedMediaType,
 )
+from rag_monitor.ingest.envelope import Decoded, decode_traces
 from rag_monitor.ingest.evaluations import EvaluationRecord
 from rag_monitor.ingest.inflate import inflate
 from rag_monitor.ingest.logs import DecodedLogs, logs_from_json, logs_from_protobuf
 from rag_monitor.ingest.options import IngestOptions
-from rag_monitor.ingest.otlp import Decoded, decode_traces
 from rag_monitor.ingest.replies import (
     JSON,
     PROTOBUF,
@@ -110,7 +110,7 @@ class Receiver:
                 )
                 if decoded.blobs:
                     await self._write(project, decoded.blobs, bulk)
-                await self._keep(project, decoded.scores.found)
+                await self._keep(project, decoded.scores.records)
         except Exception as error:  # noqa: BLE001 - counted and logged by _refuse; never a 500
             self._note(began, len(body), decoded, error)
             return self._refuse(error, encoding)

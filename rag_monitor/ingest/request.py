@@ -18,8 +18,8 @@ from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.assembly import Assembly
 from rag_monitor.ingest.calls import SpanCall
 from rag_monitor.ingest.content import plain_text
+from rag_monitor.ingest.conventions.base import NOT_ANSWERING, REQUEST_ROLES, Role
 from rag_monitor.ingest.conventions.reading import ask, speakers
-from rag_monitor.ingest.conventions.roles import NOT_ANSWERING, REQUEST_ROLES, Role
 from rag_monitor.ingest.span_facts import Search, failure_of
 
 _TOOLS: Final = frozenset({Role.TOOL})
@@ -153,16 +153,16 @@ class _Finder:
     def _units(self) -> Iterator[_Unit]:
         """Outermost requests that say an answer, and calls that are in none of them."""
         covered: dict[str, str] = {}
-        found: dict[str, tuple[Span, str]] = {}
+        answered: dict[str, tuple[Span, str]] = {}
         for span in self._outer:
             above = covered.get(span.parent_span_id or "")
             if above is not None:
                 covered[span.span_id] = above
             elif span.span_id in self._requests and (text := self._answer_of(span)) is not None:
                 covered[span.span_id] = span.span_id
-                found[span.span_id] = (span, text)
+                answered[span.span_id] = (span, text)
         searched = {covered.get(search.span.span_id) for search in self._searches}
-        for span_id, (span, text) in found.items():
+        for span_id, (span, text) in answered.items():
             calls = [item for item in self._answering if covered.get(item[0].span_id) == span_id]
             yield _Unit(span, text, calls, span_id in searched)
         yield from _call_units(item for item in self._answering if item[0].span_id not in covered)
@@ -240,9 +240,9 @@ class _Finder:
             if text is not None and (span.span_id in first or _reached_model(text, call)):
                 return SourcedText(text=text, source="root" if span is root else "outer")
         query = next((s.query for s in self._searches if s.query is not None), None)
-        asked = self._question_to_model(call, query)
-        if asked is not None:
-            return SourcedText(text=asked, source="llm")
+        sent = self._question_to_model(call, query)
+        if sent is not None:
+            return SourcedText(text=sent, source="llm")
         return SourcedText() if query is None else SourcedText(text=query, source="retriever")
 
     def _above(self, call: SpanCall | None) -> Iterator[str]:
@@ -257,8 +257,8 @@ class _Finder:
     def _question_to_model(self, call: SpanCall | None, query: str | None) -> str | None:
         """What the model was asked; None where that is a prompt around the retriever's query."""
         if call is None or call[1].question is None:
-            asked = [c.question for _, c in self._answering if c.question is not None]
-            return asked[-1] if asked and query is None else None
+            questions = [c.question for _, c in self._answering if c.question is not None]
+            return questions[-1] if questions and query is None else None
         echoed = self._echoed(call)
         if echoed is not None:
             return echoed
@@ -279,7 +279,7 @@ class _Finder:
             if (
                 other is not item[0]
                 and text
-                and any(text in said for said in item[1].user_messages)
+                and any(text in message for message in item[1].user_messages)
             ):
                 return text
         return None
@@ -301,7 +301,7 @@ class _Finder:
             return given
         if text is None or plain_text(text) is not None:
             return text
-        return text if any(text in said for said in self._user_messages) else None
+        return text if any(text in message for message in self._user_messages) else None
 
     def _answer_of(self, span: Span) -> str | None:
         return ask(span, lambda convention: convention.answer(span))
@@ -309,8 +309,8 @@ class _Finder:
 
 def _reached_model(text: str, call: SpanCall | None) -> bool:
     """Whether the model was asked that, as far as anybody knows what it was asked."""
-    asked = call[1].user_messages if call is not None else ()
-    return not asked or any(text in said for said in asked)
+    user_messages = call[1].user_messages if call is not None else ()
+    return not user_messages or any(text in message for message in user_messages)
 
 
 def _call_units(calls: Iterable[SpanCall]) -> Iterator[_Unit]:
@@ -323,13 +323,13 @@ def _is_side_task(unit: _Unit) -> bool:
     """Whether it names the conversation, chooses the way, rewrites the question, or checks."""
     if _SIDE_NAME.search(_names(unit.span)):
         return True
-    told = [
+    instructions = [
         text[:_MOST_INSTRUCTIONS]
         for _, call in unit.calls[:1]
         for text in (call.system, call.question)
         if text
     ]
-    return any(_SIDE_TASK.search(text) for text in told)
+    return any(_SIDE_TASK.search(text) for text in instructions)
 
 
 def _names(span: Span) -> str:

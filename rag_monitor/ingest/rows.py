@@ -116,5 +116,5 @@ def _blob(trace_id: str, row: Mapping[str, Any]) -> SpanBlob:
 
 
 def _id_of(row: object) -> str | None:
-    found = row.get("id", row.get("trace_id")) if isinstance(row, Mapping) else None
-    return None if found is None else str(found)[:200]
+    id_ = row.get("id", row.get("trace_id")) if isinstance(row, Mapping) else None
+    return None if id_ is None else str(id_)[:200]

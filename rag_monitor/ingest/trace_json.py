@@ -25,8 +25,8 @@ from rag_monitor.domain.trace import (
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.ingest.fields import FieldReader, at_fault, is_object
 from rag_monitor.ingest.strict_json import parse, parse_text
-from rag_monitor.ingest.text import clean_name, clean_text
 from rag_monitor.ingest.trace_encoding import TIMINGS, encode_trace
+from rag_monitor.ingest.values import clean_name, clean_text
 
 __all__ = ["decode_trace", "encode_trace", "parse_row", "parse_stored", "row_trace_id"]
 
@@ -162,11 +162,11 @@ def _names_of(row: Mapping[str, Any]) -> str:
 
 
 def _attributes(reader: FieldReader) -> dict[str, Any]:
-    found = dict(reader.mapping("attributes") or {})
+    attributes = dict(reader.mapping("attributes") or {})
     extra = reader.values.get("metadata")
     if extra is not None:
-        found.setdefault("metadata", extra)
-    return found
+        attributes.setdefault("metadata", extra)
+    return attributes
 
 
 def _status(reader: FieldReader) -> TraceStatus:
@@ -189,7 +189,7 @@ class _Documents:
         self, items: Sequence[Any], where: str, knowledge_base: str | None
     ) -> tuple[RetrievedDocument, ...]:
         """The documents of a list, ranked in its order where they do not say otherwise."""
-        read, found = self._read, []
+        read, documents = self._read, []
         for rank, item in enumerate(items, start=1):
             own = is_object(item) and "knowledge_base" in item
             # The row holds the items, so that none of them gets another's identity.
@@ -197,8 +197,8 @@ class _Documents:
             document = read.get(key)
             if document is None:
                 document = read[key] = _document(item, rank, where, knowledge_base)
-            found.append(document)
-        return tuple(found)
+            documents.append(document)
+        return tuple(documents)
 
 
 def _contexts(reader: FieldReader, documents: _Documents) -> tuple[RetrievedDocument, ...] | None:
@@ -232,13 +232,13 @@ def _retrievals(reader: FieldReader, documents: _Documents) -> tuple[Retrieval, 
     query, base = reader.text("query"), reader.text("knowledge_base")
     if items is not None:
         return tuple(_retrieval(item, place, documents) for place, item in enumerate(items))
-    found = _contexts(reader, documents)
-    if found is None:
+    contexts = _contexts(reader, documents)
+    if contexts is None:
         return ()
     return (
         Retrieval(
             query=query,
-            documents=found,
+            documents=contexts,
             knowledge_base=base,
             latency_ms=_timings(reader).retrieval_ms,
         ),
@@ -298,14 +298,14 @@ def _hit(item: Any, place: int) -> Hit:
     reader = FieldReader(item, f"{where}.")
     name, kind = reader.text("name"), reader.text("kind")
     try:
-        known = HitKind(kind or "")
+        hit_kind = HitKind(kind or "")
     except ValueError:
         raise reader.fail("kind", f"one of {', '.join(HitKind)}") from None
     if not name:
         raise reader.fail("name", "a name")
     ok = reader.flag("ok")
     return Hit(
-        kind=known,
+        kind=hit_kind,
         name=name,
         ok=True if ok is None else ok,
         items=reader.whole("items"),
@@ -362,15 +362,15 @@ def _moment(reader: FieldReader) -> datetime | None:
     value = reader.values.get("started_at")
     if value is None:
         return None
-    wanted = "an ISO 8601 time, e.g. 2026-01-05T12:00:00Z"
+    expected = "an ISO 8601 time, e.g. 2026-01-05T12:00:00Z"
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)
         elif isinstance(value, int | float) and not isinstance(value, bool):
             moment = datetime.fromtimestamp(value, UTC)
         else:
-            raise reader.fail("started_at", wanted)
+            raise reader.fail("started_at", expected)
         moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment.astimezone(UTC)
     except (ValueError, OverflowError, OSError):
-        raise reader.fail("started_at", wanted) from None
+        raise reader.fail("started_at", expected) from None
     return moment

@@ -72,8 +72,8 @@ def _closers(open_: Sequence[str]) -> str:
 def _first_of(*candidates: str) -> Any:
     for candidate in candidates:
         try:
-            found = json.loads(candidate)
+            parsed = json.loads(candidate)
         except (ValueError, RecursionError):
             continue
-        return found or None
+        return parsed or None
     return None

@@ -278,8 +278,8 @@ class _DeadlineReader(io.RawIOBase):
 
 
 def _addresses_of(host: str, port: int) -> list[str]:
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in entries]
 
 
 def _dial(addresses: Sequence[str], port: int, deadline: Deadline) -> socket.socket:

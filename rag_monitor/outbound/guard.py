@@ -153,8 +153,8 @@ def check_address(text: str, policy: OutboundPolicy) -> None:
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
     """What the machine's resolver says."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in entries]
 
 
 def _check_port(port: int) -> None:

@@ -91,12 +91,12 @@ class Redactor:
         parts: list[str] = []
         end = 0
         for match in pattern.expression.finditer(text):
-            found = match.group()
-            if not pattern.check(found):
+            matched = match.group()
+            if not pattern.check(matched):
                 continue
             if self.mode == "drop":
                 return None
-            parts += (text[end : match.start()], self._mark(pattern.kind, found, self.mode))
+            parts += (text[end : match.start()], self._mark(pattern.kind, matched, self.mode))
             end = match.end()
         return "".join((*parts, text[end:])) if parts else text
 

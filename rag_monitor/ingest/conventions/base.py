@@ -1,15 +1,52 @@
-"""What every wire convention can be asked about one span."""
+"""What every wire convention can be asked about one span, and the parts that spans play."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
 from dataclasses import dataclass
-from typing import ClassVar
+from enum import StrEnum
+from typing import ClassVar, Final
 
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
-from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.passages import Place, documents_in, ranking_in
+
+
+class Role(StrEnum):
+    """The part a span plays in answering a question."""
+
+    RETRIEVER = "retriever"
+    RERANKER = "reranker"
+    LLM = "llm"
+    TOOL = "tool"
+    EMBEDDING = "embedding"
+    WORKFLOW = "workflow"
+    AGENT = "agent"
+    CHAIN = "chain"
+    CREATE_AGENT = "create_agent"
+    EVALUATOR = "evaluator"
+    GUARDRAIL = "guardrail"
+    PROMPT = "prompt"
+    ASIDE = "aside"
+    """Something else that is no request: an event, a parser, a routing decision."""
+    OTHER = "other"
+    """Nobody says what."""
+
+
+REQUEST_ROLES: Final = frozenset({Role.WORKFLOW, Role.AGENT, Role.CHAIN, Role.OTHER})
+"""Spans whose input may be the question and whose output may be the answer."""
+NOT_ANSWERING: Final = frozenset(
+    {
+        Role.RETRIEVER,
+        Role.RERANKER,
+        Role.EMBEDDING,
+        Role.EVALUATOR,
+        Role.GUARDRAIL,
+        Role.PROMPT,
+        Role.ASIDE,
+    }
+)
+"""What runs below one of them helps it, and answers nobody."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

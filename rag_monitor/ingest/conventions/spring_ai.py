@@ -10,12 +10,11 @@ from typing import ClassVar, Final
 
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
-from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
+from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.conventions.openllmetry import queries_database
-from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.conventions.span_messages import bare_texts
 from rag_monitor.ingest.documents import ranked
-from rag_monitor.ingest.values import known, present, unwrapped
+from rag_monitor.ingest.values import present, present_name, unwrapped
 
 _KIND: Final = "spring.ai.kind"
 _CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
@@ -46,8 +45,8 @@ class SpringAI(Convention):
 
     def query(self, span: Span) -> str | None:
         """What the vector store was asked for."""
-        asked = present(span.attributes.get(_QUERY_TEXT))
-        return None if asked == _NONE else asked
+        query = present(span.attributes.get(_QUERY_TEXT))
+        return None if query == _NONE else query
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
         """Texts, where the application adds them; ids and scores are not among them."""
@@ -56,7 +55,7 @@ class SpringAI(Convention):
 
     def knowledge_base(self, span: Span) -> str | None:
         """The collection."""
-        name = known(span.attributes.get(_COLLECTION))
+        name = present_name(span.attributes.get(_COLLECTION))
         return None if name == _NONE else name
 
     def call(self, span: Span) -> Call | None:
