@@ -85,9 +85,9 @@ class CozeAnswer:
             self._error = CozeError(str(last.get("msg") or status), code=last.get("code"))
 
     @_never_raise
-    def listed(self, found: Iterable[Mapping[str, Any]]) -> None:
+    def listed(self, messages: Iterable[Mapping[str, Any]]) -> None:
         """Take the message list of a finished chat; it tells no durations."""
-        for message in found:
+        for message in messages:
             self._message(message, timed=False)
 
     def ends(self, error: BaseException | None = None) -> None:

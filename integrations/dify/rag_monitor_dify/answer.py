@@ -50,9 +50,9 @@ class DifyAnswer:
         kind = event.get("event")
         data = event.get("data")
         if kind in _TEXT:
-            self._said(event.get("answer"))
+            self._add_text(event.get("answer"))
         elif kind == "text_chunk" and isinstance(data, Mapping):
-            self._said(data.get("text"))
+            self._add_text(data.get("text"))
         elif kind == "message_replace":
             self._replaced = str(event.get("answer") or "")
         elif kind == "message_end":
@@ -103,7 +103,7 @@ class DifyAnswer:
         if self._error is not None:
             raise self._error
 
-    def _said(self, text: Any) -> None:
+    def _add_text(self, text: Any) -> None:
         if not isinstance(text, str) or not text:
             return
         if self._text and text == "".join(self._text):

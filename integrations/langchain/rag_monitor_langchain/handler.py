@@ -74,12 +74,12 @@ class RagMonitorHandler(BaseCallbackHandler):
         if parent is None:
             question = shapes.question_in(inputs, self._question)
             root = self._new_root(run_id, name, question, metadata, tags)
-            wanted = shapes.is_named(name)
+            is_step = shapes.is_named(name)
         else:
             root = parent.root
-            wanted = shapes.is_graph_node(name, tags, metadata) or name in self._workflows
+            is_step = shapes.is_graph_node(name, tags, metadata) or name in self._workflows
         run = self._runs.start(run_id, Run(root, inside_retriever=_inside(parent)))
-        if wanted:
+        if is_step:
             run.step = root.trace.open(rm.workflow(name))
 
     @_never_raise
@@ -276,7 +276,7 @@ class RagMonitorHandler(BaseCallbackHandler):
         **extra: Any,
     ) -> None:
         metadata = metadata or {}
-        model = shapes.asked_model(metadata, extra.get("invocation_params") or {})
+        model = shapes.requested_model(metadata, extra.get("invocation_params") or {})
         parent = self._runs.get(parent_run_id)
         if parent is None:
             name = str(extra.get("name") or _class_name(serialized) or "model")

@@ -176,12 +176,12 @@ class Recorder:
             span.root.end(error=failure)
 
     @_never_raise
-    def told(self, event: BaseEvent) -> None:
+    def on_event(self, event: BaseEvent) -> None:
         """Something happened inside a method."""
         span_id = event.span_id or ""
         if isinstance(event, _MODEL_SPEAKS):
             step = self._speaking[span_id].steps.get(span_id) if span_id in self._speaking else None
-            if step is not None and (event.response.delta or shapes.said(event.response)):
+            if step is not None and (event.response.delta or shapes.response_text(event.response)):
                 step.step.first_token()
         elif isinstance(event, _MODEL_BEGINS):
             self._model_begins(span_id, event)
@@ -203,7 +203,7 @@ class Recorder:
         root = self._speaking.pop(span_id, None)
         step = root.steps.get(span_id) if root is not None else None
         if root is not None and step is not None:
-            step.step.text = shapes.said(event.response) or None
+            step.step.text = shapes.response_text(event.response) or None
             step.step.usage(*shapes.usage_in(event.response))
             root.close(span_id)
 

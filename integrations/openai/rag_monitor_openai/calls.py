@@ -35,7 +35,7 @@ class Call:
         text = getattr(reply, "output_text", None)
         choices = getattr(reply, "choices", None)
         if text is None and choices:
-            text = _said(getattr(choices[0], "message", None))
+            text = _content_or_refusal(getattr(choices[0], "message", None))
         for item in getattr(reply, "output", None) or () if text == "" else ():
             for part in getattr(item, "content", None) or ():
                 text = text or getattr(part, "refusal", None)
@@ -49,7 +49,7 @@ class Call:
         delta = getattr(piece, "delta", None)  # responses: response.output_text.delta
         choices = getattr(piece, "choices", None)
         if choices:
-            delta = _said(getattr(choices[0], "delta", None))
+            delta = _content_or_refusal(getattr(choices[0], "delta", None))
         elif getattr(piece, "type", _TEXT_EVENTS[0]) not in _TEXT_EVENTS:
             delta = None
         if isinstance(delta, str) and delta:
@@ -79,7 +79,7 @@ class Call:
             )
 
 
-def _said(message: Any) -> Any:
+def _content_or_refusal(message: Any) -> Any:
     """What a message or a part of one says, be it that the model declines."""
     return getattr(message, "content", None) or getattr(message, "refusal", None)
 
