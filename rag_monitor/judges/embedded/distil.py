@@ -201,7 +201,9 @@ def _calibrated(lessons: Sequence[Lesson], weights: Weights) -> Weights:
                 claim_raw.append(verdict.doubt)
                 claim_taught.append(value < 0.5)
         if len(verdicts) > 1:
-            answer_raw.append(answer_doubt([verdict.doubt for verdict in verdicts], weights))
+            answer_raw.append(
+                answer_doubt([verdict.doubt for verdict in verdicts], weights.pooling)
+            )
             answer_taught.append(not lesson.holds)
     if len(set(claim_taught)) == 2:
         slope, shift = _platt(claim_raw, claim_taught)

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from math import exp
+from math import exp, fsum, log1p, sqrt
 from operator import mul
 from pathlib import Path
 from typing import Any, Final, NamedTuple
@@ -60,8 +60,8 @@ class Weights:
     slope: float
     """Calibration of a claim's log-odds: slope and shift."""
     shift: float
-    answer: tuple[float, float]
-    """Shares of the greatest doubt of an answer's claims, and of their mean, in its own."""
+    pooling: str
+    """How an answer's doubt is made of those of its claims, a name in `POOLINGS`."""
     answer_slope: float
     """Calibration of the doubt of an answer of several claims: slope and shift."""
     answer_shift: float
@@ -117,6 +117,8 @@ def _weights(learnt: dict[str, Any]) -> Weights:
     for name, value in own.items():
         if isinstance(value, list):
             own[name] = tuple(map(float, value))
+    if own["pooling"] not in POOLINGS:
+        raise ValueError(f"pooling must be one of {', '.join(POOLINGS)}")
     return Weights(**own)
 
 
@@ -175,20 +177,35 @@ def _reason(facts: Facts) -> str:
     return next((reason for reason, speaks in told.items() if speaks), "not_covered")
 
 
-def answer_doubt(doubts: Sequence[float], weights: Weights) -> float:
-    """An answer's doubt from the doubts of its claims: the greatest, and their mean.
+def _norm(surprises: Sequence[float]) -> float:
+    return sqrt(fsum(value * value for value in surprises))
 
-    Not their sum, with which long answers would be doubted for their length.
+
+def _mean(surprises: Sequence[float]) -> float:
+    return fsum(surprises) / len(surprises)
+
+
+POOLINGS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {"norm": _norm, "mean": _mean}
+"""What of the surprises of an answer's claims makes its doubt. The norm lies between the greatest,
+which forgets the others, and the sum, which doubts long answers for their length."""
+
+
+def answer_doubt(doubts: Sequence[float], pooling: str) -> float:
+    """An answer's doubt, 0 or more, from the log-odds of doubt of its claims.
+
+    Pools how surprising each claim would be as a supported one, -log P(supported).
+
+    >>> round(answer_doubt([0.0, 0.0], "norm"), 3), round(answer_doubt([0.0, 0.0], "mean"), 3)
+    (0.98, 0.693)
     """
-    greatest, mean = weights.answer
-    return greatest * max(doubts) + mean * sum(doubts) / len(doubts)
+    return POOLINGS[pooling]([log1p(exp(-abs(doubt))) + max(doubt, 0.0) for doubt in doubts])
 
 
 def answer_odds(doubts: Sequence[float], weights: Weights) -> float:
     """Calibrated log-odds that a claim is unsupported; of one claim alone they are its own."""
     if len(doubts) == 1:
         return weights.slope * doubts[0] + weights.shift
-    return weights.answer_slope * answer_doubt(doubts, weights) + weights.answer_shift
+    return weights.answer_slope * answer_doubt(doubts, weights.pooling) + weights.answer_shift
 
 
 def sigmoid(value: float) -> float:
