@@ -86,6 +86,9 @@ _ANSWER: Final = _Sought(
 def question_in(value: object, *, lone: bool = False) -> str | None:
     """The user's question inside an input value.
 
+        >>> question_in('{"args": [], "kwargs": {"user_id": 7, "question": "Why?"}}')
+        'Why?'
+
     Args:
         value: The attribute.
         lone: Take the only text of an object whose keys say nothing.

@@ -82,7 +82,13 @@ _Envelope: Final = _envelope_class()
 
 @dataclass(slots=True)
 class Decoded:
-    """What a request held."""
+    """What a request held.
+
+    >>> decoded = Decoded(spans=3)
+    >>> decoded.reject("a span without an id"); decoded.reject("a span without an id")
+    >>> decoded.rejected, decoded.message
+    (2, '2 x a span without an id')
+    """
 
     blobs: list[SpanBlob] = field(default_factory=list)
     spans: int = 0

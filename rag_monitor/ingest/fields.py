@@ -14,7 +14,7 @@ _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": Tru
 
 
 def at_fault(field: str, expected: str) -> MalformedPayload:
-    """The error for a field that is not `wanted`; carries the field's name besides."""
+    """The error for a field that is not as `expected`; carries the field's name besides."""
     error = MalformedPayload(f"`{field}` must be {expected}")
     error.field = field
     return error
@@ -31,13 +31,20 @@ class FieldReader:
 
     Every method returns None for a field that is absent or null, and raises `MalformedPayload` for
     one of the wrong form: the message names the field and says what it must be.
+
+        >>> reader = FieldReader({"name": "faq", "items": -1}, where="hits[0].")
+        >>> reader.text("name"), reader.text("kind")
+        ('faq', None)
+        >>> reader.whole("items")
+        Traceback (most recent call last):
+        rag_monitor.errors.MalformedPayload: `hits[0].items` must be a whole number ...
     """
 
     values: Mapping[str, Any]
     where: str = ""
 
     def fail(self, name: str, expected: str) -> MalformedPayload:
-        """The error for a field that is not `wanted`; shows a little of what came."""
+        """The error for a field that is not as `expected`; shows a little of what came."""
         shown = repr(self.values.get(name))
         shown = clean_text(shown if len(shown) <= 40 else shown[:37] + "...")
         return at_fault(f"{self.where}{name}", f"{expected}, not {shown}")

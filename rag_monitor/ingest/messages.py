@@ -153,6 +153,10 @@ def _spoken(text: str) -> str | None:
 def messages_in(value: object, speaker: Speaker) -> list[Message]:
     """The messages of a request or a reply of a model, in order.
 
+        >>> sent = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Why?"}]
+        >>> [(message.speaker.value, message.text) for message in messages_in(sent, Speaker.USER)]
+        [('system', 'Be brief.'), ('user', 'Why?')]
+
     Args:
         value: The list, the whole request or reply of an API, or one message.
         speaker: Whose text it is where nobody says so: `USER` in a request, `ASSISTANT` in a reply.

@@ -137,6 +137,15 @@ def normalise(
 ) -> Trace:
     """The trace as it may be stored.
 
+        >>> from rag_monitor.testing import make_trace
+        >>> trace = make_trace("Is anna@example.com in?", answer="x" * 50_000)
+        >>> options = DeriveOptions(
+        ...     limits=DeriveLimits(max_text=1_000), redactor=lambda text: text.replace("anna", "…")
+        ... )
+        >>> stored = normalise(trace, options, trace.started_at)
+        >>> stored.question, len(stored.answer), stored.truncated
+        ('Is …@example.com in?', 1000, True)
+
     Args:
         trace: As read from the evidence.
         options: Limits and redactor.

@@ -45,6 +45,10 @@ class AppOptions:
 class Rewriting:
     """Applies rules to names. Safe to share between threads.
 
+        >>> rewriting = Rewriting(AppOptions(rewrite=((r"-[0-9a-f]{8}$", ""),)))
+        >>> rewriting.rewritten("shop-7f3a91c2"), rewriting.rewritten("shop")
+        ('shop', 'shop')
+
     Args:
         options: The rules.
 

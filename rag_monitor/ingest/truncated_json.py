@@ -33,6 +33,9 @@ def is_cut(value: object) -> bool:
 def repair(text: str) -> Any:
     """What the beginning of a JSON object or list holds; None when it is not one.
 
+        >>> repair('{"answer": "The warranty lasts 24 months.", "sources": [1, 2], "note": "cut he')
+        {'answer': 'The warranty lasts 24 months.', 'sources': [1, 2], 'note': 'cut he'}
+
     The last text is kept as far as it goes; a name without a value is left out.
     """
     if len(text) < _LEAST or text[0] not in _CLOSING:

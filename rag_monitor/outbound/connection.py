@@ -36,6 +36,10 @@ class NoAnswer(RagMonitorError):  # noqa: N818 - named after what happened
 class Deadline:
     """The moment by which a request must be over.
 
+        >>> deadline = Deadline(30.0)
+        >>> 29.0 < deadline.left() <= 30.0, deadline.passed
+        (True, False)
+
     Args:
         seconds: From now on.
     """

@@ -61,6 +61,14 @@ def pause_s(retry_after_s: float | None, tries: int) -> float:
 class Waiting:
     """The tries of one request, and what was waited between them.
 
+        >>> waiting = Waiting(most_s=5.0)
+        >>> 0.25 <= waiting.next_pause_s(None) <= 0.5
+        True
+        >>> waiting.next_pause_s(60.0) is None  # longer than may be waited
+        True
+        >>> waiting.tries
+        2
+
     Args:
         most_s: How long may be waited in all, in seconds.
     """

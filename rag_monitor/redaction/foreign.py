@@ -40,6 +40,9 @@ _ESCAPES: Final = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 def presentable(text: str, secrets: Iterable[str] = (), longest: int = LONGEST) -> str:
     """`text` as one line without secrets and control characters, cut to `longest` characters.
 
+        >>> presentable("no access  for key sk-live-12345678; retry later")
+        'no access for key [secret]; retry later'
+
     Args:
         text: What the other server said.
         secrets: Our own, which it may repeat; shorter ones than four characters are passed over.

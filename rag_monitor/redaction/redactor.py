@@ -33,6 +33,12 @@ class TextRedactor(Protocol):
 class Redactor:
     """Patterns for every field, and rules for whole fields.
 
+        >>> redactor = Redactor(fields={"user_id": "drop"})
+        >>> redactor.clean("question", "My key is sk-abcdefghij0123456789abcd, why?")
+        'My key is [secret], why?'
+        >>> redactor.clean("user_id", "u-7") is None
+        True
+
     Raises:
         ConfigurationError: On an unknown mode, or hashing without a key.
     """

@@ -185,12 +185,12 @@ def feedback(
     statement: int | None = None,
     comment: str | None = None,
 ) -> None:
-    """Send a person's mark on a trace, in the background.
+    """Send a person's annotation of a trace, in the background.
 
     Args:
-        trace_id: `current().trace_id` of the answer that is marked.
+        trace_id: `current().trace_id` of the annotated answer.
         value: 0 (bad) to 1 (good).
-        metric: The metric the mark is about, or None for the whole answer.
+        metric: The metric it is about, or None for the whole answer.
         statement: 0-based index of the statement it is about.
         comment: Free text; redacted like captured text.
     """

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry.context import get_current
 
 from rag_monitor.sdk.counters import OUTSIDE, Counters
-from rag_monitor.sdk.feedback import FeedbackNote
+from rag_monitor.sdk.feedback import Annotation
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.otel import HostTracing, context_with, new_ids
@@ -94,7 +94,7 @@ class Recorder:
         return live
 
     def submit(self, item: Item) -> None:
-        """Queue a finished trace or a feedback note; never waits, never raises."""
+        """Queue a finished trace or an annotation; never waits, never raises."""
         try:
             if self._pid != os.getpid():  # forked by C code that runs no hooks of Python's
                 self.renew_after_fork()
@@ -127,8 +127,8 @@ class Recorder:
             self._shared.leave_step(step)
 
     def feedback(self, fields: dict[str, Any]) -> None:
-        """Queue a person's mark."""
-        self.submit(FeedbackNote(fields, content=self.options.capture_content))
+        """Queue a person's annotation."""
+        self.submit(Annotation(fields, content=self.options.capture_content))
 
     @property
     def waiting(self) -> bool:

@@ -14,7 +14,7 @@ from opentelemetry import context as otel_context
 
 from rag_monitor.outbound.retry import backoff_s
 from rag_monitor.sdk.counters import Counters
-from rag_monitor.sdk.feedback import FeedbackNote, refusal_of
+from rag_monitor.sdk.feedback import Annotation, refusal_of
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.options import Options
 from rag_monitor.sdk.outcome import Outcome
@@ -35,14 +35,14 @@ RESTART_EVERY_S: Final = 5.0
 _MOST_MISTAKES: Final = 3
 """How often a batch may meet an internal error before it is given up."""
 _MAX_BATCH_TRACES: Final = 512
-_MOST_NOTES: Final = 100
-"""Feedback notes held while the server is away; more wait in the queue."""
+_MOST_ANNOTATIONS: Final = 100
+"""Annotations held while the server is away; more wait in the queue."""
 _SPOOL_AGAIN_S: Final = 1.0
 """How long a disk that took nothing is left alone."""
 _YIELD_NS: Final = 300_000
 """After so long a waiting handler gets the interpreter; asked for, it would come after 5 ms."""
 
-Item = LiveTrace | FeedbackNote
+Item = LiveTrace | Annotation
 
 LOADING = threading.RLock()
 """Held while tools are loaded: a process must not fork then, its child could never load them."""
@@ -50,20 +50,20 @@ _LOADED_WITHIN_S: Final = 2.0
 
 
 class Batch:
-    """Encoded traces that travel together, or one feedback note."""
+    """Encoded traces that travel together, or one annotation."""
 
-    __slots__ = ("file", "mistakes", "note", "traces")
+    __slots__ = ("annotation", "file", "mistakes", "traces")
 
-    def __init__(self, traces: list[list[bytes]], note: FeedbackNote | None = None) -> None:
+    def __init__(self, traces: list[list[bytes]], annotation: Annotation | None = None) -> None:
         self.traces = traces
-        self.note = note
+        self.annotation = annotation
         self.file: str | None = None
         """Where the spool keeps it until it is settled."""
         self.mistakes = 0
         """How often sending it ended in an internal error."""
 
     def __len__(self) -> int:
-        return 1 if self.note is not None else len(self.traces)
+        return 1 if self.annotation is not None else len(self.traces)
 
 
 class Sender:
@@ -278,7 +278,7 @@ class Sender:
             item, self._next = self._next or self._queue.take(), None
             if item is None:
                 break
-            if isinstance(item, FeedbackNote):
+            if isinstance(item, Annotation):
                 if traces:
                     self._next = item
                     break
@@ -302,8 +302,8 @@ class Sender:
             return []
 
     def _send(self, batch: Batch) -> Outcome:
-        if batch.note is not None:
-            body = batch.note.body(self.tools.redactor)
+        if batch.annotation is not None:
+            body = batch.annotation.body(self.tools.redactor)
             return self.tools.transport.post("/api/v1/feedback", body, "application/json")
         report = self._counters.take_unreported()
         reported = False
@@ -336,12 +336,14 @@ class Sender:
         self._forget(batch)
         count = len(batch)
         if outcome.ok:
-            rejected = 0 if batch.note else min(count, self.tools.envelope.rejected(outcome.body))
+            rejected = (
+                0 if batch.annotation else min(count, self.tools.envelope.rejected(outcome.body))
+            )
             self._counters.deliver(count - rejected)
             self._counters.drop("rejected", rejected)
             return
         reason = "too_large" if outcome.status == 413 else f"http_{outcome.status}"
-        if batch.note is not None:
+        if batch.annotation is not None:
             GUARD.warn_once("mark", "the monitor refused a mark: %s", refusal_of(outcome))
         else:
             GUARD.warn_once(
@@ -361,7 +363,7 @@ class Sender:
 
     def _keep(self, batch: Batch) -> None:
         """Write a batch to disk. Where that fails it stays in memory: no error may lose it."""
-        if self._spool is not None and batch.note is None:
+        if self._spool is not None and batch.annotation is None:
             try:
                 batch.file = self._spool.save(batch.traces)
             except Exception as error:  # noqa: BLE001 - the boundary
@@ -395,8 +397,8 @@ class Sender:
         return batch
 
     def _park(self) -> None:
-        """While the server is away, move what waits in memory to disk; notes wait in memory."""
-        while self._spool is not None and len(self._held) < _MOST_NOTES and self._kept():
+        """While the server is away, move traces from memory to disk; annotations stay in memory."""
+        while self._spool is not None and len(self._held) < _MOST_ANNOTATIONS and self._kept():
             batch = self._collect()
             if batch is None:
                 return
@@ -411,7 +413,7 @@ class Sender:
 
         What follows the batch that is being sent need not wait in memory, too.
         """
-        missing = [batch for batch in self._held if batch.note is None and batch.file is None]
+        missing = [batch for batch in self._held if batch.annotation is None and batch.file is None]
         if missing and time.monotonic() < self._spool_again_at:
             return False
         for batch in missing:

@@ -105,7 +105,21 @@ class Failure:
 
 
 class Convention:
-    """A way of naming things on spans. Every answer may be None: not said here."""
+    """A way of naming things on spans. Every answer may be None: not said here.
+
+    A convention of one product is a class like this, in a file of its own:
+
+        >>> class Acme(Convention):
+        ...     name = "acme"
+        ...     namespaces = frozenset({"acme"})
+        ...
+        ...     def query(self, span):
+        ...         return text_of(span.attributes, "acme.query")
+        >>> span = Span(trace_id="7" * 32, span_id="1" * 16, parent_span_id=None, name="search",
+        ...             start_ns=1, end_ns=2, attributes={"acme.query": "warranty"})
+        >>> Acme().speaks(span, {"acme"}), Acme().query(span), Acme().answer(span)
+        (True, 'warranty', None)
+    """
 
     name: ClassVar[str] = ""
     namespaces: ClassVar[frozenset[str]] = frozenset()
