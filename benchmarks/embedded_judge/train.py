@@ -278,14 +278,19 @@ def ablate(found: Sequence[Sample], language: str, columns: Sequence[int]) -> di
         "sets": {name: round(value, 4) for name, value in whole.items()},
     }
     draw = np.random.default_rng(5)
+
+    def lost(rest: Judged, otherwise: str) -> list[float]:
+        by_set = np.array(
+            [whole[name] - auroc(bad, pooled(of, otherwise)) for name, (bad, of) in rest.items()]
+        )
+        drawn = draw.choice(by_set, (2000, len(by_set))).mean(axis=1)
+        return [round(float(v), 4) for v in (by_set.mean(), *np.quantile(drawn, [0.025, 0.975]))]
+
     for column in columns:
         rest = left_out(own, unread, [c for c in columns if c != column])
-        lost = np.array(
-            [whole[name] - auroc(bad, pooled(of, pooling)) for name, (bad, of) in rest.items()]
-        )
-        drawn = draw.choice(lost, (2000, len(lost))).mean(axis=1)
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        table[TERMS[column]] = [round(float(v), 4) for v in (lost.mean(), low, high)]
+        table[TERMS[column]] = lost(rest, pooling)
+    [other] = POOLINGS.keys() - {pooling}
+    table["pooling"] = [pooling, *lost(judged, other)]
     return table
 
 
@@ -299,6 +304,10 @@ def ablation(report: dict[str, Any]) -> str:
             continue
         cells = ["{:.4f} [{:.4f}, {:.4f}]".format(*report[lang][name]) for lang in ("en", "zh")]
         rows.append(f"| `{name}` | {' | '.join(cells)} |")
+    cells = [
+        "{}: {:.4f} [{:.4f}, {:.4f}]".format(*report[lang]["pooling"]) for lang in ("en", "zh")
+    ]
+    rows.append(f"| pooling, for the other | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

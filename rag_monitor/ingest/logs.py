@@ -10,12 +10,13 @@ nothing else, which `spans.unique_spans` puts together with the span itself.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from google.protobuf.message import DecodeError
-from opentelemetry.proto.common.v1.common_pb2 import InstrumentationScope, KeyValue
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, InstrumentationScope, KeyValue
 from opentelemetry.proto.logs.v1.logs_pb2 import LogRecord, LogsData
 from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, TracesData
@@ -25,6 +26,7 @@ from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.domain.trace import utc_from_ns
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
 from rag_monitor.ingest.evaluations import EvaluationRecord, of_event, short_text, source_of
+from rag_monitor.ingest.messages import is_message
 from rag_monitor.ingest.otlp_json import (
     FieldError,
     any_value,
@@ -38,6 +40,7 @@ from rag_monitor.ingest.otlp_json import (
     text,
 )
 from rag_monitor.ingest.spans import read_attributes
+from rag_monitor.ingest.values import members
 
 _NO_TRACE: Final = "an evaluation result names no trace: send it with the trace's id"
 
@@ -207,10 +210,14 @@ def event_of(record: LogRecord, fields: Mapping[str, object]) -> Span.Event | No
     if not (_is_id(record.trace_id, 16) and _is_id(record.span_id, 8)):
         return None
     name = record.event_name or str(fields.get(semconv.EVENT_NAME) or "")
-    body = {pair.key: pair.value for pair in record.body.kvlist_value.values}
+    written = members(record.body.string_value)
+    body = _pairs(written) or {pair.key: pair.value for pair in record.body.kvlist_value.values}
     if name in semconv.GEN_AI_CONTENT_EVENTS:
-        held = {pair.key: pair.value for pair in record.attributes} | body
-        if record.body.HasField("string_value"):
+        held = {pair.key: pair.value for pair in record.attributes}
+        whole = name == semconv.GEN_AI_DETAILS_EVENT or not written or is_message(written)
+        if body and whole:
+            held |= body
+        elif record.body.WhichOneof("value") in ("string_value", "array_value"):
             held[semconv.GEN_AI_MESSAGE_CONTENT] = record.body
     elif body and body.keys() <= _BODY_MEMBERS.keys():
         name = semconv.GEN_AI_DETAILS_EVENT
@@ -222,6 +229,14 @@ def event_of(record: LogRecord, fields: Mapping[str, object]) -> Span.Event | No
         time_unix_nano=record.time_unix_nano or record.observed_time_unix_nano,
         attributes=[KeyValue(key=key, value=value) for key, value in held.items()],
     )
+
+
+def _pairs(written: Mapping[str, object]) -> dict[str, AnyValue]:
+    """The members of a body that is JSON in a text."""
+    return {
+        key: AnyValue(string_value=value if isinstance(value, str) else json.dumps(value))
+        for key, value in written.items()
+    }
 
 
 def _is_id(raw: bytes, size: int) -> bool:

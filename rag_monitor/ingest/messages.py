@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
+from rag_monitor.ingest.marked import answer_of, question_of
 from rag_monitor.ingest.message_parts import calls_tool, is_part, is_text_part, joined
 from rag_monitor.ingest.reprs import is_printed_object
 from rag_monitor.ingest.values import is_structure, opened, present, structured, whole
@@ -66,6 +67,13 @@ _WITHIN: Final = ("parts", "content", "blocks", "message")
 _BESIDE_ROLE: Final = frozenset({*_CONTENTS, "refusal", "tool_calls", "toolCalls"})
 """One of them stands beside a role, or it is the role of something else."""
 
+_SAYING: Final = frozenset({"content", "message", "parts", "tool_calls", "refusal", "contents"})
+_FIELDS: Final = _SAYING | frozenset(
+    {"role", "index", "finish_reason", "finishReason", "id", "name", "type", "tool_call_id",
+     "annotations", "metadata", "function_call", "audio", "reasoning_content"}
+)  # fmt: skip
+"""Fields of a message, or of a choice around one."""
+
 _INSTRUCTIONS: Final = (
     "system", "system_instruction", "systemInstruction", "instructions", "preamble",
 )  # fmt: skip
@@ -104,6 +112,16 @@ def role_name(message: Mapping[str, Any]) -> str | None:
         return kind if speaker_of(kind) is not None else None
     sender = message.get("from")
     return sender if isinstance(sender, str) and "value" in message else None
+
+
+def is_message(written: Mapping[str, Any]) -> bool:
+    """Whether that is a message, or a choice around one, and no object that somebody writes of."""
+    if role_name(written) is not None:
+        return True
+    if written.keys() <= _FIELDS and not _SAYING.isdisjoint(written):
+        return True
+    inner = structured(written.get("message"))
+    return isinstance(inner, Mapping) and is_message(inner)
 
 
 def message_of(written: Mapping[str, Any], role: str) -> Message:
@@ -237,7 +255,8 @@ def _of_call(value: Mapping[str, Any], speaker: Speaker, depth: int) -> Iterator
 
 def user_messages_in(messages: Sequence[Message]) -> tuple[str, ...]:
     """What the user said, in order."""
-    return tuple(m.text for m in messages if m.speaker is Speaker.USER and m.text is not None)
+    texts = (m.text for m in messages if m.speaker is Speaker.USER and m.text is not None)
+    return tuple(question for text in texts if (question := question_of(text)) is not None)
 
 
 def instructed_in(messages: Sequence[Message]) -> str | None:
@@ -260,5 +279,5 @@ def reply_in(messages: Sequence[Message]) -> str | None:
     for part in (messages[begin:], messages[::-1]):
         replies = [m for m in part if m.speaker is Speaker.ASSISTANT and m.text is not None]
         if replies:
-            return next((m for m in replies if not m.piece), replies[0]).text
+            return answer_of(next((m for m in replies if not m.piece), replies[0]).text or "")
     return None

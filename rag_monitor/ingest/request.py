@@ -18,9 +18,11 @@ from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.assembly import Assembly
 from rag_monitor.ingest.calls import SpanCall
 from rag_monitor.ingest.content import plain_text
+from rag_monitor.ingest.content import request_of as input_of
 from rag_monitor.ingest.conventions.base import NOT_ANSWERING, REQUEST_ROLES, Role
 from rag_monitor.ingest.conventions.reading import ask, speakers
 from rag_monitor.ingest.span_facts import Search, failure_of
+from rag_monitor.language.normalise import to_simplified
 
 _TOOLS: Final = frozenset({Role.TOOL})
 _STEPS: Final = frozenset({Role.TOOL, Role.LLM})
@@ -37,15 +39,32 @@ _SIDE_TASK: Final = re.compile(
     r"\btitles?\b.{0,60}\b(?:conversation|chat|thread|session|dialog)"
     r"|\b(?:name|label|headline)\b.{0,20}\b(?:conversation|chat|thread|session)"
     r"|\b(?:generate|create|write|produce|suggest|give|make)\b.{0,30}\btitle"
+    r"|\btags?\b.{0,60}\b(?:conversation|chat)"
     r"|\bclassif(?:y|ier|ication)|\broute(?:r|s|d)?\b|\brouting\b|\bintent\b"
-    r"|\b(?:rewrite|rephrase|reformulate|condense)\b.{0,60}\b(?:question|query|input)"
+    r"|\b(?:determine|decide) (?:if|whether) (?:the|a|this) (?:question|query|user|message|input)"
+    r"|\bwhich (?:tool|agent|index|knowledge base)\b"
+    r"|\b(?:rewrite|rephrase|reformulate|condense|translate)\b.{0,60}\b(?:question|query|input)"
+    r"|\b(?:version|variant)s? of\b.{0,40}\b(?:question|query)|\bsub-?(?:question|querie)s\b"
+    r"|\bextract\b.{0,30}\bkey ?(?:word|term|phrase)s"
     r"|\bsummari[sz]e\b.{0,40}\b(?:conversation|chat|history|dialog)"
-    r"|standalone question|search quer(?:y|ies)|follow-?up questions?|\bmoderat|jailbreak"
-    r"|prompt injection|\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)"
-    r"|(?:生成|起|取|拟).{0,10}(?:标题|名字)|意图|路由|分类|改写|重写|是否相关|打分|追问",
+    r"|standalone question|search quer(?:y|ies)|follow[- ]?up (?:question|input)|\bmoderat"
+    r"|jailbreak|prompt injection"
+    r"|\b(?:grade|rate|score|judge)\b.{0,60}\b(?:answer|relevan|document|response)",
     re.IGNORECASE | re.DOTALL,
 )
-"""In the beginning of what a model is told to do."""
+_CHINESE_SIDE_TASK: Final = re.compile(
+    r"(?:生成|产生|起|取|拟|写|给出|提炼|概括|总结|归纳|创建)[^。；\n回答]{0,12}(?:标题|题目|名字|名称|主题|话题)"
+    r"|(?:对话|会话|聊天)[^。；\n]{0,6}(?:标题|主题|名称|命名)|标题[^。；\n]{0,4}(?:生成|助手|专家)"
+    r"|(?:总结|概括|归纳|摘要|压缩|浓缩)[^。；\n回答]{0,12}(?:对话|会话|聊天|历史)"
+    r"|(?:对话|会话|聊天|历史)[^。；\n回答]{0,6}(?:做|作|进行|压缩|写|生成)[^。；\n回答]{0,8}(?:总结|概括|归纳|摘要)"
+    r"|(?:判断|识别|分析|确定)[^。；\n]{0,12}意图|意图(?:识别|分类|判断)"
+    r"|路由|分类|改写|重写|是否相关|(?:给|对|为)[^。；\n]{0,12}(?:打分|评分)|追问|假设性?文档|子问题"
+    r"|(?:判断|识别|确定|选择|选出)[^。；\n]{0,16}(?:类别|类型|哪一?类|安全|合规|是否需要|知识库|工具)"
+    r"|(?:提取|抽取|生成|列出)[^。；\n回答]{0,12}(?:关键词|关键字|检索词|搜索词|查询词|标签)"
+    r"|(?:问题|查询)[^。；\n回答]{0,4}翻译|翻译[^。；\n回答]{0,6}(?:问题|查询)"
+    r"|(?:推荐|建议)[^。；\n回答]{0,8}问题|(?:可能|会|想)(?:继续|接着)[^。；\n]{0,4}问"
+)
+"""In the beginning of what a model is told to do; the latter in simplified characters."""
 _MOST_INSTRUCTIONS: Final = 300
 """Characters of instructions that are looked at."""
 _LONGEST: Final = 1_000
@@ -323,13 +342,22 @@ def _is_side_task(unit: _Unit) -> bool:
     """Whether it names the conversation, chooses the way, rewrites the question, or checks."""
     if _SIDE_NAME.search(_names(unit.span)):
         return True
-    instructions = [
-        text[:_MOST_INSTRUCTIONS]
-        for _, call in unit.calls[:1]
-        for text in (call.system, call.question)
-        if text
+    instructions = [(call.system, call.question) for _, call in unit.calls[:1]] or [
+        _given(unit.span)
     ]
-    return any(_SIDE_TASK.search(text) for text in instructions)
+    return any(_instructs_side_task(text[:_MOST_INSTRUCTIONS]) for text in instructions[0] if text)
+
+
+def _given(span: Span) -> tuple[str | None, str | None]:
+    """Instructions and question in what was given to a span that has no call in it."""
+    user_messages, system = input_of(ask(span, lambda convention: convention.given(span)))
+    return system, user_messages[-1] if user_messages else None
+
+
+def _instructs_side_task(text: str) -> bool:
+    if _SIDE_TASK.search(text):
+        return True
+    return not text.isascii() and _CHINESE_SIDE_TASK.search(to_simplified(text)) is not None
 
 
 def _names(span: Span) -> str:

@@ -71,8 +71,14 @@ def _query(span: Span, user_messages: Container[str | None]) -> str | None:
     return given if isinstance(given, str) and given in user_messages else query
 
 
+def _documents(span: Span) -> tuple[RetrievedDocument, ...] | None:
+    """What was found; a list that is empty in one place does not hide what another place has."""
+    documents = ask(span, lambda convention: convention.documents(span) or None)
+    return documents or ask(span, lambda convention: convention.documents(span))
+
+
 def _search(span: Span, user_messages: Container[str | None]) -> Search:
-    documents = ask(span, lambda convention: convention.documents(span))
+    documents = _documents(span)
     base = ask(span, lambda convention: convention.knowledge_base(span))
     if base is None and documents:
         bases = {document.knowledge_base for document in documents}

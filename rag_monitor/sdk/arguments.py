@@ -10,17 +10,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from rag_monitor.sdk.guard import GUARD
-from rag_monitor.sdk.question import (
-    GUESSED,
-    QUERY_NAMES,
-    RANKS,
-    Ranked,
-    last_user_message,
-    may_ask,
-    question_in,
-    rank_of_argument,
-    ranked_in,
-)
+from rag_monitor.sdk.question import Ranked, last_user_message, question_in, ranked_in
+from rag_monitor.sdk.question_names import GUESSED, QUERY_NAMES, RANKS, may_ask, rank_of_argument
 from rag_monitor.sdk.routes import Routes, names_in_path
 from rag_monitor.sdk.signature import described, is_method
 

@@ -60,7 +60,8 @@ class RagMonitorMiddleware:
             if not self._options.wants(method, path):
                 return None
             query_string = bytes(scope.get("query_string") or b"")
-            return open_request(path, self._options, query_string, scope)
+            headers = scope.get("headers") or ()
+            return open_request(path, self._options, query_string, scope, headers)
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.report("asgi", error)
             return None

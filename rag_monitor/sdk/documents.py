@@ -12,6 +12,7 @@ from itertools import islice
 from typing import Any, Final
 
 from rag_monitor.sdk.field_names import (
+    ANSWER_KEYS,
     BODY_KEYS,
     CONTENT_KEYS,
     DISTANCE,
@@ -21,6 +22,7 @@ from rag_monitor.sdk.field_names import (
     METADATA_ID_KEYS,
     METADATA_KEYS,
     NODE_KEY,
+    PAIR_KEYS,
     SCORE_KEYS,
     VECTOR_KEYS,
     WHOLE_KEYS,
@@ -49,6 +51,8 @@ _PLAIN: Final = frozenset({str, dict})
 _NAMED: Final = frozenset(
     (*ID_KEYS, *METADATA_ID_KEYS, *SCORE_KEYS, *DISTANCE_KEYS, "knowledge_base")
 )
+_PART_TEXTS: Final = ("text", "content", "snippet")
+"""What holds the text of a part of a text."""
 _MOST_FIELDS: Final = 50
 _DEEPEST: Final = 3
 _MOST_BODIES: Final = 20
@@ -153,7 +157,8 @@ def _from_dict(item: dict[Any, Any]) -> Document:
         return _read(item, item)
     kept = _copy(metadata) if metadata else None
     if id_ is None or score is None:
-        return _completed((content, id_, score, get("knowledge_base"), kept), (item, kept))
+        layers = (item, kept, get("_additional"))  # the last is Weaviate's
+        return _completed((content, id_, score, get("knowledge_base"), kept), layers)
     return content, id_, score, get("knowledge_base"), kept
 
 
@@ -213,6 +218,11 @@ def _bodies(fields: Mapping[Any, Any], depth: int) -> Iterator[Any]:
 
 def _text_under(fields: Mapping[Any, Any]) -> str | None:
     """The text of the first field that is named like one and holds one."""
+    if any(name in fields for name in ANSWER_KEYS):
+        for question, answer in PAIR_KEYS:
+            pair = [text_of(fields.get(name)) for name in (question, answer)]
+            if all(pair) or (question == "q" and "a" in fields and pair[0]):
+                return "\n".join(text for text in pair if text)
     for value in _some(fields, CONTENT_KEYS):
         text = _text_in(value)
         if text is not None:
@@ -254,7 +264,13 @@ def _text_of_node(written: Any) -> str | None:
 
 
 def _only_text(fields: Mapping[Any, Any]) -> str | None:
-    """The text among fields of unknown names: there is one, or one that is no mere label."""
+    """The text among fields of unknown names: there is one, or one that is no mere label.
+
+    What holds a list of objects is a reply, and no passage.
+    """
+    values = islice(fields.values(), _MOST_FIELDS)
+    if any(type(value) is list and value and type(value[0]) is dict for value in values):
+        return None
     texts = [
         text
         for key, value in islice(fields.items(), _MOST_FIELDS)
@@ -275,7 +291,7 @@ def _text_in(content: Any) -> str | None:
         return text_of(content.get("text"))
     if kind is not list:
         return text_of(content)
-    texts = [text_of(first(part, ("text",))) for part in content[:MAX_PARTS]]
+    texts = [text_of(first(part, _PART_TEXTS)) for part in content[:MAX_PARTS]]
     return "\n".join(text for text in texts if text is not None) or None
 
 

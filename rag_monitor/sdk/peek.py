@@ -144,20 +144,21 @@ def holds_fields(value: Any) -> bool:
 
 
 def text_of(value: Any) -> str | None:
-    """`value` as an exact str if it is text (str or UTF-8 bytes), else None."""
+    """`value` as an exact str if it is text (str or UTF-8 bytes), else None.
+
+    The first bytes of a character whose others were cut off are left out.
+    """
     kind = type(value)
     if kind is str:
         return cast("str", value)
     if issubclass(kind, str):
         return str.__str__(value)
     if kind is bytes or kind is bytearray or kind is memoryview:
-        return decoded(bytes(value[:MOST_BYTES]))
+        try:
+            return codecs.utf_8_decode(bytes(value[:MOST_BYTES]), "strict", False)[0]
+        except UnicodeDecodeError:
+            return None
     return None
-
-
-def decoded(data: bytes) -> str:
-    """UTF-8 as text. The first bytes of a character whose others were cut off are left out."""
-    return codecs.utf_8_decode(data, "replace", False)[0]
 
 
 def number_of(value: Any) -> float | None:

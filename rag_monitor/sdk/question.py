@@ -1,7 +1,4 @@
-"""The question in a value: in text, in a chat list, or in a field that is named like one.
-
-And the names of arguments and fields that hold the user's question, and of those that never do.
-"""
+"""The question in a value: in text, in a chat list, or in a field that is named like one."""
 
 from __future__ import annotations
 
@@ -11,102 +8,24 @@ from itertools import islice
 from typing import Any, Final
 
 from rag_monitor.sdk.peek import attributes, fields_of, first, getter, items_of, text_of
+from rag_monitor.sdk.question_names import QUESTION_NAMES, RANKS, rank_of
 from rag_monitor.sdk.text import content_text
-
-QUERY_NAMES: Final = (
-    "query", "user_query", "userQuery", "query_text", "queryText", "search_query", "searchQuery",
-    "查询", "检索词",
-)  # fmt: skip
-QUESTION_NAMES: Final = (
-    "question", "user_question", "userQuestion", "question_text", "questionText",
-    "original_question", "问题", "用户问题", "提问", "问句",
-    *QUERY_NAMES,
-    "user_input", "userInput", "user_message", "userMessage", "user_prompt", "userPrompt",
-    "user_text", "chat_input", "chatInput", "用户输入", "用户消息",
-    "input", "inputs", "输入", "message", "messages", "消息", "msg", "utterance",
-    "prompt", "input_text", "inputText", "text", "content", "contents",
-    "提示词", "文本", "内容", "wenti", "tiwen", "chaxun", "xiaoxi",
-)  # fmt: skip
-"""The surest first."""
-RANKS: Final[Mapping[str, float]] = {name: float(rank) for rank, name in enumerate(QUESTION_NAMES)}
-GUESSED: Final = float(len(QUESTION_NAMES))
-"""The rank of a text that nothing names a question."""
-_LABELS: Final = frozenset(
-    {
-        "id", "uid", "uuid", "token", "auth", "authorization", "bearer", "key", "apikey", "secret",
-        "password", "passwd", "pwd", "credential", "credentials", "csrf", "signature", "nonce",
-        "hash", "cookie", "cookies", "header", "headers", "user", "username", "account", "email",
-        "phone", "tenant", "org", "organization", "organisation", "project", "workspace", "team",
-        "department", "role", "group", "session", "conversation", "thread", "trace", "agent", "ip",
-        "host", "url", "uri", "path", "file", "filename", "lang", "language", "locale", "country",
-        "region", "city", "timezone", "currency", "model", "provider", "engine", "name", "type",
-        "kind", "mode", "format", "style", "tone", "level", "version", "release", "environment",
-        "env", "app", "application", "channel", "source", "platform", "device", "client",
-        "collection", "index", "namespace", "database", "db", "kb", "base", "dataset", "table",
-        "schema", "category", "tag", "tags", "label", "filter", "sort", "order", "cursor", "page",
-        "date", "time", "timestamp", "code", "status", "context", "contexts", "history",
-        "document", "documents", "passages", "answer", "reference", "system", "instruction",
-        "instructions", "persona", "template", "config",
-        "用户", "令牌", "密码", "密钥", "租户", "会话", "编号", "姓名", "邮箱", "电话", "手机",
-        "语言", "模型", "地区", "部门", "角色", "上下文", "历史", "参考", "答案", "模板", "系统",
-        "知识库",
-    }
-)  # fmt: skip
-"""Last words in the names of arguments that are no question, whatever they hold."""
-_CHINESE_LABELS: Final = tuple(name for name in _LABELS if not name.isascii())
-_ELSEWHERE: Final = frozenset(
-    {
-        "system", "developer", "template", "default", "negative", "previous", "last", "error",
-        "log", "welcome", "reply", "response", "answer", "output", "context", "source", "document",
-        "page", "file",
-    }
-)  # fmt: skip
-"""Words before `prompt`, `message` or `text` that say it is not the user's."""
-_OF_TYPE: Final = frozenset({"str", "string", "txt", "text", "value", "raw"})
-"""Last words that say only what kind of value it is, as in `query_str`."""
-_WORDS: Final = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[^\W\da-zA-Z_]+")
-
-
-_DERIVED: Final = 0.25
-"""What a name is behind the one that it is made of."""
-
-
-def rank_of_argument(name: str) -> float | None:
-    """As `rank_of`; a function calls its question `q`, an address anything."""
-    return RANKS["content"] + _DERIVED if name == "q" else rank_of(name)
-
-
-def rank_of(name: str) -> float | None:
-    """The rank of a name, or of its last word; None where it is no name of a question."""
-    rank = RANKS.get(name)
-    if rank is not None:
-        return rank
-    words = _words(name)
-    while len(words) > 1 and words[-1] in _OF_TYPE:
-        words.pop()
-    if not words or not _ELSEWHERE.isdisjoint(words):
-        return None
-    rank = RANKS.get("_".join(words), RANKS.get(words[-1]))
-    return None if rank is None else rank + _DERIVED
-
-
-def may_ask(name: str) -> bool:
-    """Whether a text of that name may be a question: a token, an id or a language is none."""
-    words = _words(name)
-    last = words[-1] if words else ""
-    return last not in _LABELS and (last.isascii() or not last.endswith(_CHINESE_LABELS))
-
-
-def _words(name: str) -> list[str]:
-    return [word.lower() for word in _WORDS.findall(name)]
-
 
 _ENVELOPES: Final = (
     "body", "data", "payload", "request", "params", "variables", "arguments", "state", "event",
-    "form", "json",
+    "form", "json", "Body", "detail", "Sns", "Message", "queryStringParameters", "queryParameters",
+    "queryString", "Records", "events",
 )  # fmt: skip
-"""Fields that a question may stand below."""
-_SAYS_TEXT: Final = ("content", "text", "parts")
+"""Fields that a question may stand below, of a list the only item."""
+_SEALING: Final = frozenset({"body", "data", "payload", "Body", "Message"})
+"""Those that may hold JSON in a text."""
+_ADDRESSES: Final = frozenset({"rawQueryString", "raw_query_string"})
+"""What reads like a name of a question, and is a part of an address."""
+_OF_HTTP: Final = ("isBase64Encoded", "requestContext", "httpMethod", "rawPath", "headers")
+"""Fields of a gateway's event, whose body may be any text."""
+_OF_A_BOT: Final = ("message_type", "msg_type")
+"""Fields of a chat bot's message, whose content is JSON in a text."""
+_SAYS_TEXT: Final = ("content", "text", "parts", "richText")
 """Fields of what is itself named a question: a message, an object around a text."""
 _USER: Final = frozenset({"user", "human", "用户"})
 _OTHERS: Final = frozenset({"system", "assistant", "tool", "developer"})
@@ -120,11 +39,27 @@ _MODELS: Final = frozenset(
 _UNDECLARED_NAMES: Final = QUESTION_NAMES[: QUESTION_NAMES.index("prompt") + 1]
 """Names that mean a question in an object of any class; `text` and `content` may mean any text."""
 _PLACES: Final = {name: rank for rank, name in enumerate(QUESTION_NAMES)}
+_QUERY: Final = _PLACES["query"]
+_GRAPHQL: Final = re.compile(r"\s*(?:(?:query|mutation|subscription)\b[^{]*)?\{")
+_OPENING: Final = frozenset("{[")
 _MAX_DEPTH: Final = 4
 _MOST_NAMES: Final = 50
 _FEW_FIELDS: Final = 20
 """Of more it is quicker to ask for each name."""
 _MOST_MESSAGES: Final = 200
+
+
+class Sealed(str):
+    """A text that has the question in it, see `sealed`."""
+
+    __slots__ = ()
+
+
+class SealedBase64(Sealed):
+    """The same in base64."""
+
+    __slots__ = ()
+
 
 Ranked = tuple[float, str]
 """A question, and the rank of the name under which it stood."""
@@ -163,8 +98,12 @@ def ranked_in(value: Any, keys: Sequence[str] | None = None, depth: int = 0) -> 
         if inner is not None:
             if type(inner) is list:  # a chat
                 text = last_user_message(inner, lone=True)
+            elif type(inner) is str:
+                text = inner
+                if keys is None and (rank == _QUERY or inner[:1] in _OPENING):
+                    text = _unless_beside(inner, fields, names[rank])
             else:
-                text = inner if type(inner) is str else question_in(inner, keys, depth + 1)
+                text = question_in(inner, keys, depth + 1)
             if text is not None:
                 return float(rank), text
     return _less_surely_in(fields, depth) if keys is None and declared else None
@@ -174,15 +113,51 @@ def _less_surely_in(fields: Mapping[Any, Any], depth: int) -> Ranked | None:
     """The question in a field whose last word names one, or in an envelope."""
     ranked = ((rank_of(name), name) for name in _some_names(fields))
     for rank, name in sorted((rank, name) for rank, name in ranked if rank is not None):
-        text = _text_under(fields, name, depth)
-        if text is not None:
+        text = _text_under(fields, name, depth) if name not in _ADDRESSES else None
+        if text:
             return rank, text
     for name in _ENVELOPES:
         inner = fields.get(name)
-        inner_question = None if inner is None else ranked_in(inner, None, depth + 1)
+        if inner is None:
+            continue
+        if type(inner) is str:
+            sealed = _sealed(inner, fields) if name in _SEALING else None
+            if sealed is not None:
+                return RANKS["content"], sealed
+            continue
+        if type(inner) is list and len(inner) == 1 and type(inner[0]) is dict:
+            inner = inner[0]
+        inner_question = ranked_in(inner, None, depth + 1)
         if inner_question is not None:
             return inner_question
     return None
+
+
+def _sealed(text: str, fields: Mapping[Any, Any]) -> Sealed | None:
+    """A text in an envelope that may have the question in it; None: it says nothing of one."""
+    if fields.get("isBase64Encoded") is True or (
+        "messageId" in fields and text[:1] not in _OPENING
+    ):
+        return SealedBase64(text)
+    if text.lstrip()[:1] in _OPENING:
+        return Sealed(text)
+    http = text and any(name in fields for name in _OF_HTTP)
+    return Sealed(text) if http else None
+
+
+def _is_graphql(text: str, fields: Mapping[Any, Any]) -> bool:
+    """Whether a query is one of GraphQL, whose variables are what is asked."""
+    beside = "variables" in fields or "operationName" in fields
+    return beside and _GRAPHQL.match(text) is not None
+
+
+def _unless_beside(text: str, fields: Mapping[Any, Any], name: str) -> str | None:
+    """A text that looks like JSON: a bot's message, a query of GraphQL beside what was asked."""
+    if name == "query" and _is_graphql(text, fields):
+        return None
+    if name == "content" and any(fields.get(kind) is not None for kind in _OF_A_BOT):
+        return Sealed(text)
+    return text
 
 
 def _ranks_in(fields: Mapping[Any, Any]) -> Iterable[int]:
@@ -202,7 +177,9 @@ def _ranks_in(fields: Mapping[Any, Any]) -> Iterable[int]:
 
 def _text_under(fields: Mapping[Any, Any], name: str, depth: int) -> str | None:
     inner = fields.get(name)
-    return None if inner is None else question_in(inner, None, depth + 1)
+    if inner is None or (type(inner) is str and _is_graphql(inner, fields)):
+        return None
+    return question_in(inner, None, depth + 1)
 
 
 def _fields_of(value: Any) -> tuple[Mapping[Any, Any], bool]:

@@ -17,7 +17,7 @@ from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.documents import Document, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import MOST_BYTES, text_of, type_name
-from rag_monitor.sdk.text import EVENT_LINES, EVENT_NAME_CHARS, may_begin_events
+from rag_monitor.sdk.text import EVENT_NAME_CHARS, may_begin_frames, without_repetition
 
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
@@ -86,6 +86,8 @@ class LiveTrace:
     contexts_reported = False
     explicit_answer = False
     explicit_question = False
+    unframed = False
+    """The pieces of the answer are its text, even where that looks like frames around one."""
     chars = 0
     answer_chars = 0
     http_status = 0
@@ -106,13 +108,14 @@ class LiveTrace:
     answer_type: str | None = None
     body: bytes | None = None
     piece_times: array[int] | None = None
-    """Of an answer in events, for each piece: how much came before it, in bytes of `body` or
+    """Of an answer in frames, for each piece: how much came before it, in bytes of `body` or
     characters of the pieces, and the nanoseconds of `perf_counter` when it came."""
-    times_in_bytes = False
     answer_keys: tuple[str, ...] = ()
     """The fields of `body` that hold the answer, where the host named them."""
     body_encoding = ""
     """The content encoding of `body`, such as gzip; empty: none."""
+    body_type = ""
+    """The content type of the response, which may declare a character set; empty: unknown."""
     request: Any = None
     web: Any = None
     """The scope of the HTTP request that is being answered, while it is."""
@@ -227,21 +230,29 @@ class LiveTrace:
         parts.append(text)
         self.answer_chars += len(text)
         if len(parts) > _JOIN_EVERY:
-            self.answer_parts = ["".join(parts)]
+            self.answer_parts = [without_repetition(parts)]
 
     def decoded(self, piece: bytes | bytearray | memoryview) -> str:
-        """The text of a piece in bytes, which may begin and end inside a character."""
+        """The text of a piece in bytes, which may begin and end inside a character.
+
+        What is no UTF-8 is escaped, for the sender to read as the response declares it.
+        """
         if self._decoder is None:
-            self._decoder = _new_decoder("replace")
+            self._decoder = _new_decoder("surrogateescape")
         return self._decoder.decode(piece[:MOST_BYTES])
 
+    @property
+    def undecoded(self) -> bytes | None:
+        """What is left of pieces in bytes that end inside a character; None: none was in bytes."""
+        return None if self._decoder is None else self._decoder.getstate()[0]
+
     def _time_piece(self, text: str) -> None:
-        """The first piece stops the clock, but of events only one that holds text of the answer.
+        """The first piece stops the clock, but of frames only one that holds text of the answer.
 
         Which that is the sender finds out, by when each piece came.
         """
         begun = self.answer_parts
-        if begun is None and may_begin_events(text):
+        if begun is None and not self.unframed and may_begin_frames(text):
             self.piece_times = array("q")
         if self.piece_times is None:
             self.first_byte = perf_counter_ns()
@@ -249,24 +260,11 @@ class LiveTrace:
         if self.answer_chars < self.recorder.max_answer_chars:
             self.piece_times.extend((self.answer_chars, perf_counter_ns()))
         if begun is not None and self.answer_chars < EVENT_NAME_CHARS:
-            self._settle_events("".join((*begun, text)))
+            self._settle("".join((*begun, text)))
 
-    def _settle_events(self, text: str) -> None:
-        """Take the first piece for text of the answer if this is no beginning of events."""
-        if self.piece_times and not may_begin_events(text):
-            self.first_byte, self.piece_times = self.piece_times[1], None
-
-    def _leave_events(self) -> None:
-        """Leave what may be server-sent events to the sender, as the body of a response."""
-        parts = self.answer_parts or ()
-        if not parts or not may_begin_events(parts[0]):
-            return
-        text = "".join(parts)
-        if text.lstrip().startswith(EVENT_LINES):
-            self.body = text.encode("utf-8", "replace")
-            self.body_encoding = ""
-            self.answer_parts = None
-        elif self.piece_times:
+    def _settle(self, text: str) -> None:
+        """Take the first piece for text of the answer if this is no beginning of frames."""
+        if self.piece_times and not may_begin_frames(text):
             self.first_byte, self.piece_times = self.piece_times[1], None
 
     def fail(self, error: BaseException) -> None:
@@ -295,8 +293,6 @@ class LiveTrace:
             self.status = status
         if self.first_byte is None and not self.streamed and self.status == "ok":
             self.first_byte = self.ended
-        if self.answer_parts is not None:
-            self._leave_events()
         self.recorder.submit(self)
 
     def add_step(self, step: Any) -> None:

@@ -6,7 +6,15 @@ from collections import deque
 from itertools import islice
 from typing import Any, Final
 
-from rag_monitor.sdk.field_names import BODY_KEYS, COLUMN_KEYS, CONTENT_KEYS, LIST_KEYS, MAP_KEYS
+from rag_monitor.sdk.field_names import (
+    ANSWER_KEYS,
+    BODY_KEYS,
+    COLUMN_KEYS,
+    CONTENT_KEYS,
+    LIST_KEYS,
+    MAP_KEYS,
+    WHOLE_KEYS,
+)
 from rag_monitor.sdk.peek import every, first, holds_fields, number_of, text_of
 from rag_monitor.sdk.tables import TABLES, class_of, row_of
 
@@ -103,12 +111,45 @@ def _in_reply(value: Any, depth: int) -> Documents | None:
     for inner in every(value, MAP_KEYS):
         if type(inner) is dict:
             return len(inner), list(islice(inner.values(), MAX_DOCUMENTS))
-    if empty is not None or type(value) is not dict or first(value, BODY_KEYS) is not None:
+    if empty is not None or type(value) is not dict or _holds_document(value):
         return empty
+    return _below(value, depth)
+
+
+def _below(value: dict[Any, Any], depth: int) -> Documents | None:
+    """The documents under fields of other names, such as classes and fields of a schema."""
     if depth > _DEEPEST:
         return None
-    below = (inner for inner in islice(value.values(), _MOST_VALUES) if type(inner) is dict)
-    return next((documents for inner in below if (documents := _in_reply(inner, depth + 1))), None)
+    size, below = 0, []
+    for inner in islice(value.values(), _MOST_VALUES):
+        documents = _in_reply(inner, depth + 1) if type(inner) is dict else _listed(inner)
+        if documents is not None:
+            size += documents[0]
+            below += documents[1]
+    return (size, below[:MAX_DOCUMENTS]) if below else None
+
+
+def _listed(value: Any) -> Documents | None:
+    """A list, where its items are documents by the names of their fields."""
+    if type(value) is not list or not value:
+        return None
+    size, items = _items(value)
+    return (size, items) if all(map(_is_document, items)) else None
+
+
+def _is_document(item: Any) -> bool:
+    names = (*CONTENT_KEYS, *WHOLE_KEYS, *ANSWER_KEYS)
+    if type(item) is not dict:
+        return False
+    if any(text_of(text) is not None for text in every(item, names)):
+        return True
+    return any(_is_document(body) for body in every(item, BODY_KEYS))
+
+
+def _holds_document(value: dict[Any, Any]) -> bool:
+    """Whether it is a document whose fields are below it, not a reply around a list."""
+    bodies = [body for body in every(value, BODY_KEYS) if holds_fields(body)]
+    return any(_is_document(body) or type(body) is not dict for body in bodies)
 
 
 def _columns(value: Any) -> list[Any] | None:

@@ -20,7 +20,7 @@ from rag_monitor.sdk.peek import text_of, type_name
 from rag_monitor.sdk.pieces import event_frame, read_piece, remainder
 from rag_monitor.sdk.question import question_in
 from rag_monitor.sdk.record import CURRENT, LiveTrace
-from rag_monitor.sdk.text import answer_of, response_body
+from rag_monitor.sdk.text import EVENT_LINES, answer_of, response_body
 
 Extractor = Callable[..., Any]
 _BYTES: Final = frozenset({bytes, bytearray, memoryview})
@@ -135,8 +135,12 @@ class Scope:
             text = remainder(text, live.answer_parts[0])
         if not text and (keys or text is None):
             return event_frame(chunk)
-        if live.piece_times is not None and text and text_of(chunk) is None:
-            return event_frame({"data": json.dumps(text)})  # an event among events
+        if live.answer_parts is None:
+            live.unframed = True  # a model's own words may look like frames
+        elif live.piece_times is not None and text and text_of(chunk) is None:
+            among_events = live.answer_parts[0].lstrip().startswith(EVENT_LINES)
+            frame = json.dumps(text)  # among others
+            return event_frame({"data": frame}) if among_events else f"{frame}\n"
         return text
 
     def _answer(self, result: object) -> None:
@@ -153,8 +157,9 @@ class Scope:
         if type(result) is str:
             text: str | None = result
         else:
-            body = response_body(result)
-            if body is not None:
+            response = response_body(result)
+            if response is not None:
+                body, live.body_type = response
                 live.body = body[: live.recorder.max_answer_chars]
                 live.truncated |= len(body) > live.recorder.max_answer_chars
                 return
@@ -235,7 +240,7 @@ def _take_question(
     else:
         rank, question = arguments.question(args, kwargs, live) or (0.0, None)
     if question is not None:
-        if len(question) > live.recorder.max_chars:
+        if len(question) > live.recorder.max_chars and type(question) is str:
             question = question[: live.recorder.max_chars]
             live.truncated = True
         live.question = question

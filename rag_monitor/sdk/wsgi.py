@@ -69,7 +69,9 @@ class RagMonitorMiddleware:
             if not self._options.wants(method, path):
                 return None
             query_string = str(environ.get("QUERY_STRING") or "").encode("latin-1", "replace")
-            return open_request(path, self._options, query_string)
+            kind = str(environ.get("CONTENT_TYPE") or "").encode("latin-1", "replace")
+            headers = ((b"content-type", kind),)
+            return open_request(path, self._options, query_string, None, headers)
         except Exception as error:  # noqa: BLE001 - the boundary
             GUARD.report("wsgi", error)
             return None

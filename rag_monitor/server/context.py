@@ -52,6 +52,20 @@ class Together(Protocol):
         ...
 
 
+class MetricsText(Protocol):
+    """Hands out the Prometheus exposition."""
+
+    def __call__(
+        self, project: str | None, open_metrics: bool, compressed: bool = False, /
+    ) -> tuple[bytes, str]:
+        """The values of a project (None: of all), perhaps in OpenMetrics, perhaps as gzip.
+
+        Returns:
+            The page and its content type.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Services:
     """Everything the application is wired with, once, at start."""
@@ -74,9 +88,7 @@ class Services:
     """What a rule would find right now, by app."""
     replay_rule: Callable[[AlertRule, datetime, datetime], Replay]
     """What a rule would have done on stored history."""
-    metrics_text: Callable[[str | None, bool], tuple[bytes, str]]
-    """The Prometheus exposition with the values of a project (None: of all), in OpenMetrics or as
-    plain text, and its content type."""
+    metrics_text: MetricsText
     health: Callable[[], HealthReport]
     together: Together
     """Makes a change and its audit event one transaction."""

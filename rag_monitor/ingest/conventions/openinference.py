@@ -60,6 +60,7 @@ class OpenInference(Convention):
     """`openinference.span.kind` and its flattened lists."""
 
     name: ClassVar[str] = "openinference"
+    namespaces: ClassVar[frozenset[str]] = frozenset({"retrieval", "reranker"})
     marks: ClassVar[frozenset[str]] = frozenset({semconv.OI_SPAN_KIND, semconv.GEN_AI_SPAN_KIND})
 
     def role(self, span: Span) -> Role | None:
@@ -70,6 +71,12 @@ class OpenInference(Convention):
             return _ROLES.get(str(kind).upper()) if kind else None
         role = _ROLES.get(str(kind).upper(), Role.OTHER)
         return Role.ASIDE if role is Role.LLM and _PREPARES in span.name else role
+
+    def likely_role(self, span: Span) -> Role | None:
+        """A step that holds passages and answers nothing has looked for them."""
+        held = any(key.startswith(semconv.OI_DOCUMENT) for key in span.attributes)
+        steps = held and span.parent_span_id is not None and self.answer(span) is None
+        return Role.RETRIEVER if steps else None
 
     def given(self, span: Span) -> object:
         """`input.value`."""
@@ -100,10 +107,8 @@ class OpenInference(Convention):
         attributes = span.attributes
         items = _items(attributes, semconv.OI_RERANKED) or _items(attributes, semconv.OI_DOCUMENTS)
         listed, whole_list = documents_in(items), documents_in(self.returned(span))
-        if listed is None:
-            if whole_list is not None:
-                return whole_list
-            return documents_in(attributes.get(semconv.OI_DOCUMENT))
+        if not listed:
+            return whole_list or _single(attributes) or (whole_list if listed is None else listed)
         if whole_list is not None and isinstance(items, list) and len(whole_list) == len(items):
             listed = ranked(
                 replace(own, id=other.id) if other.id and _lacks_id(item) else own
@@ -186,6 +191,14 @@ def _items(attributes: Mapping[str, object], prefix: str) -> object:
     if flat:
         return [fields.get("") or fields.get(_DOCUMENT) or fields for fields in flat]
     return structured(attributes.get(prefix))
+
+
+def _single(attributes: Mapping[str, object]) -> tuple[RetrievedDocument, ...] | None:
+    """What stands under the name for a single passage: it, its fields, or a list after all."""
+    prefix = f"{semconv.OI_DOCUMENT}."
+    fields = {k.removeprefix(prefix): v for k, v in attributes.items() if k.startswith(prefix)}
+    written = structured(attributes.get(semconv.OI_DOCUMENT)) or fields
+    return documents_in([written] if written and isinstance(written, Mapping) else written)
 
 
 def _lacks_id(item: object) -> bool:

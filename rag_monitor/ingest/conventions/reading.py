@@ -13,7 +13,9 @@ from rag_monitor.domain.span import Span
 from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role
 from rag_monitor.ingest.conventions.coze_loop import CozeLoop
 from rag_monitor.ingest.conventions.genai import GenAI
+from rag_monitor.ingest.conventions.haystack import Haystack
 from rag_monitor.ingest.conventions.langfuse import Langfuse
+from rag_monitor.ingest.conventions.langsmith import LangSmith
 from rag_monitor.ingest.conventions.mlflow import MLflow
 from rag_monitor.ingest.conventions.openinference import OpenInference
 from rag_monitor.ingest.conventions.openllmetry import OpenLLMetry
@@ -27,6 +29,8 @@ CONVENTIONS: Final[Sequence[Convention]] = (
     MLflow(),
     CozeLoop(),
     SpringAI(),
+    LangSmith(),
+    Haystack(),
     OpenLLMetry(),
     GenAI(),
 )

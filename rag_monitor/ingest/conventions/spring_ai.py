@@ -6,6 +6,7 @@ model call itself is `gen_ai.*`. Every value is a string.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import ClassVar, Final
 
 from rag_monitor.domain.span import Span
@@ -14,6 +15,7 @@ from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role
 from rag_monitor.ingest.conventions.openllmetry import queries_database
 from rag_monitor.ingest.conventions.span_messages import bare_texts
 from rag_monitor.ingest.documents import ranked
+from rag_monitor.ingest.passages import documents_in
 from rag_monitor.ingest.values import present, present_name, unwrapped
 
 _KIND: Final = "spring.ai.kind"
@@ -23,6 +25,7 @@ _TOOL_ARGUMENTS: Final = "spring.ai.tool.call.arguments"
 _TOOL_RESULT: Final = "spring.ai.tool.call.result"
 _QUERY_TEXT: Final = "db.vector.query.content"
 _QUERY_DOCUMENTS: Final = "db.vector.query.response.documents"
+_RESPONSE_EVENT: Final = "db.vector.content.query.response"
 _COLLECTION: Final = "db.collection.name"
 _NONE: Final = "none"
 """What Micrometer writes where there is no value."""
@@ -49,9 +52,15 @@ class SpringAI(Convention):
         return None if query == _NONE else query
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
-        """Texts, where the application adds them; ids and scores are not among them."""
-        texts = bare_texts(span.attributes.get(_QUERY_DOCUMENTS))
-        return ranked(RetrievedDocument(content=text) for text in texts) if texts else None
+        """What the application adds, or an event of an older release has: texts, or objects."""
+        for written in _responses(span):
+            texts = bare_texts(written)
+            if texts:
+                return ranked(RetrievedDocument(content=text) for text in texts)
+            documents = documents_in(written)
+            if documents is not None:
+                return documents
+        return None
 
     def knowledge_base(self, span: Span) -> str | None:
         """The collection."""
@@ -76,3 +85,14 @@ class SpringAI(Convention):
         """The conversation."""
         conversation = text_of(span.attributes, _CONVERSATION)
         return Identity(session_id=None if conversation in (_NOBODY, _NONE) else conversation)
+
+
+def _responses(span: Span) -> Iterator[object]:
+    """What a vector store answered, wherever it stands."""
+    if _QUERY_DOCUMENTS in span.attributes:
+        yield span.attributes[_QUERY_DOCUMENTS]
+    for event in span.events:
+        if _QUERY_DOCUMENTS in event.attributes:
+            yield event.attributes[_QUERY_DOCUMENTS]
+        elif event.name == _RESPONSE_EVENT:
+            yield event.attributes.get(_QUERY_TEXT)

@@ -22,6 +22,7 @@ from rag_monitor.errors import NotFound, RuleError
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
+from rag_monitor.server.giving_up import retry
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
@@ -53,6 +54,7 @@ _PAGES: Final = {
     "/ui/views": "/traces",
     "/ui/views/delete": "/traces",
     "/ui/feedback": "/traces",
+    "/ui/tasks/retry": "/judges",
 }
 """Where the forms stand, by the address they are sent to."""
 _LACKING: Final = {
@@ -395,6 +397,15 @@ def revoke_key(sent: Form) -> Response:
         return confirm_page(sent.me, *asked, what=called, back="/settings#keys")
     sent.change(lambda: keys.revoke(project, id), "key.revoke", id)
     return _back("/settings#keys")
+
+
+@router.post("/ui/tasks/retry")
+def retry_parked(sent: Form) -> Response:
+    """Have a trace that judging gave up on, or all of them, judged again."""
+    sent.need(KeyScope.ADMIN)
+    me, trace_id = sent.me, sent.get("trace_id")[:64]
+    retry(me.services, me.request, me.principal, [trace_id] if trace_id else None)
+    return _back("/judges")
 
 
 def leave_form(me: Viewer) -> Response:

@@ -20,6 +20,8 @@ from rag_monitor.server.ui.view import Viewer, Visitor, page
 router = APIRouter(include_in_schema=False)
 
 MAX_APPS: Final = 20
+MAX_PARKED: Final = 20
+"""Traces that judging gave up on; the newest."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +84,7 @@ def _judges(me: Visitor) -> HTMLResponse:
             "days": [moment.date().isoformat() for moment in (window.start, window.end)],
             "left_out": len(known) - len(apps),
             "backlog": me.services.tasks.backlog(me.services.clock.now()),
+            "parked": me.services.tasks.parked(MAX_PARKED, project),
             "assembling": me.services.assembling(project),
         },
     )

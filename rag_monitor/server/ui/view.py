@@ -72,6 +72,7 @@ def environment() -> Environment:
         DRAWN=catalog.DRAWN,
         RULE_KINDS=catalog.RULE_KINDS,
         ROLES=catalog.ROLES,
+        PARKED=catalog.PARKED,
         SEVERITIES=catalog.SEVERITIES,
         SCOPES=catalog.SCOPES,
         THANKS=catalog.THANKS,

@@ -48,7 +48,6 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
         "endings.py": "fork_exit.py",
         "envelope.py": "wire.py",
         "ids.py": "otel.py",
-        "question_names.py": "question.py",
         "settings.py": "options.py",
         "share.py": "span_export.py",
         "step_attributes.py": "span_export.py",

@@ -21,7 +21,7 @@ from rag_monitor.server.readiness import HealthReport, Readiness
 from rag_monitor.server.turns import Turns
 from rag_monitor.telemetry import REGISTRY
 from tests.unit.server.conftest import open_app, open_client
-from tests.unit.server.fakes import make_services
+from tests.unit.server.fakes import fake_metrics, make_services
 
 PROTOBUF = {"content-type": "application/x-protobuf"}
 
@@ -265,10 +265,11 @@ async def test_a_revoked_scraper_is_refused_after_one_more_scrape(
 async def test_a_scraper_sees_its_own_project_whoever_scraped_before(locked: Services) -> None:
     seen: list[str | None] = []
 
-    def metrics(project: str | None, open_metrics: bool) -> tuple[bytes, str]:
-        del open_metrics
+    def metrics(
+        project: str | None, open_metrics: bool, compressed: bool = False
+    ) -> tuple[bytes, str]:
         seen.append(project)
-        return b"", "text/plain"
+        return fake_metrics(project, open_metrics, compressed)
 
     services = replace(locked, metrics_text=metrics)
     keys = [services.keys.create(project, "p", [KeyScope.READ])[0] for project in ("a", "b")]
@@ -332,3 +333,25 @@ async def test_keys_are_looked_up_over_connections_kept_for_that(locked: Service
         await client.get("/api/v1/traces")
 
     assert asked == [True, True, False]
+
+
+@pytest.mark.parametrize(
+    ("accepted", "encoding"),
+    [
+        ("gzip", "gzip"),
+        ("deflate, GZIP;q=0.5", "gzip"),
+        ("gzip;q=0", None),
+        ("br, gzip; q=0.00", None),
+        ("identity", None),
+        ("xgzip", None),
+    ],
+)
+async def test_a_scraper_that_takes_gzip_gets_it(
+    locked: Services, accepted: str, encoding: str | None
+) -> None:
+    async with open_client(locked, headers={"x-api-key": "master-key"}) as client:
+        answer = await client.get("/metrics", headers={"accept-encoding": accepted})
+
+    assert answer.headers.get("content-encoding") == encoding
+    assert answer.text.startswith("# HELP rag_monitor_score"), "httpx has unpacked it"
+    assert "Accept-Encoding" in answer.headers["vary"]
