@@ -12,9 +12,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from rag_monitor.ingest.envelopes import contents_of, is_envelope, is_xml, text_in_xml
-from rag_monitor.ingest.marked import answer_of, question_of
-from rag_monitor.ingest.message_parts import is_part
+from rag_monitor.ingest.event_payloads import contents_of, is_envelope, is_xml, text_in_xml
+from rag_monitor.ingest.message_parts import answer_of, is_part, question_of
 from rag_monitor.ingest.messages import (
     Message,
     Speaker,

@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any, Final
 
-from rag_monitor.ingest.marked import answer_of, question_of
-from rag_monitor.ingest.message_parts import calls_tool, is_part, is_text_part, joined
+from rag_monitor.ingest.message_parts import (
+    answer_of,
+    calls_tool,
+    is_part,
+    is_text_part,
+    joined,
+    question_of,
+)
 from rag_monitor.ingest.reprs import is_printed_object
 from rag_monitor.ingest.values import is_structure, opened, present, structured, whole
 
