@@ -64,7 +64,7 @@ class Workplace:
         )
         self.jobs = Jobs(
             self.store,
-            Pipeline(EvaluationPlan(every=judge), Sampler(), self.clock),
+            Pipeline(EvaluationPlan(baseline=judge), Sampler(), self.clock),
             engine,
             Dispatcher(self.store.outbox, {}, self.clock),
             self.clock,
@@ -82,7 +82,7 @@ def workplace(database_url: str) -> Iterator[Workplace]:
 
 
 async def _asked(place: Workplace) -> tuple[HeldJudge, asyncio.Task[int]]:
-    judge: Any = place.jobs._pipeline.plan.every
+    judge: Any = place.jobs._pipeline.plan.baseline
     task = asyncio.create_task(place.jobs.evaluate_due())
     await asyncio.wait_for(judge.asked.wait(), 20)
     return judge, task
@@ -91,7 +91,7 @@ async def _asked(place: Workplace) -> tuple[HeldJudge, asyncio.Task[int]]:
 async def test_a_worker_stopped_in_the_middle_gives_its_tasks_back(workplace: Workplace) -> None:
     await asyncio.to_thread(ingest, workplace.store, make_trace())
     schedule = Scheduler()
-    judge: Any = workplace.jobs._pipeline.plan.every
+    judge: Any = workplace.jobs._pipeline.plan.baseline
     schedule.every(0.05, "evaluate", workplace.jobs.evaluate_due, drain=True)
     schedule.start()
     await asyncio.wait_for(judge.asked.wait(), 20)
@@ -105,7 +105,7 @@ async def test_a_worker_stopped_in_the_middle_gives_its_tasks_back(workplace: Wo
 async def test_a_batch_in_hand_is_finished_within_the_drain_time(workplace: Workplace) -> None:
     await asyncio.to_thread(ingest, workplace.store, make_trace())
     schedule = Scheduler()
-    judge: Any = workplace.jobs._pipeline.plan.every
+    judge: Any = workplace.jobs._pipeline.plan.baseline
     schedule.every(0.05, "evaluate", workplace.jobs.evaluate_due, drain=True)
     schedule.start()
     await asyncio.wait_for(judge.asked.wait(), 20)
