@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from rag_monitor.errors import JudgeOutputInvalid
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 _STRUCTURE: Final = {
     "，": ",", "、": ",", "：": ":", "｛": "{", "｝": "}", "［": "[", "］": "]", "\u3000": " ",

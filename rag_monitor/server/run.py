@@ -20,7 +20,7 @@ from fastapi import FastAPI
 from rag_monitor.config import Settings
 from rag_monitor.domain.clock import SharedClock
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.exposition.own_spans import own_traces
+from rag_monitor.exposition.own_spans import build_self_tracing
 from rag_monitor.i18n import Message, translate
 from rag_monitor.ingest.rewriting import Rewriting
 from rag_monitor.server.app import create_app
@@ -84,7 +84,7 @@ class _Process:
         stopping = Stopping(settings.worker.drain_s)
         naming = Naming(limits=settings.names, rewrite_app=Rewriting(settings.apps).rewritten)
         store = await asyncio.to_thread(Store.open, settings.store_options, clock, naming)
-        own = own_traces(settings.own_traces)
+        own = build_self_tracing(settings.own_traces)
         try:
             runtime = await asyncio.to_thread(build_runtime, settings, store, clock, _owner(), own)
             services = wire_services(settings, store, runtime, clock, own)

@@ -16,7 +16,7 @@ from rag_monitor.judges.thinking import (
     has_thought,
     without_thoughts,
 )
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 _WITHHELD: Final = frozenset({"content_filter", "sensitive", "safety", "prohibited_content"})
 _SLACK: Final = 1e-2

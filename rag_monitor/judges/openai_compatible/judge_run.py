@@ -34,7 +34,7 @@ from rag_monitor.judges.prompt_injection import injection_reason
 from rag_monitor.judges.prompts import PromptSet, prompts_for
 from rag_monitor.judges.questions import PER_PASSAGE, Plan, Question, questions_of
 from rag_monitor.judges.similarity import cosines
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 VERDICT_MISSING = "verdict_missing"
 _MAX_STATEMENTS = 40

@@ -18,7 +18,7 @@ from rag_monitor.judges.limits import Overloaded
 from rag_monitor.judges.openai_compatible.error_body import ErrorBody
 from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused, TooLong
 from rag_monitor.outbound.retry import retry_after
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 PATIENCE_S: Final = 300.0
 """A wait up to this is a rate limit; a longer one is a quota of hours or days."""

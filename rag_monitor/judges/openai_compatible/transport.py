@@ -29,7 +29,7 @@ from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.served_model import ServedModels
 from rag_monitor.judges.openai_compatible.server_errors import error_of
 from rag_monitor.judges.openai_compatible.streams import gathered, is_stream
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 if TYPE_CHECKING:
     import openai

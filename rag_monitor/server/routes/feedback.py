@@ -57,19 +57,19 @@ router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRou
 
 
 @router.post("/feedback", status_code=201)
-def post_feedback(services: ServicesOf, caller: Marker, mark: FeedbackIn) -> FeedbackOut:
+def post_feedback(services: ServicesOf, caller: Marker, annotation: FeedbackIn) -> FeedbackOut:
     """Store a mark. It may overtake its trace, and counts as soon as the trace is there.
 
     A metric that there is not is refused, with the names of those there are.
     """
     feedback = Feedback(
         project=caller.project,
-        trace_id=mark.trace_id,
-        value=mark.value,
-        metric=mark.metric,
-        statement=mark.statement,
-        comment=mark.comment or None,
-        author=mark.author or None,
+        trace_id=annotation.trace_id,
+        value=annotation.value,
+        metric=annotation.metric,
+        statement=annotation.statement,
+        comment=annotation.comment or None,
+        author=annotation.author or None,
         created_at=services.clock.now(),
     )
     services.feedback.add(feedback)

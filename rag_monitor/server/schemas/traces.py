@@ -279,16 +279,16 @@ class FeedbackOut(Wire):
     created_at: datetime
 
     @classmethod
-    def from_domain(cls, mark: Feedback) -> FeedbackOut:
+    def from_domain(cls, annotation: Feedback) -> FeedbackOut:
         """The mark as it goes out."""
         return cls(
-            trace_id=mark.trace_id,
-            value=mark.value,
-            metric=mark.metric,
-            statement=mark.statement,
-            comment=mark.comment,
-            author=mark.author,
-            created_at=mark.created_at,
+            trace_id=annotation.trace_id,
+            value=annotation.value,
+            metric=annotation.metric,
+            statement=annotation.statement,
+            comment=annotation.comment,
+            author=annotation.author,
+            created_at=annotation.created_at,
         )
 
 

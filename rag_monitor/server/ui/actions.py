@@ -166,19 +166,19 @@ def mark(sent: Form) -> Response:
     return _back(f"/traces/{given.trace_id}?thanks={thanks}#feedback")
 
 
-def _what_it_does(me: Visitor, mark: FeedbackIn) -> str:
+def _what_it_does(me: Visitor, annotation: FeedbackIn) -> str:
     """What becomes of a mark, as `catalog.THANKS` words it."""
-    if mark.metric is None:
+    if annotation.metric is None:
         return "kept"
     try:
-        stored = me.services.traces.get(me.principal.project, mark.trace_id)
+        stored = me.services.traces.get(me.principal.project, annotation.trace_id)
     except NotFound:
         return "kept"
     drawn = {one.judge for one in stored.decisions}
-    if any(corrects_judge(one, drawn) for one in stored.scores if one.metric == mark.metric):
+    if any(corrects_judge(one, drawn) for one in stored.scores if one.metric == annotation.metric):
         return "estimates"
     # Whoever is unsure neither confirms nor refutes the judge.
-    return "check" if mark.value != 0.5 else "kept"
+    return "check" if annotation.value != 0.5 else "kept"
 
 
 @router.post("/ui/views")

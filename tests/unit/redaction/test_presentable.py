@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from rag_monitor.redaction.foreign import LONGEST, presentable, without_credentials
+from rag_monitor.redaction.redactor import LONGEST, presentable, without_credentials
 
 SECRET = "hunter2-and-more"
 

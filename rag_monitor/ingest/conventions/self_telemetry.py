@@ -8,17 +8,17 @@ from datetime import datetime
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import Timings, Trace, TraceStatus, utc_from_ns
-from rag_monitor.ingest.conventions.ours import resource_text
+from rag_monitor.ingest.conventions.rag_monitor_sdk import resource_text
 
 APP = "rag-monitor"
 
 
-def find_own(spans: Sequence[Span]) -> Span | None:
+def find_work(spans: Sequence[Span]) -> Span | None:
     """The span of a monitor's own work, or None when the trace is something else."""
-    return next((span for span in spans if span.scope == semconv.OWN_SCOPE), None)
+    return next((span for span in spans if span.scope == semconv.SELF_SCOPE), None)
 
 
-def read_own(project: str, span: Span, received_at: datetime) -> Trace:
+def read_work(project: str, span: Span, received_at: datetime) -> Trace:
     """The work as a trace: what was done stands in the place of the question; nobody judges it."""
     kind = span.attributes.get(semconv.ERROR_TYPE)
     return Trace(
@@ -32,7 +32,7 @@ def read_own(project: str, span: Span, received_at: datetime) -> Trace:
         status=TraceStatus.OK if kind is None else TraceStatus.ERROR,
         error=None if kind is None else str(kind),
         timings=Timings(end_to_end_ms=max(0, span.end_ns - span.start_ns) / 1e6),
-        convention=semconv.OWN_SCOPE,
+        convention=semconv.SELF_SCOPE,
         attributes={
             key.removeprefix("rag_monitor."): value
             for key, value in span.attributes.items()

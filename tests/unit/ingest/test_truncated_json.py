@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from rag_monitor.ingest.cut_json import is_cut, mended
+from rag_monitor.ingest.truncated_json import is_cut, repair
 from tests.unit.ingest.evidence import span, trace_of
 
 LONG = "How long does the standard warranty last, and from which day on? " * 2
@@ -43,7 +43,7 @@ def _is_beginning(part: object, whole: object) -> bool:
 def test_every_beginning_holds_what_the_whole_held_so_far(ascii_only: bool) -> None:
     text = json.dumps(VALUE, ensure_ascii=ascii_only)
     for length in range(64, len(text)):
-        found = mended(text[:length])
+        found = repair(text[:length])
         assert found is not None, text[:length]
         assert _is_beginning(found, VALUE), (text[:length], found)
         assert is_cut(text[:length]) or text[length - 1] == "}"
@@ -66,7 +66,7 @@ def test_every_beginning_holds_what_the_whole_held_so_far(ascii_only: bool) -> N
     ],
 )
 def test_what_is_no_beginning_of_json_is_left_alone(text: str) -> None:
-    assert mended(text) is None
+    assert repair(text) is None
     assert is_cut(text) is False
 
 

@@ -1,8 +1,8 @@
-"""Spans about the monitor's own work, for a project of their own. Off unless it is said where to.
+"""Spans about the monitor's own work, for a project of their own. Off unless an address is set.
 
-Each piece of work is one root span with numbers and names of ours; no text of a trace, no id. What
-must not be noted: work that own spans make, or every span would bring the next. Own spans are known
-by their scope (`semconv.OWN_SCOPE`), wherever they come back from.
+Each piece of work is one root span with numbers and names of ours; no text of a trace, no id. Work
+that self-tracing itself causes must not be recorded, or every span would bring the next. The
+monitor's spans carry `semconv.SELF_SCOPE`, wherever they come back from.
 """
 
 from __future__ import annotations
@@ -28,13 +28,22 @@ _QUEUE: Final = 2048
 """Spans that may wait to be sent; more are dropped."""
 
 
-class OwnTraces:
-    """Takes note of work that is done. Thread-safe; never blocks, never raises.
+class SelfTracing:
+    """Records finished work as spans. Thread-safe; never blocks, never raises.
+
+        >>> from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
+        >>> exporter = InMemorySpanExporter()
+        >>> tracing = SelfTracing(exporter, version="1.0")
+        >>> tracing.record(JUDGE, tracing.begin(), {"traces": 3})
+        >>> tracing.close()
+        >>> [span] = exporter.get_finished_spans()
+        >>> span.name, span.attributes["rag_monitor.traces"]
+        ('rag-monitor judge', 3)
 
     Args:
         exporter: Where spans go; used on a thread of its own.
         version: This release.
-        ingest_rate: Share of ingest requests that are noted, 0 to 1.
+        ingest_rate: Share of ingest requests that are recorded, 0 to 1.
         every_s: Seconds between two exports.
         draw: A number from 0 to 1, for the share.
     """
@@ -63,30 +72,30 @@ class OwnTraces:
                 exporter, max_queue_size=_QUEUE, schedule_delay_millis=every_s * 1000
             )
         )
-        self._tracer = self._provider.get_tracer(semconv.OWN_SCOPE)
+        self._tracer = self._provider.get_tracer(semconv.SELF_SCOPE)
 
     def begin(self) -> int:
-        """The present, for `note`."""
+        """The present, for `record`."""
         return time.time_ns()
 
     def draws_ingest(self) -> bool:
-        """Whether this ingest request is among those that are noted."""
+        """Whether to record this ingest request."""
         return self._draw() < self._ingest_rate
 
-    def note(
+    def record(
         self,
         name: str,
         began: int,
         figures: Mapping[str, str | int | float],
         error: Exception | None = None,
     ) -> None:
-        """Note work that ends now.
+        """Record work that ends now.
 
         Args:
             name: What was done.
-            began: What `begin` said when it began.
+            began: What `begin` returned when it began.
             figures: How much; names and numbers of ours only.
-            error: Why it failed; its type is noted, its text is not.
+            error: Why it failed; its type is recorded, its text is not.
         """
         span = self._tracer.start_span(
             name,

@@ -10,7 +10,7 @@ from typing import Any, Final, TypeVar
 from rag_monitor import telemetry
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Trace
 from rag_monitor.ingest.options import DeriveLimits, DeriveOptions
-from rag_monitor.ingest.text import clean_text
+from rag_monitor.ingest.values import clean_text
 
 T = TypeVar("T", Trace, Retrieval, Expected)
 
@@ -24,7 +24,7 @@ def believable(started: datetime, received_at: datetime) -> bool:
     return _EARLIEST <= started <= received_at + _MAX_SKEW
 
 
-class _Finisher:
+class _Normaliser:
     """Applies limits and redaction to texts, and remembers whether anything was cut."""
 
     def __init__(self, options: DeriveOptions) -> None:
@@ -87,9 +87,9 @@ class _Finisher:
         score = d.score if d.score is None or -1e308 < d.score < 1e308 else None
         same = name is d.id and content is d.content and base is d.knowledge_base
         if same and score is d.score and not d.metadata:  # as nearly all are
-            found = d
+            result = d
         else:
-            found = RetrievedDocument(
+            result = RetrievedDocument(
                 id=name,
                 content=content,
                 score=score,
@@ -97,8 +97,8 @@ class _Finisher:
                 knowledge_base=base,
                 metadata={clean_text(str(k)): self.value(v) for k, v in d.metadata.items()},
             )
-        self._finished[id(d)] = found
-        return found
+        self._finished[id(d)] = result
+        return result
 
     def retrieval(self, retrieval: Retrieval) -> Retrieval:
         """One retrieval."""
@@ -128,14 +128,23 @@ class _Finisher:
 
 def changed(value: T, **fields: Any) -> T:
     """With these fields; the value itself where they are as they were: copying costs the most."""
-    new = {name: found for name, found in fields.items() if found != getattr(value, name)}
-    return replace(value, **new) if new else value
+    changes = {name: new for name, new in fields.items() if new != getattr(value, name)}
+    return replace(value, **changes) if changes else value
 
 
-def finish(
+def normalise(
     trace: Trace, options: DeriveOptions, received_at: datetime, *, cut: bool = False
 ) -> Trace:
     """The trace as it may be stored.
+
+        >>> from rag_monitor.testing import make_trace
+        >>> trace = make_trace("Is anna@example.com in?", answer="x" * 50_000)
+        >>> options = DeriveOptions(
+        ...     limits=DeriveLimits(max_text=1_000), redactor=lambda text: text.replace("anna", "…")
+        ... )
+        >>> stored = normalise(trace, options, trace.started_at)
+        >>> stored.question, len(stored.answer), stored.truncated
+        ('Is …@example.com in?', 1000, True)
 
     Args:
         trace: As read from the evidence.
@@ -144,7 +153,7 @@ def finish(
             so that retention neither keeps the trace for ever nor deletes it at once.
         cut: Evidence beyond the limits was left out already.
     """
-    to = _Finisher(options)
+    to = _Normaliser(options)
     attributes = {
         clean_text(key): to.steps(value) if key in ("tools", "errors") else to.value(value)
         for key, value in trace.attributes.items()

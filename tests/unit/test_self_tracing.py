@@ -20,13 +20,13 @@ from rag_monitor.domain.trace import TraceStatus
 from rag_monitor.errors import ConfigurationError, StoreUnavailable
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
-from rag_monitor.exposition.own_spans import encode_own, own_traces
+from rag_monitor.exposition.own_spans import build_self_tracing, encode_own
 from rag_monitor.ingest.derive import derive
 from rag_monitor.ingest.envelope import split_request
 from rag_monitor.ingest.receiver import Receiver
-from rag_monitor.own_traces import INGEST, JUDGE, OwnTraces
 from rag_monitor.sampling.options import SamplingOptions
 from rag_monitor.sampling.sampler import Sampler
+from rag_monitor.self_tracing import INGEST, JUDGE, SelfTracing
 from rag_monitor.testing import EPOCH, ManualClock, ScriptedJudge, make_task, make_trace
 
 PROTOBUF = "application/x-protobuf"
@@ -38,8 +38,8 @@ def exporter() -> InMemorySpanExporter:
 
 
 @pytest.fixture
-def own(exporter: InMemorySpanExporter) -> Iterator[OwnTraces]:
-    made = OwnTraces(exporter, version="1.2.3", ingest_rate=0.5, draw=lambda: 0.4)
+def own(exporter: InMemorySpanExporter) -> Iterator[SelfTracing]:
+    made = SelfTracing(exporter, version="1.2.3", ingest_rate=0.5, draw=lambda: 0.4)
     yield made
     made.close()
 
@@ -69,16 +69,16 @@ def body(*scopes: str) -> bytes:
     return request.SerializeToString()
 
 
-def receive(own: OwnTraces, content: bytes, error: Exception | None = None) -> int:
+def receive(own: SelfTracing, content: bytes, error: Exception | None = None) -> int:
     receiver = Receiver(Sink(error), own=own)
     reply = asyncio.run(receiver.receive_traces(content, PROTOBUF, None, "default"))
     return reply.status
 
 
 def test_a_note_is_a_root_span_of_ours_with_figures_and_no_text(
-    own: OwnTraces, exporter: InMemorySpanExporter
+    own: SelfTracing, exporter: InMemorySpanExporter
 ) -> None:
-    own.note(JUDGE, 5, {"traces": 3}, ValueError("the user's question"))
+    own.record(JUDGE, 5, {"traces": 3}, ValueError("the user's question"))
     own.close()
 
     (span,) = exporter.get_finished_spans()
@@ -97,10 +97,10 @@ def test_a_note_is_a_root_span_of_ours_with_figures_and_no_text(
 
 
 def test_what_was_noted_comes_back_as_a_trace_of_its_own_kind(
-    own: OwnTraces, exporter: InMemorySpanExporter
+    own: SelfTracing, exporter: InMemorySpanExporter
 ) -> None:
     began = own.begin()
-    own.note(JUDGE, began, {"traces": 3, "judge": "packed"}, ValueError("x"))
+    own.record(JUDGE, began, {"traces": 3, "judge": "packed"}, ValueError("x"))
     own.close()
     request = encode_own(exporter.get_finished_spans()).SerializeToString()
 
@@ -120,15 +120,15 @@ def test_what_was_noted_comes_back_as_a_trace_of_its_own_kind(
     ("scopes", "error", "noted"),
     [
         (["app"], None, 1),
-        (["app", semconv.OWN_SCOPE], None, 1),
+        (["app", semconv.SELF_SCOPE], None, 1),
         (["app"], StoreUnavailable(), 1),
-        ([semconv.OWN_SCOPE], None, 0),
-        ([semconv.OWN_SCOPE], StoreUnavailable(), 0),
+        ([semconv.SELF_SCOPE], None, 0),
+        ([semconv.SELF_SCOPE], StoreUnavailable(), 0),
         ([], None, 0),
     ],
 )
 def test_a_request_of_own_spans_is_not_noted_whatever_becomes_of_it(
-    own: OwnTraces,
+    own: SelfTracing,
     exporter: InMemorySpanExporter,
     scopes: list[str],
     error: Exception | None,
@@ -142,7 +142,7 @@ def test_a_request_of_own_spans_is_not_noted_whatever_becomes_of_it(
 
 
 def test_what_cannot_be_read_is_not_noted_for_it_may_be_our_own(
-    own: OwnTraces, exporter: InMemorySpanExporter
+    own: SelfTracing, exporter: InMemorySpanExporter
 ) -> None:
     assert receive(own, b"\xff\xff") == 400
     own.close()
@@ -152,7 +152,7 @@ def test_what_cannot_be_read_is_not_noted_for_it_may_be_our_own(
 
 def test_only_a_share_of_the_requests_is_noted(exporter: InMemorySpanExporter) -> None:
     draws = iter([0.2, 0.0, 0.9, 0.05])
-    own = OwnTraces(exporter, version="1", ingest_rate=0.1, draw=lambda: next(draws))
+    own = SelfTracing(exporter, version="1", ingest_rate=0.1, draw=lambda: next(draws))
 
     for _ in range(4):
         receive(own, body("app"))
@@ -162,13 +162,13 @@ def test_only_a_share_of_the_requests_is_noted(exporter: InMemorySpanExporter) -
 
 
 async def test_nobody_judges_own_work_not_even_when_asked_to(
-    own: OwnTraces, exporter: InMemorySpanExporter
+    own: SelfTracing, exporter: InMemorySpanExporter
 ) -> None:
     judge = ScriptedJudge()
     pipeline = Pipeline(
         EvaluationPlan(baseline=judge), Sampler(SamplingOptions()), ManualClock(EPOCH), own
     )
-    work = make_trace(INGEST, convention=semconv.OWN_SCOPE)
+    work = make_trace(INGEST, convention=semconv.SELF_SCOPE)
     question = make_trace("How long?", "A year.", ("A year.",))
 
     outcomes = await pipeline.evaluate(
@@ -189,7 +189,7 @@ async def test_nobody_judges_own_work_not_even_when_asked_to(
 
 
 def test_it_is_off_unless_an_endpoint_is_named() -> None:
-    assert own_traces(Settings().own_traces) is None
+    assert build_self_tracing(Settings().own_traces) is None
 
 
 @pytest.mark.parametrize(

@@ -35,8 +35,8 @@ def is_envelope(value: Mapping[str, Any]) -> bool:
 
 def contents_of(value: Mapping[str, Any]) -> object:
     """What an event carries: a text, or an object with the fields of a request; None: nothing."""
-    found = _opened(value)
-    return None if found is None else found[0]
+    contents = _opened(value)
+    return None if contents is None else contents[0]
 
 
 def is_xml(text: str) -> bool:
@@ -46,10 +46,10 @@ def is_xml(text: str) -> bool:
 
 def text_in_xml(text: str) -> str | None:
     """What such a message says; None: it has no text."""
-    found = _XML.search(text)
-    if found is None:
+    match = _XML.search(text)
+    if match is None:
         return None
-    return found[1] if found[1] is not None else unescape(found[2])
+    return match[1] if match[1] is not None else unescape(match[2])
 
 
 def _opened(value: Mapping[str, Any]) -> tuple[object] | None:
@@ -78,8 +78,8 @@ def _of_http(value: Mapping[str, Any]) -> object:
         body = _decoded(body)
     if body in (None, ""):
         return next((value[name] for name in _QUERIES if value.get(name)), None)
-    found = structured(body)
-    return _form(found) if isinstance(found, str) else found
+    plain = structured(body)
+    return _form(plain) if isinstance(plain, str) else plain
 
 
 def _of_record(record: Mapping[str, Any]) -> object:

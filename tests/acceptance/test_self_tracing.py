@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rag_monitor import semconv
-from rag_monitor.own_traces import INGEST, JUDGE, RULES
+from rag_monitor.self_tracing import INGEST, JUDGE, RULES
 from tests.acceptance.running import Monitor, eventually, http
 from tests.security.databases import new_database
 

@@ -10,8 +10,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceResponse,
 )
 
-from rag_monitor.sdk.envelope import Envelope, rejected_spans
 from rag_monitor.sdk.options import Options
+from rag_monitor.sdk.wire import Envelope, rejected_spans
 
 
 @given(

@@ -19,17 +19,24 @@ from rag_monitor.domain.trace import (
     utc_from_ns,
 )
 from rag_monitor.ingest.assembly import Assembly
-from rag_monitor.ingest.calls import SpanCall, calls_of
-from rag_monitor.ingest.conventions.base import Identity, text_of
+from rag_monitor.ingest.calls import (
+    SpanCall,
+    ToolCall,
+    calls_of,
+    final_answer,
+    searches_by_tools,
+    tools_of,
+    undivided_text,
+)
+from rag_monitor.ingest.conventions.base import Identity, Role, text_of
 from rag_monitor.ingest.conventions.reading import (
     ask,
     identity_of,
     merge_identities,
     speakers,
 )
-from rag_monitor.ingest.conventions.roles import Role
-from rag_monitor.ingest.cut_json import is_cut
-from rag_monitor.ingest.facts import (
+from rag_monitor.ingest.request import SourcedText, request_of
+from rag_monitor.ingest.span_facts import (
     Search,
     busy_ms,
     duration_ms,
@@ -40,16 +47,9 @@ from rag_monitor.ingest.facts import (
     spelled,
     total,
 )
-from rag_monitor.ingest.request import Found, request_of
-from rag_monitor.ingest.text import clean_name
 from rag_monitor.ingest.timing import Times, times_of
-from rag_monitor.ingest.tools import (
-    ToolCall,
-    final_answer,
-    searches_by_tools,
-    text_found,
-    tools_of,
-)
+from rag_monitor.ingest.truncated_json import is_cut
+from rag_monitor.ingest.values import clean_name
 
 UNKNOWN: Final = "unknown"
 _UUID: Final = re.compile(r"[\W_]*[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}", re.IGNORECASE)
@@ -80,8 +80,8 @@ class _Facts:
     tools: list[ToolCall]
     by_tools: list[Search]
     """Those of them that found passages."""
-    question: Found
-    answer: Found
+    question: SourcedText
+    answer: SourcedText
     last: SpanCall | None
     times: Times
     identity: Identity
@@ -161,9 +161,9 @@ def read_trace(project: str, assembly: Assembly, received_at: datetime) -> Trace
 
 def _gather(assembly: Assembly) -> _Facts:
     calls = calls_of(assembly)
-    asked = frozenset(text for _, call in calls for text in call.asked)
-    retrieved = searches(assembly, Role.RETRIEVER, asked)
-    reranked = rerankings(assembly, retrieved, asked)
+    user_messages = frozenset(text for _, call in calls for text in call.user_messages)
+    retrieved = searches(assembly, Role.RETRIEVER, user_messages)
+    reranked = rerankings(assembly, retrieved, user_messages)
     tools = tools_of(assembly)
     by_tools = searches_by_tools(assembly, tools, retrieved + reranked)
     contexts = final_documents(retrieved + by_tools, reranked)
@@ -229,8 +229,8 @@ def _context_block(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None
     """The undivided context text, only where what was found is not known passage by passage."""
     if contexts is not None and all(d.content is not None for d in contexts):
         return None
-    if contexts is None and (found := text_found(facts.tools)) is not None:
-        return found
+    if contexts is None and (text := undivided_text(facts.tools)) is not None:
+        return text
     if not facts.retrieved and not facts.reranked:
         return None
     calls = [facts.last[1]] if facts.last else []
@@ -288,7 +288,7 @@ def _convention(assembly: Assembly) -> str:
 
 def _attributes(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None) -> dict[str, object]:
     times = facts.times
-    found: dict[str, object] = {
+    attributes: dict[str, object] = {
         "root_name": facts.assembly.root.name,
         "span_count": len(facts.assembly.spans),
         "question_source": facts.question.source,
@@ -299,23 +299,25 @@ def _attributes(facts: _Facts, contexts: tuple[RetrievedDocument, ...] | None) -
         "streamed_estimate": True if times.first_token_estimate_ms is not None else None,
     }
     if facts.assembly.roots > 1:
-        found["root_count"] = facts.assembly.roots
+        attributes["root_count"] = facts.assembly.roots
     if facts.searches:
-        found["retrieval_status"] = "unknown" if contexts is None else "ok" if contexts else "empty"
+        attributes["retrieval_status"] = (
+            "unknown" if contexts is None else "ok" if contexts else "empty"
+        )
     if facts.reranked:
-        found["retrieved_before_rerank"] = [
+        attributes["retrieved_before_rerank"] = [
             {"id": d.id, "score": d.score} for s in facts.retrieved for d in s.documents or ()
         ]
     if facts.identity.user_id is None and facts.identity.user_fallback is not None:
-        found["user_id_source"] = "metadata"
-    found["tools"] = [
+        attributes["user_id_source"] = "metadata"
+    attributes["tools"] = [
         {"name": c.tool.name, "arguments": c.tool.arguments, "result": c.tool.result}
         for c in facts.tools
     ]
-    found["errors"] = [
+    attributes["errors"] = [
         {"span": span.name, "type": failure.type, "message": failure.message}
         for span in facts.assembly.spans
         if (failure := failure_of(span)) is not None
     ]
-    found["dropped"] = sum(span.dropped for span in facts.assembly.spans)
-    return {key: value for key, value in found.items() if value not in (None, [], 0)}
+    attributes["dropped"] = sum(span.dropped for span in facts.assembly.spans)
+    return {key: value for key, value in attributes.items() if value not in (None, [], 0)}

@@ -39,17 +39,17 @@ _LISTS: Final[Mapping[str, frozenset[str]]] = {
 
 def unknown_fields(row: Mapping[str, Any]) -> set[str]:
     """Fields Trace JSON does not know; those inside others as `timings.x` or `contexts[].x`."""
-    found = {str(name) for name in row} - FIELDS
-    for name, known in _OBJECTS.items():
-        found |= _beyond(row.get(name), known, f"{name}.")
-    for name, known in _LISTS.items():
+    unknown = {str(name) for name in row} - FIELDS
+    for name, allowed in _OBJECTS.items():
+        unknown |= _beyond(row.get(name), allowed, f"{name}.")
+    for name, allowed in _LISTS.items():
         for item in _items(row.get(name)):
-            found |= _beyond(item, known, f"{name}[].")
+            unknown |= _beyond(item, allowed, f"{name}[].")
     for retrieval in _items(row.get("retrievals")):
         documents = retrieval.get("documents") if isinstance(retrieval, Mapping) else None
         for item in _items(documents):
-            found |= _beyond(item, _DOCUMENT, "retrievals[].documents[].")
-    return found
+            unknown |= _beyond(item, _DOCUMENT, "retrievals[].documents[].")
+    return unknown
 
 
 def unknown_kinds(row: Mapping[str, Any]) -> list[str]:
@@ -64,8 +64,8 @@ def _items(value: object) -> Iterator[object]:
         yield from value
 
 
-def _beyond(value: object, known: frozenset[str], where: str) -> set[str]:
+def _beyond(value: object, allowed: frozenset[str], where: str) -> set[str]:
     if not isinstance(value, Mapping):
         return set()
     # Tables give every row the fields that any row has, with nothing in them.
-    return {f"{where}{n}" for n, given in value.items() if n not in known and given is not None}
+    return {f"{where}{n}" for n, given in value.items() if n not in allowed and given is not None}

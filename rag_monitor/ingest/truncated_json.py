@@ -27,11 +27,14 @@ def is_cut(value: object) -> bool:
     """Whether the value is the beginning of a JSON object or list."""
     if not isinstance(value, str) or len(value) < _LEAST or value[0] not in _CLOSING:
         return False
-    return value[-1] != _CLOSING[value[0]] and mended(value) is not None
+    return value[-1] != _CLOSING[value[0]] and repair(value) is not None
 
 
-def mended(text: str) -> Any:
+def repair(text: str) -> Any:
     """What the beginning of a JSON object or list holds; None when it is not one.
+
+        >>> repair('{"answer": "The warranty lasts 24 months.", "sources": [1, 2], "note": "cut he')
+        {'answer': 'The warranty lasts 24 months.', 'sources': [1, 2], 'note': 'cut he'}
 
     The last text is kept as far as it goes; a name without a value is left out.
     """
@@ -72,8 +75,8 @@ def _closers(open_: Sequence[str]) -> str:
 def _first_of(*candidates: str) -> Any:
     for candidate in candidates:
         try:
-            found = json.loads(candidate)
+            parsed = json.loads(candidate)
         except (ValueError, RecursionError):
             continue
-        return found or None
+        return parsed or None
     return None

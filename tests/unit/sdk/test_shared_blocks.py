@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import rag_monitor as rm
-from rag_monitor.sdk.blocks import Blocks
+from rag_monitor.sdk.frame_scopes import FrameScopes
 from rag_monitor.testing import InMemoryExporter
 
 
@@ -158,7 +158,7 @@ def test_a_shared_step_nested_in_itself_is_two_steps_and_says_how_to_share(
 
 
 def test_leaving_takes_no_longer_with_many_inside() -> None:
-    blocks: Blocks[int] = Blocks()
+    blocks: FrameScopes[int] = FrameScopes()
     inside = [(n for n in ()) for _ in range(20_000)]
     for number, generator in enumerate(inside):
         blocks.enter(generator.gi_frame, number)
@@ -170,7 +170,7 @@ def test_leaving_takes_no_longer_with_many_inside() -> None:
 
 
 def test_what_one_frame_enters_twice_it_leaves_in_turn() -> None:
-    blocks: Blocks[str] = Blocks()
+    blocks: FrameScopes[str] = FrameScopes()
     frame = (n for n in ()).gi_frame
     blocks.enter(frame, "outer")
     blocks.enter(frame, "inner")

@@ -8,11 +8,10 @@ from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
-from rag_monitor.domain.trace import Retrieval, RetrievedDocument
+from rag_monitor.domain.trace import Retrieval, RetrievedDocument, busy_ns
 from rag_monitor.ingest.assembly import Assembly
-from rag_monitor.ingest.conventions.base import Failure, text_of
+from rag_monitor.ingest.conventions.base import Failure, Role, text_of
 from rag_monitor.ingest.conventions.reading import ask
-from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.documents import ranked, with_ids_from, with_text_from, without_repeats
 from rag_monitor.ingest.passages import Place, base_in
 from rag_monitor.ingest.values import first, present
@@ -51,32 +50,34 @@ def duration_ms(span: Span) -> float | None:
     return (span.end_ns - span.start_ns) / _NS_PER_MS
 
 
-def searches(assembly: Assembly, role: Role, asked: Container[str | None] = ()) -> list[Search]:
+def searches(
+    assembly: Assembly, role: Role, user_messages: Container[str | None] = ()
+) -> list[Search]:
     """The outermost retriever or reranker calls, by start.
 
     Args:
         assembly: The trace.
         role: Which of the two.
-        asked: What models were asked: a query that is one of these texts is taken as it is.
+        user_messages: What models were asked; a query that is one of these texts is kept as it is.
     """
-    return [_search(span, asked) for span in assembly.retrievals(role)]
+    return [_search(span, user_messages) for span in assembly.retrievals(role)]
 
 
-def _query(span: Span, asked: Container[str | None]) -> str | None:
+def _query(span: Span, user_messages: Container[str | None]) -> str | None:
     query = ask(span, lambda convention: convention.query(span))
-    if query in asked:
+    if query in user_messages:
         return query
     given = ask(span, lambda convention: convention.given(span))
-    return given if isinstance(given, str) and given in asked else query
+    return given if isinstance(given, str) and given in user_messages else query
 
 
 def _documents(span: Span) -> tuple[RetrievedDocument, ...] | None:
     """What was found; a list that is empty in one place does not hide what another place has."""
-    found = ask(span, lambda convention: convention.documents(span) or None)
-    return found or ask(span, lambda convention: convention.documents(span))
+    documents = ask(span, lambda convention: convention.documents(span) or None)
+    return documents or ask(span, lambda convention: convention.documents(span))
 
 
-def _search(span: Span, asked: Container[str | None]) -> Search:
+def _search(span: Span, user_messages: Container[str | None]) -> Search:
     documents = _documents(span)
     base = ask(span, lambda convention: convention.knowledge_base(span))
     if base is None and documents:
@@ -90,7 +91,7 @@ def _search(span: Span, asked: Container[str | None]) -> Search:
         )
     return Search(
         span=span,
-        query=_query(span, asked),
+        query=_query(span, user_messages),
         documents=documents,
         knowledge_base=base,
         failure=failure_of(span),
@@ -98,25 +99,25 @@ def _search(span: Span, asked: Container[str | None]) -> Search:
 
 
 def rerankings(
-    assembly: Assembly, retrieved: list[Search], asked: Container[str | None] = ()
+    assembly: Assembly, retrieved: list[Search], user_messages: Container[str | None] = ()
 ) -> list[Search]:
     """The outermost rerankers by start, with what only the searches say of their passages.
 
     A list without texts whose ids nobody knows says nothing about passages that have texts.
     """
-    known = [document for search in retrieved for document in search.documents or ()]
-    before: Sequence[RetrievedDocument] = known
-    found: list[Search] = []
-    for search in searches(assembly, Role.RERANKER, asked):
-        documents = _reranked(search, before, known)
+    candidates = [document for search in retrieved for document in search.documents or ()]
+    before: Sequence[RetrievedDocument] = candidates
+    results: list[Search] = []
+    for search in searches(assembly, Role.RERANKER, user_messages):
+        documents = _reranked(search, before, candidates)
         if documents is not None:
             before = documents
-        found.append(replace(search, documents=documents))
-    return found
+        results.append(replace(search, documents=documents))
+    return results
 
 
 def _reranked(
-    search: Search, before: Sequence[RetrievedDocument], known: Sequence[RetrievedDocument]
+    search: Search, before: Sequence[RetrievedDocument], candidates: Sequence[RetrievedDocument]
 ) -> tuple[RetrievedDocument, ...] | None:
     span, documents = search.span, search.documents
     given = ask(span, lambda convention: convention.candidates(span)) or ()
@@ -125,11 +126,11 @@ def _reranked(
         documents = None if ranking is None else placed(ranking, given or before)
     if documents is None:
         return None
-    sources = [*given, *known]
+    sources = [*given, *candidates]
     joined = with_ids_from(with_text_from(documents, sources), sources)
     named = {d.id for d in sources if d.content is not None}
-    said = not joined or any(d.content is not None or d.id in named for d in joined)
-    return joined if said or not named else None
+    identified = not joined or any(d.content is not None or d.id in named for d in joined)
+    return joined if identified or not named else None
 
 
 def placed(
@@ -184,16 +185,12 @@ def _first_line(text: str) -> str | None:
 
 def busy_ms(spans: Iterable[Span]) -> float | None:
     """Time during which at least one of the spans ran; None without spans that have times."""
-    busy, until = 0, 0
-    timed = sorted((s.start_ns, s.end_ns) for s in spans if duration_ms(s) is not None)
-    for start, end in timed:
-        busy += max(0, end - max(start, until))
-        until = max(until, end)
-    return busy / _NS_PER_MS if timed else None
+    timed = [(s.start_ns, s.end_ns) for s in spans if duration_ms(s) is not None]
+    return busy_ns(timed) / _NS_PER_MS if timed else None
 
 
 def total(values: Iterable[int | None]) -> int | None:
     """The sum; None when there is nothing, or one part is unknown."""
     listed = list(values)
-    known = [value for value in listed if value is not None]
-    return sum(known) if listed and len(known) == len(listed) else None
+    counted = [value for value in listed if value is not None]
+    return sum(counted) if listed and len(counted) == len(listed) else None
