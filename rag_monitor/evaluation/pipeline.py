@@ -25,13 +25,13 @@ from rag_monitor.errors import (
     JudgeTimeout,
     JudgeUnavailable,
 )
-from rag_monitor.evaluation.complaints import Complaints
+from rag_monitor.evaluation.failure_log import FailureLog
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
 from rag_monitor.metrics.rag import failed_scores, score_trace, sentence_of
-from rag_monitor.own_traces import JUDGE, OwnTraces
 from rag_monitor.sampling.sampler import Sampler
+from rag_monitor.self_tracing import JUDGE, SelfTracing
 
 _log = logging.getLogger(__name__)
 
@@ -64,13 +64,13 @@ class Pipeline:
     """
 
     def __init__(
-        self, plan: EvaluationPlan, sampler: Sampler, clock: Clock, own: OwnTraces | None = None
+        self, plan: EvaluationPlan, sampler: Sampler, clock: Clock, own: SelfTracing | None = None
     ) -> None:
         self.plan = plan
         self._own = own
         self._sampler = sampler
         self._clock = clock
-        self._complaints = Complaints(clock)
+        self._failure_log = FailureLog(clock)
         self._behind = False
         self._turn = asyncio.Lock()
 
@@ -102,7 +102,7 @@ class Pipeline:
 
         A monitor's own work is never judged, whoever asks for it.
         """
-        judged = [task for task in tasks if task.trace.convention != semconv.OWN_SCOPE]
+        judged = [task for task in tasks if task.trace.convention != semconv.SELF_SCOPE]
         sampled = [task for task in judged if task.sampled]
         fresh = [task for task in judged if not task.sampled]
         outcomes = _by_id(sampled, await self._by_sampled(sampled))
@@ -305,7 +305,7 @@ class Pipeline:
             "traces": len(results),
             "failed": len(failures),
         }
-        self._own.note(JUDGE, began, figures, error)
+        self._own.record(JUDGE, began, figures, error)
 
     def _score(self, judge: Judge, task: EvaluationTask, result: Judgement | Exception) -> Outcome:
         return replace(self._scored(judge, task, result), reached=_reached(result))
@@ -334,7 +334,7 @@ class Pipeline:
             return Outcome(retry_reason=result.reason, detail=sentence_of(result))
         if isinstance(result, JudgeError):
             if not isinstance(result, BudgetExhausted):
-                self._complaints.note(name, result)
+                self._failure_log.note(name, result)
         else:
             _log.error("judge %s failed on %s", name, task.trace.trace_id, exc_info=result)
         telemetry.EVALUATIONS.labels(judge=name, status="failed").inc()

@@ -12,18 +12,17 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from rag_monitor.ingest.envelopes import contents_of, is_envelope, is_xml, text_in_xml
-from rag_monitor.ingest.marked import answer_of, question_of
-from rag_monitor.ingest.message_parts import is_part
+from rag_monitor.ingest.event_payloads import contents_of, is_envelope, is_xml, text_in_xml
+from rag_monitor.ingest.message_parts import answer_of, is_part, question_of
 from rag_monitor.ingest.messages import (
     Message,
     Speaker,
-    asked_in,
     instructed_in,
     message_of,
     messages_in,
     reply_in,
     role_name,
+    user_messages_in,
 )
 from rag_monitor.ingest.reprs import is_printed_object
 from rag_monitor.ingest.values import is_structure, opened, present, structured
@@ -98,6 +97,9 @@ _ANSWER: Final = _Sought(
 def question_in(value: object, *, lone: bool = False) -> str | None:
     """The user's question inside an input value.
 
+        >>> question_in('{"args": [], "kwargs": {"user_id": 7, "question": "Why?"}}')
+        'Why?'
+
     Args:
         value: The attribute.
         lone: Take the only text of an object whose keys say nothing.
@@ -113,10 +115,10 @@ def answer_in(value: object) -> str | None:
 def request_of(value: object) -> tuple[tuple[str, ...], str | None]:
     """What the user said in the input of a model call, and the system's instructions."""
     messages = messages_in(value, Speaker.USER)
-    asked = asked_in(messages)
-    if not asked and (question := question_in(value)) is not None:
-        asked = (question,)
-    return asked, instructed_in(messages)
+    user_messages = user_messages_in(messages)
+    if not user_messages and (question := question_in(value)) is not None:
+        user_messages = (question,)
+    return user_messages, instructed_in(messages)
 
 
 def reply_of(value: object) -> str | None:
@@ -156,29 +158,29 @@ def _search_object(
 ) -> str | None:
     role = role_name(value)
     if role is not None:
-        return _said([message_of(value, role)], sought)
+        return _newest([message_of(value, role)], sought)
     if value and value.keys() <= _CALL:
         return _search_call(value, sought, depth)
     if sought.speaker is Speaker.USER and is_envelope(value):
         return _search(contents_of(value), sought, lone=lone, depth=depth + 1)
     for key in sought.keys:
-        if key in value and (found := _member(key, value[key], sought, lone, depth)) is not None:
-            return found
-    found = _in_components(value, sought, depth)
-    return found if found is not None or not lone else _only_text(value)
+        if key in value and (text := _member(key, value[key], sought, lone, depth)) is not None:
+            return text
+    text = _in_components(value, sought, depth)
+    return text if text is not None or not lone else _only_text(value)
 
 
 def _member(key: str, value: object, sought: _Sought, lone: bool, depth: int) -> str | None:
     inner = structured(value)
     if key in _CONVERSATIONS and isinstance(inner, (Mapping, list)):
-        said = _said(messages_in(inner, sought.speaker), sought)
-        if said is not None or not _is_of_a_chat(inner, sought):
-            return said
+        newest = _newest(messages_in(inner, sought.speaker), sought)
+        if newest is not None or not _is_of_a_chat(inner, sought):
+            return newest
     plain = key in sought.plain
-    found = _search(inner, sought, lone=lone and not plain, depth=depth + 1)
-    if found is None and plain and isinstance(value, str):
+    text = _search(inner, sought, lone=lone and not plain, depth=depth + 1)
+    if text is None and plain and isinstance(value, str):
         return _unless_printed(value)
-    return found
+    return text
 
 
 def _is_of_a_chat(message: object, sought: _Sought) -> bool:
@@ -187,11 +189,11 @@ def _is_of_a_chat(message: object, sought: _Sought) -> bool:
     return asks and isinstance(message, Mapping) and role_name(message) is None
 
 
-def _said(messages: Sequence[Message], sought: _Sought) -> str | None:
+def _newest(messages: Sequence[Message], sought: _Sought) -> str | None:
     if sought.speaker is Speaker.ASSISTANT:
         return reply_in(messages)
-    asked = asked_in(messages)
-    return asked[-1] if asked else None
+    user_messages = user_messages_in(messages)
+    return user_messages[-1] if user_messages else None
 
 
 def _search_call(call: Mapping[str, Any], sought: _Sought, depth: int) -> str | None:
@@ -203,8 +205,8 @@ def _search_call(call: Mapping[str, Any], sought: _Sought, depth: int) -> str | 
     given = list(given) if isinstance(given, list) else []
     if len(given) > 1 and isinstance(given[0], str) and _CLASS_NAME.fullmatch(given[0]):
         del given[0]  # OpenLLMetry writes `self` as the name of its class
-    found = (_search(item, sought, lone=True, depth=depth + 1) for item in given)
-    return next((text for text in found if text is not None), None)
+    texts = (_search(item, sought, lone=True, depth=depth + 1) for item in given)
+    return next((text for text in texts if text is not None), None)
 
 
 def _in_components(value: Mapping[str, Any], sought: _Sought, depth: int) -> str | None:
@@ -243,7 +245,7 @@ def _search_list(value: Sequence[Any], sought: _Sought, depth: int) -> str | Non
     """Chat messages, the parts of one, or a list of one. Other lists are passages or the like."""
     objects = [item for item in value if isinstance(item, Mapping)]
     if any(role_name(item) is not None for item in objects) or all(map(is_part, value)):
-        return _said(messages_in(value, sought.speaker), sought)
+        return _newest(messages_in(value, sought.speaker), sought)
     if len(value) > 1 and not all(isinstance(item, list) for item in value):
         return None
     inner = structured(value[0])

@@ -7,15 +7,15 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
 from rag_monitor.errors import MalformedPayload
-from rag_monitor.ingest.text import clean_text
+from rag_monitor.ingest.values import clean_text
 
 _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 """How tables and programs write it where every cell is a text."""
 
 
-def at_fault(field: str, wanted: str) -> MalformedPayload:
-    """The error for a field that is not `wanted`; carries the field's name besides."""
-    error = MalformedPayload(f"`{field}` must be {wanted}")
+def at_fault(field: str, expected: str) -> MalformedPayload:
+    """The error for a field that is not as `expected`; carries the field's name besides."""
+    error = MalformedPayload(f"`{field}` must be {expected}")
     error.field = field
     return error
 
@@ -26,21 +26,28 @@ def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 @dataclass(slots=True)
-class Reader:
+class FieldReader:
     """Reads fields of one object.
 
     Every method returns None for a field that is absent or null, and raises `MalformedPayload` for
     one of the wrong form: the message names the field and says what it must be.
+
+        >>> reader = FieldReader({"name": "faq", "items": -1}, where="hits[0].")
+        >>> reader.text("name"), reader.text("kind")
+        ('faq', None)
+        >>> reader.whole("items")
+        Traceback (most recent call last):
+        rag_monitor.errors.MalformedPayload: `hits[0].items` must be a whole number ...
     """
 
     values: Mapping[str, Any]
     where: str = ""
 
-    def fail(self, name: str, wanted: str) -> MalformedPayload:
-        """The error for a field that is not `wanted`; shows a little of what came."""
+    def fail(self, name: str, expected: str) -> MalformedPayload:
+        """The error for a field that is not as `expected`; shows a little of what came."""
         shown = repr(self.values.get(name))
         shown = clean_text(shown if len(shown) <= 40 else shown[:37] + "...")
-        return at_fault(f"{self.where}{name}", f"{wanted}, not {shown}")
+        return at_fault(f"{self.where}{name}", f"{expected}, not {shown}")
 
     def text(self, name: str) -> str | None:
         """A string; numbers are spelled out."""

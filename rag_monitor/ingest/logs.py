@@ -44,7 +44,7 @@ from rag_monitor.ingest.values import members
 
 _NO_TRACE: Final = "an evaluation result names no trace: send it with the trace's id"
 
-_NOTHING_SAID: Final = (
+_EMPTY_SCORE: Final = (
     "an evaluation result has neither a finite value, a label, an explanation nor an error.type"
 )
 
@@ -107,8 +107,8 @@ def logs_from_json(value: object, max_records: int) -> DecodedLogs:
         for scope in objects(resource, "scopeLogs"):
             named = InstrumentationScope()
             fill(named, scope.get("scope"), "scope")
-            found = member(scope, "logRecords")
-            items = [] if found is None else found
+            listed = member(scope, "logRecords")
+            items = [] if listed is None else listed
             if not isinstance(items, list):
                 raise MalformedPayload("`logRecords` must be a list of objects")
             for item in items:
@@ -123,7 +123,7 @@ def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> D
     count = len(records) + len(reasons)
     if count > max_records:
         raise PayloadTooLarge(f"{count} log records in one request; send at most {max_records}")
-    found: list[EvaluationRecord] = []
+    evaluations: list[EvaluationRecord] = []
     events: list[tuple[Resource, InstrumentationScope, LogRecord, Span.Event]] = []
     own = 0
     for resource, scope, record in records:
@@ -141,12 +141,12 @@ def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> D
         elif trace_id is None:
             reasons.append(_NO_TRACE)
         elif (read := _evaluation(record, fields, trace_id, source)) is None:
-            reasons.append(_NOTHING_SAID)
+            reasons.append(_EMPTY_SCORE)
         else:
-            found.append(read)
+            evaluations.append(read)
     return DecodedLogs(
         records=count,
-        evaluations=tuple(found),
+        evaluations=tuple(evaluations),
         own=own,
         messages=len(events),
         blobs=tuple(blobs_of(events)),
@@ -244,12 +244,12 @@ def _is_id(raw: bytes, size: int) -> bool:
 
 
 def blobs_of(
-    found: Iterable[tuple[Resource, InstrumentationScope, LogRecord, Span.Event]],
+    sourced: Iterable[tuple[Resource, InstrumentationScope, LogRecord, Span.Event]],
 ) -> list[SpanBlob]:
     """The events as one blob per trace."""
     traces: dict[bytes, TracesData] = {}
     counts: dict[bytes, int] = {}
-    for resource, scope, record, event in found:
+    for resource, scope, record, event in sourced:
         data = traces.setdefault(record.trace_id, TracesData())
         counts[record.trace_id] = counts.get(record.trace_id, 0) + 1
         scoped = data.resource_spans.add(resource=resource).scope_spans.add(scope=scope)

@@ -14,7 +14,15 @@ from typing import Any, Final
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.documents import DISTANCE, ranked
 from rag_monitor.ingest.reprs import is_printed_object
-from rag_monitor.ingest.values import known, members, present, printed, real, structured, whole
+from rag_monitor.ingest.values import (
+    members,
+    present,
+    present_name,
+    printed,
+    real,
+    structured,
+    whole,
+)
 
 _DEPTH: Final = 6
 _LISTS: Final = (
@@ -108,8 +116,8 @@ def ranking_in(value: object) -> tuple[Place, ...] | None:
     if not items:
         return None
     places = [_place(structured(item)) for item in items]
-    found = tuple(place for place in places if place is not None)
-    return found if len(found) == len(places) else None
+    ranking = tuple(place for place in places if place is not None)
+    return ranking if len(ranking) == len(places) else None
 
 
 def _place(item: object) -> Place | None:
@@ -148,13 +156,13 @@ def _list_in(value: object, depth: int) -> Sequence[Any] | None:
         return columns
     empty: Sequence[Any] | None = None
     for key in _LISTS:
-        found = _list_in(value[key], depth + 1) if key in value else None
-        if found:
-            return found
-        empty = found if empty is None else empty
+        items = _list_in(value[key], depth + 1) if key in value else None
+        if items:
+            return items
+        empty = items if empty is None else empty
     for key in _MAPS:
-        if (found := _by_id(structured(value.get(key)))) is not None:
-            return found
+        if (items := _by_id(structured(value.get(key)))) is not None:
+            return items
     return _below(value, depth) if empty is None else empty
 
 
@@ -163,8 +171,8 @@ def _by_id(value: object) -> list[dict[str, Any]] | None:
     items = list(value.items()) if isinstance(value, Mapping) else []
     if not items or not all(isinstance(item, Mapping) for _, item in items):
         return None
-    found = [{"id": name, **item} for name, item in items]
-    return found if all(map(_has_text, found)) else None
+    passages = [{"id": name, **item} for name, item in items]
+    return passages if all(map(_has_text, passages)) else None
 
 
 def _below(value: Mapping[str, Any], depth: int) -> Sequence[Any] | None:
@@ -176,8 +184,8 @@ def _below(value: Mapping[str, Any], depth: int) -> Sequence[Any] | None:
     if len(inner) == len(value) == 1:
         return _list_in(inner[0], depth + 1)
     lists = (_list_in(item, depth + 1) for item in inner[:_MOST_MEMBERS])
-    found = [items for items in lists if items and all(map(_has_text, items))]
-    return [item for items in found for item in items] or None
+    with_texts = [items for items in lists if items and all(map(_has_text, items))]
+    return [item for items in with_texts for item in items] or None
 
 
 def _has_text(item: object) -> bool:
@@ -273,33 +281,35 @@ def _layers(item: Mapping[str, Any], depth: int) -> Iterator[Mapping[str, Any]]:
 
 
 def _metadata(layers: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-    found: dict[str, Any] = {}
+    metadata: dict[str, Any] = {}
     for layer in reversed(layers):
         for key in _STORES & layer.keys():
             store = members(layer[key])
-            found |= {k: v for k, v in store.items() if k not in (*_TEXTS, *_METADATA, *_HOLDERS)}
+            metadata |= {
+                k: v for k, v in store.items() if k not in (*_TEXTS, *_METADATA, *_HOLDERS)
+            }
     for layer in reversed(layers):
         for key in reversed(_METADATA):
-            found |= members(layer[key]) if key in layer else {}
-    return found
+            metadata |= members(layer[key]) if key in layer else {}
+    return metadata
 
 
 def _content(layers: Sequence[Mapping[str, Any]], metadata: Mapping[str, Any]) -> str | None:
     for layer in layers:
-        if (found := _pair(layer) or _text_under(layer, _TEXTS)) is not None:
-            return found
-    if (found := _text_under(metadata, _METADATA_TEXTS)) is not None:
-        return found
+        if (text := _pair(layer) or _text_under(layer, _TEXTS)) is not None:
+            return text
+    if (text := _text_under(metadata, _METADATA_TEXTS)) is not None:
+        return text
     node = members(metadata.get(_NODE))
-    if (found := _text_under(node, _TEXTS)) is not None:
-        return found
+    if (text := _text_under(node, _TEXTS)) is not None:
+        return text
     return _only_text(metadata) if any(_STORES & layer.keys() for layer in layers) else None
 
 
 def _pair(fields: Mapping[str, Any]) -> str | None:
     """A question and its answer, as knowledge bases of such pairs keep them."""
-    for asked, answered in _PAIRS:
-        texts = [fields.get(asked), fields.get(answered)]
+    for question, answer in _PAIRS:
+        texts = [fields.get(question), fields.get(answer)]
         if all(isinstance(text, str) and _text(text) is not None for text in texts):
             return "\n".join(map(str, texts))
     return _text_under(fields, ("q",)) if "a" in fields else None
@@ -317,9 +327,11 @@ def _text_under(fields: Mapping[str, Any], keys: Iterable[str]) -> str | None:
             continue
         parts = value if isinstance(value, list) else [value]
         texts = [_part_text(part) if isinstance(part, Mapping) else part for part in parts]
-        found = [text for text in texts if isinstance(text, str) and _text(text) is not None]
-        if found:  # so Bedrock, OpenAI's searches and Elasticsearch's fields have it
-            return "\n".join(found)
+        present_texts = [
+            text for text in texts if isinstance(text, str) and _text(text) is not None
+        ]
+        if present_texts:  # so Bedrock, OpenAI's searches and Elasticsearch's fields have it
+            return "\n".join(present_texts)
     return None
 
 
@@ -354,7 +366,7 @@ def _first_name(layers: Iterable[Mapping[str, Any]], keys: Iterable[str]) -> str
             value = structured(fields[key]) if key in fields else None
             if isinstance(value, int) and not isinstance(value, bool):
                 return str(value)
-            name = known(value)
+            name = present_name(value)
             if name is not None:
                 return name
     return None

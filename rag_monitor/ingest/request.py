@@ -19,9 +19,9 @@ from rag_monitor.ingest.assembly import Assembly
 from rag_monitor.ingest.calls import SpanCall
 from rag_monitor.ingest.content import plain_text
 from rag_monitor.ingest.content import request_of as input_of
+from rag_monitor.ingest.conventions.base import NOT_ANSWERING, REQUEST_ROLES, Role
 from rag_monitor.ingest.conventions.reading import ask, speakers
-from rag_monitor.ingest.conventions.roles import NOT_ANSWERING, REQUEST_ROLES, Role
-from rag_monitor.ingest.facts import Search, failure_of
+from rag_monitor.ingest.span_facts import Search, failure_of
 from rag_monitor.language.normalise import to_simplified
 
 _TOOLS: Final = frozenset({Role.TOOL})
@@ -65,14 +65,14 @@ _CHINESE_SIDE_TASK: Final = re.compile(
     r"|(?:推荐|建议)[^。；\n回答]{0,8}问题|(?:可能|会|想)(?:继续|接着)[^。；\n]{0,4}问"
 )
 """In the beginning of what a model is told to do; the latter in simplified characters."""
-_TOLD: Final = 300
+_MOST_INSTRUCTIONS: Final = 300
 """Characters of instructions that are looked at."""
 _LONGEST: Final = 1_000
 """Characters of a message that may be a person's where a retriever had another query."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SourcedText:
     """A text, and where it was found."""
 
     text: str | None = None
@@ -95,8 +95,8 @@ class _Unit:
 class Request:
     """Question and answer of a trace, and the call that wrote the answer."""
 
-    question: Found
-    answer: Found
+    question: SourcedText
+    answer: SourcedText
     call: SpanCall | None
 
 
@@ -140,7 +140,7 @@ class _Finder:
         outside_tools = [i for i in answering if not assembly.is_well_inside(i[0], _TOOLS)]
         self._answering = outside_tools or answering
         self._calls = calls
-        self._said = {text for _, call in calls for text in call.asked}
+        self._user_messages = {text for _, call in calls for text in call.user_messages}
         self._outer = (*assembly.below, *assembly.beside)
         self._beside = {span.span_id for span in assembly.beside}
         self._requests = {s.span_id: s for s in self._outer if self._may_be_request(s)}
@@ -172,16 +172,16 @@ class _Finder:
     def _units(self) -> Iterator[_Unit]:
         """Outermost requests that say an answer, and calls that are in none of them."""
         covered: dict[str, str] = {}
-        found: dict[str, tuple[Span, str]] = {}
+        answered: dict[str, tuple[Span, str]] = {}
         for span in self._outer:
             above = covered.get(span.parent_span_id or "")
             if above is not None:
                 covered[span.span_id] = above
             elif span.span_id in self._requests and (text := self._answer_of(span)) is not None:
                 covered[span.span_id] = span.span_id
-                found[span.span_id] = (span, text)
+                answered[span.span_id] = (span, text)
         searched = {covered.get(search.span.span_id) for search in self._searches}
-        for span_id, (span, text) in found.items():
+        for span_id, (span, text) in answered.items():
             calls = [item for item in self._answering if covered.get(item[0].span_id) == span_id]
             yield _Unit(span, text, calls, span_id in searched)
         yield from _call_units(item for item in self._answering if item[0].span_id not in covered)
@@ -206,29 +206,29 @@ class _Finder:
 
     def _saw_passages(self, item: SpanCall) -> bool:
         call = item[1]
-        prompts = [*call.asked, call.system or ""]
+        prompts = [*call.user_messages, call.system or ""]
         return any(text in prompt for text in self._texts for prompt in prompts)
 
-    def answer(self, chosen: _Unit | None, final: str | None) -> Found:
+    def answer(self, chosen: _Unit | None, final: str | None) -> SourcedText:
         """The answer.
 
         Only from a request itself or from a model call. A chain inside would also have an output,
         but on a failed request that is what was passed through, not what the user saw.
         """
         if chosen is not None and chosen.span.span_id in self._requests:
-            return Found(text=chosen.answer, source="root")
+            return SourcedText(text=chosen.answer, source="root")
         if failure_of(self._assembly.root) is not None:
-            return Found()
+            return SourcedText()
         if final is not None:
-            return Found(text=final, source="tool")
+            return SourcedText(text=final, source="tool")
         if chosen is None:
             chosen = self._best(_call_units(self._answering))
         if chosen is not None:
-            return Found(text=chosen.answer, source="llm")
+            return SourcedText(text=chosen.answer, source="llm")
         inner = self._best(self._units())
         if inner is None or failure_of(inner.span) is not None:
-            return Found()
-        return Found(text=inner.answer, source="outer")
+            return SourcedText()
+        return SourcedText(text=inner.answer, source="outer")
 
     def call(self, answer: str | None, chosen: _Unit | None) -> SpanCall | None:
         """The call that wrote the answer: whose text it is, else the likeliest in what answered."""
@@ -244,7 +244,7 @@ class _Finder:
 
     # --- what was asked ---
 
-    def question(self, chosen: _Unit | None, call: SpanCall | None) -> Found:
+    def question(self, chosen: _Unit | None, call: SpanCall | None) -> SourcedText:
         """The question, looked for from the outside in.
 
         The root, what answered, other requests inside, the retriever's query, the model call.
@@ -256,13 +256,13 @@ class _Finder:
         others = [span for span in self._requests.values() if not _SIDE_NAME.search(_names(span))]
         for span in sorted(others, key=lambda span: span.span_id not in first):
             text = self._question_of(span)
-            if text is not None and (span.span_id in first or _was_asked(text, call)):
-                return Found(text=text, source="root" if span is root else "outer")
+            if text is not None and (span.span_id in first or _reached_model(text, call)):
+                return SourcedText(text=text, source="root" if span is root else "outer")
         query = next((s.query for s in self._searches if s.query is not None), None)
-        asked = self._asked(call, query)
-        if asked is not None:
-            return Found(text=asked, source="llm")
-        return Found() if query is None else Found(text=query, source="retriever")
+        sent = self._question_to_model(call, query)
+        if sent is not None:
+            return SourcedText(text=sent, source="llm")
+        return SourcedText() if query is None else SourcedText(text=query, source="retriever")
 
     def _above(self, call: SpanCall | None) -> Iterator[str]:
         """Ids of what surrounds the call that answered."""
@@ -273,11 +273,11 @@ class _Finder:
             yield at
             at = self._parents.get(at)
 
-    def _asked(self, call: SpanCall | None, query: str | None) -> str | None:
+    def _question_to_model(self, call: SpanCall | None, query: str | None) -> str | None:
         """What the model was asked; None where that is a prompt around the retriever's query."""
         if call is None or call[1].question is None:
-            asked = [c.question for _, c in self._answering if c.question is not None]
-            return asked[-1] if asked and query is None else None
+            questions = [c.question for _, c in self._answering if c.question is not None]
+            return questions[-1] if questions and query is None else None
         echoed = self._echoed(call)
         if echoed is not None:
             return echoed
@@ -295,7 +295,11 @@ class _Finder:
         """
         for other, call in self._answering:
             text = call.question
-            if other is not item[0] and text and any(text in said for said in item[1].asked):
+            if (
+                other is not item[0]
+                and text
+                and any(text in message for message in item[1].user_messages)
+            ):
                 return text
         return None
 
@@ -309,23 +313,23 @@ class _Finder:
             text = ask(span, lambda convention: convention.agents_question(span))
         else:
             text = ask(span, lambda convention: convention.question(span))
-        if not self._said or text in self._said:
+        if not self._user_messages or text in self._user_messages:
             return text
         given = ask(span, lambda convention: convention.given(span))
-        if isinstance(given, str) and given in self._said:
+        if isinstance(given, str) and given in self._user_messages:
             return given
         if text is None or plain_text(text) is not None:
             return text
-        return text if any(text in said for said in self._said) else None
+        return text if any(text in message for message in self._user_messages) else None
 
     def _answer_of(self, span: Span) -> str | None:
         return ask(span, lambda convention: convention.answer(span))
 
 
-def _was_asked(text: str, call: SpanCall | None) -> bool:
+def _reached_model(text: str, call: SpanCall | None) -> bool:
     """Whether the model was asked that, as far as anybody knows what it was asked."""
-    asked = call[1].asked if call is not None else ()
-    return not asked or any(text in said for said in asked)
+    user_messages = call[1].user_messages if call is not None else ()
+    return not user_messages or any(text in message for message in user_messages)
 
 
 def _call_units(calls: Iterable[SpanCall]) -> Iterator[_Unit]:
@@ -338,17 +342,19 @@ def _is_side_task(unit: _Unit) -> bool:
     """Whether it names the conversation, chooses the way, rewrites the question, or checks."""
     if _SIDE_NAME.search(_names(unit.span)):
         return True
-    told = [(call.system, call.question) for _, call in unit.calls[:1]] or [_given(unit.span)]
-    return any(_is_told_aside(text[:_TOLD]) for text in told[0] if text)
+    instructions = [(call.system, call.question) for _, call in unit.calls[:1]] or [
+        _given(unit.span)
+    ]
+    return any(_instructs_side_task(text[:_MOST_INSTRUCTIONS]) for text in instructions[0] if text)
 
 
 def _given(span: Span) -> tuple[str | None, str | None]:
     """Instructions and question in what was given to a span that has no call in it."""
-    asked, system = input_of(ask(span, lambda convention: convention.given(span)))
-    return system, asked[-1] if asked else None
+    user_messages, system = input_of(ask(span, lambda convention: convention.given(span)))
+    return system, user_messages[-1] if user_messages else None
 
 
-def _is_told_aside(text: str) -> bool:
+def _instructs_side_task(text: str) -> bool:
     if _SIDE_TASK.search(text):
         return True
     return not text.isascii() and _CHINESE_SIDE_TASK.search(to_simplified(text)) is not None

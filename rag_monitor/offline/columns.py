@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
-from rag_monitor.ingest.known_names import FIELDS
+from rag_monitor.ingest.schema_fields import FIELDS
 from rag_monitor.ingest.trace_encoding import TIMINGS
 
 CONTEXT_IDS: Final = "context_ids"

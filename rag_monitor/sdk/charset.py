@@ -37,13 +37,13 @@ def text_in(data: bytes, declared: str = "") -> tuple[str, str] | None:
         declared: The name of a character set; empty: none, or one that nobody knows.
     """
     likely = json.detect_encoding(data)
-    known = _known(declared)
-    if known is None or data.startswith(_MARKS):
+    codec = _codec_of(declared)
+    if codec is None or data.startswith(_MARKS):
         names: tuple[str, ...] = (likely,)
-    elif known == _ANY:  # whatever it is, it can be read so: servers declare it unasked
-        names = (likely, known)
+    elif codec == _ANY:  # whatever it is, it can be read so: servers declare it unasked
+        names = (likely, codec)
     else:
-        names = (known, likely)
+        names = (codec, likely)
     for name in names:
         try:
             return codecs.getincrementaldecoder(name)().decode(data), name
@@ -73,10 +73,10 @@ def rewritten(text: str, rest: bytes, declared: str) -> str | None:
     return None if read is None else read[0]
 
 
-def _known(name: str) -> str | None:
+def _codec_of(name: str) -> str | None:
     try:
-        known = codecs.lookup(name).name
-        b"".decode(known)  # some codecs make no text
+        codec = codecs.lookup(name).name
+        b"".decode(codec)  # some codecs make no text
     except (LookupError, ValueError):
         return None
-    return _WIDER.get(known, known)
+    return _WIDER.get(codec, codec)

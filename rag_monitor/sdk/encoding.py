@@ -12,7 +12,7 @@ from typing import Final
 
 from rag_monitor import semconv
 from rag_monitor.domain.record import reference_contexts
-from rag_monitor.domain.trace import utc_from_ns
+from rag_monitor.domain.trace import busy_ns, utc_from_ns
 from rag_monitor.redaction.redactor import TextRedactor
 from rag_monitor.sdk.charset import charset_of, rewritten
 from rag_monitor.sdk.documents import MAX_METADATA, Document
@@ -33,7 +33,7 @@ from rag_monitor.sdk.sanitise import Json, Sanitiser, finite, whole
 from rag_monitor.sdk.sealed import opened
 from rag_monitor.sdk.step import Step
 from rag_monitor.sdk.steps import GenerationStep, HitStep, RetrievalStep
-from rag_monitor.sdk.text import answer_of, told_once
+from rag_monitor.sdk.text import answer_of, without_repetition
 from rag_monitor.sdk.wire import AttributeValue, write_span
 
 _dump: Final = json.JSONEncoder(
@@ -167,14 +167,14 @@ class Encoder:
 
     def _contexts(self, live: LiveTrace, arrays: dict[int, str], clean: Sanitiser) -> str | None:
         """What reached the model: as said, else the last reranked retrieval, else all of them."""
-        if live.contexts_known:
+        if live.contexts_reported:
             return self._documents(live.contexts, clean, None)
         steps = [step for step in live.steps if isinstance(step, RetrievalStep)]
-        known = [number for number, step in enumerate(steps) if id(step) in arrays]
-        if not known:
+        with_documents = [number for number, step in enumerate(steps) if id(step) in arrays]
+        if not with_documents:
             return None
-        reranked = [number for number in known if steps[number].reranked]
-        return _dump(reference_contexts(reranked[-1:] or known))
+        reranked = [number for number in with_documents if steps[number].reranked]
+        return _dump(reference_contexts(reranked[-1:] or with_documents))
 
     def _documents(
         self, items: Sequence[Document], clean: Sanitiser, knowledge_base: object
@@ -235,20 +235,17 @@ def timings(live: LiveTrace) -> dict[str, Json]:
         begun = live.retrieval_end or live.generation_start or live.started
         out["generation_ms"] = _ms(max(0, live.ended - begun))
     if live.retrieval_end is not None:
-        out["retrieval_ms"] = _ms(_retrieving_ns(live))
+        out["retrieval_ms"] = _ms(busy_ns(_retrieval_times(live)))
     if live.first_token_ns is not None:
         out["first_token_ms"] = _ms(live.first_token_ns)
     return out
 
 
-def _retrieving_ns(live: LiveTrace) -> int:
-    """Time during which at least one retriever ran: knowledge bases are often asked all at once."""
-    busy = until = 0
-    searches = (step for step in live.steps if isinstance(step, RetrievalStep))
-    for start, end in sorted((step.started, step.ended) for step in searches):
-        busy += max(0, end - max(start, until))
-        until = max(until, end)
-    return busy
+def _retrieval_times(live: LiveTrace) -> Iterator[tuple[int, int]]:
+    """Start and end of each retrieval; knowledge bases are often asked all at once."""
+    for step in live.steps:
+        if isinstance(step, RetrievalStep):
+            yield step.started, step.ended
 
 
 def _size(text: str) -> int:
@@ -269,22 +266,22 @@ def _question(live: LiveTrace) -> object:
     if live.request is None:
         return own
     try:
-        found = question_in_body(live.request)
+        requested = question_in_body(live.request)
     except Exception as error:  # noqa: BLE001 - the host's extractor; the trace is still worth it
-        GUARD.caught("question", error)
+        GUARD.report("question", error)
         return own
-    if found is None or (own is not None and live.question_rank <= found[0]):
+    if requested is None or (own is not None and live.question_rank <= requested[0]):
         return own
-    return found[1]
+    return requested[1]
 
 
 def _own_question(live: LiveTrace) -> str | None:
-    asked = live.question
-    if not isinstance(asked, Sealed):
-        asked = question_in(asked)
-        if asked is None or live.explicit_question:
-            return asked
-    return opened(asked, live.question_rank)
+    question = live.question
+    if not isinstance(question, Sealed):
+        question = question_in(question)
+        if question is None or live.explicit_question:
+            return question
+    return opened(question, live.question_rank)
 
 
 def _answer(live: LiveTrace) -> object:
@@ -305,7 +302,7 @@ def _answer(live: LiveTrace) -> object:
 
 def _yielded(live: LiveTrace, parts: Sequence[str]) -> str | None:
     """The text of the pieces that a handler yielded; of frames it notes when the first came."""
-    text: str | None = told_once(parts)
+    text: str | None = without_repetition(parts)
     rest = live.undecoded
     if rest is not None:
         text = rewritten(text or "", rest, charset_of(live.body_type))
@@ -333,7 +330,7 @@ def _was_answered(live: LiveTrace, question: object, answer: object) -> bool:
     A request that fails validation never reaches the handler: nothing of the trace was recorded by
     the host's code. Then the body alone decides, and it takes a question to be an answer to.
     """
-    if live.taken_over or live.steps or live.answer is not None:
+    if live.claimed_by_handler or live.steps or live.answer is not None:
         return question is not None or answer is not None
     return question is not None and answer is not None
 

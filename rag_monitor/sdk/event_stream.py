@@ -12,7 +12,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.sdk.pieces import Piece, chunk_text, event_frame, read_piece, remainder
-from rag_monitor.sdk.text import CODED_LINE, EVENT_LINES, is_beside, may_begin_frames, told_once
+from rag_monitor.sdk.text import (
+    CODED_LINE,
+    EVENT_LINES,
+    is_beside,
+    may_begin_frames,
+    without_repetition,
+)
 
 BLANK: Final = "\ufeff \r\n\t"
 """What may stand before a body's first character."""
@@ -41,15 +47,15 @@ def is_events(text: str) -> bool:
 
 def events_text(text: str, keys: Sequence[str] = ()) -> str | None:
     """The text of a stream of server-sent events; None when no event has a shape we know."""
-    known, unknown = False, False
-    said = _Said()
+    any_known, any_unknown = False, False
+    answer = _StreamedText()
     for event, _, cut in _events(text):
         if not event:
             continue
-        piece, whole = _event_piece(event, begun=said.begun, cut=cut, keys=keys)
-        known, unknown = known or piece is not None, unknown or piece is None
-        said.add(piece, whole=whole)
-    return None if unknown and not known else said.text
+        piece, whole = _event_piece(event, begun=answer.begun, cut=cut, keys=keys)
+        any_known, any_unknown = any_known or piece is not None, any_unknown or piece is None
+        answer.add(piece, whole=whole)
+    return None if any_unknown and not any_known else answer.text
 
 
 def lines_text(text: str, keys: Sequence[str] = ()) -> str | None:
@@ -130,15 +136,15 @@ def _values(text: str) -> Iterator[_Line]:
 
 
 def _text_of(lines: Sequence[_Line], keys: Sequence[str]) -> str:
-    said = _Said()
+    answer = _StreamedText()
     for line in lines:
         if not line.beside:
-            piece, whole = read_piece(line.value, begun=said.begun, keys=keys)
-            said.add(piece, whole=whole)
-    return said.text
+            piece, whole = read_piece(line.value, begun=answer.begun, keys=keys)
+            answer.add(piece, whole=whole)
+    return answer.text
 
 
-class _Said:
+class _StreamedText:
     """The text of the pieces so far."""
 
     def __init__(self) -> None:
@@ -150,7 +156,7 @@ class _Said:
 
     @property
     def text(self) -> str:
-        return told_once(self._parts)
+        return without_repetition(self._parts)
 
     def add(self, piece: str | None, *, whole: bool) -> None:
         if piece and whole and self._parts:
@@ -172,16 +178,16 @@ def where_text_begins(text: str, keys: Sequence[str] = ()) -> int | None:
             return _line_with_text(text, keys)
         return len(text) - len(start) + 1 if start else None
     first = None
-    known = False
+    any_known = False
     for event, end, cut in _events(text):
         if not event:
             continue
         piece, _ = _event_piece(event, begun=False, cut=cut, keys=keys)
         if piece:
             return end
-        known = known or piece is not None
+        any_known = any_known or piece is not None
         first = end if first is None else first
-    return None if known else first
+    return None if any_known else first
 
 
 def _line_with_text(text: str, keys: Sequence[str]) -> int | None:
@@ -200,11 +206,11 @@ def _events(text: str) -> Iterator[tuple[str, int, bool]]:
     """Each event, where it ends in `text`, and whether it ends with it; empty: a comment."""
     begin = 0
     while begin < len(text):
-        found = _BETWEEN.search(text, begin)
-        end, after = (found.start(), found.end()) if found else (len(text), len(text))
+        separator = _BETWEEN.search(text, begin)
+        end, after = (separator.start(), separator.end()) if separator else (len(text), len(text))
         lines = text[begin:end].lstrip("\ufeff").replace("\r\n", "\n").replace("\r", "\n")
         holds_data = any(line.startswith("data:") for line in lines.split("\n"))
-        yield lines if holds_data else "", after, found is None
+        yield lines if holds_data else "", after, separator is None
         begin = after
 
 
@@ -226,9 +232,9 @@ def _event_piece(event: str, *, begun: bool, cut: bool, keys: Sequence[str]) -> 
     parsed = parse(text) if text.startswith(("{", "[", '"')) else None
     if parsed is None:
         return ("" if cut and begins_json(text) else text), False
-    found = read_piece(parsed, begun=begun, keys=keys)
-    inner = event_frame(parsed) if found[0] is None else None
-    return found if inner is None else _event_piece(inner, begun=begun, cut=False, keys=keys)
+    read = read_piece(parsed, begun=begun, keys=keys)
+    inner = event_frame(parsed) if read[0] is None else None
+    return read if inner is None else _event_piece(inner, begun=begun, cut=False, keys=keys)
 
 
 def begins_json(text: str) -> bool:

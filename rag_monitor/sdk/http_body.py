@@ -65,9 +65,9 @@ def question_in_body(body: object) -> Ranked | None:
     places = (parsed if isinstance(parsed, dict | list) else None, body.data, body.query_string)
     for place in places:
         fields = _form(place, charset) if isinstance(place, bytes) else place
-        found = opened_of(ranked_in(fields, body.keys))
-        if found is not None:
-            return (0.0, found[1]) if body.keys is not None else found
+        ranked = opened_of(ranked_in(fields, body.keys))
+        if ranked is not None:
+            return (0.0, ranked[1]) if body.keys is not None else ranked
     message = None if read is None else in_message(read[0])
     return None if message is None else (0.0, message)
 
@@ -198,9 +198,9 @@ def answer_in_body(
     if text.lstrip(BLANK).startswith(("{", "[", '"')):
         parsed = parse(text.lstrip(BLANK))
         if parsed is not None:
-            found = answer_of(parsed, keys=keys)
-            listed = found is None and isinstance(parsed, list) and len(parsed) > 1
-            return lines_text(text, keys) or None if listed else found
+            answer = answer_of(parsed, keys=keys)
+            listed = answer is None and isinstance(parsed, list) and len(parsed) > 1
+            return lines_text(text, keys) or None if listed else answer
         lines = lines_text(text, keys)
         if lines is not None:
             return lines

@@ -111,12 +111,12 @@ def _of_choice(choice: object) -> Piece:
     return choice_text(choice), delta is None and field(choice, "text") is None
 
 
-def remainder(text: str, said: str) -> str:
+def remainder(text: str, before: str) -> str:
     """What a whole adds to what came before: nothing where it repeats that, its end, or all."""
-    if text.startswith(said):
-        return text[len(said) :]
+    if text.startswith(before):
+        return text[len(before) :]
     closing = text.strip()
-    return "" if len(closing) > _REPEATED_CHARS and said.rstrip().endswith(closing) else text
+    return "" if len(closing) > _REPEATED_CHARS and before.rstrip().endswith(closing) else text
 
 
 def _in_tuple(chunk: Any, *, begun: bool, depth: int) -> Piece:

@@ -78,9 +78,9 @@ def question_in(value: Any, keys: Sequence[str] | None = None, depth: int = 0) -
         return text
     if issubclass(type(value), list):
         return last_user_message(value, lone=depth > 0)
-    found = ranked_in(value, keys, depth)
-    if found is not None:
-        return found[1]
+    ranked = ranked_in(value, keys, depth)
+    if ranked is not None:
+        return ranked[1]
     return content_text(first(value, _SAYS_TEXT)) if depth else None
 
 
@@ -112,10 +112,10 @@ def ranked_in(value: Any, keys: Sequence[str] | None = None, depth: int = 0) -> 
 def _less_surely_in(fields: Mapping[Any, Any], depth: int) -> Ranked | None:
     """The question in a field whose last word names one, or in an envelope."""
     ranked = ((rank_of(name), name) for name in _some_names(fields))
-    for known, name in sorted((rank, name) for rank, name in ranked if rank is not None):
+    for rank, name in sorted((rank, name) for rank, name in ranked if rank is not None):
         text = _text_under(fields, name, depth) if name not in _ADDRESSES else None
         if text:
-            return known, text
+            return rank, text
     for name in _ENVELOPES:
         inner = fields.get(name)
         if inner is None:
@@ -127,9 +127,9 @@ def _less_surely_in(fields: Mapping[Any, Any], depth: int) -> Ranked | None:
             continue
         if type(inner) is list and len(inner) == 1 and type(inner[0]) is dict:
             inner = inner[0]
-        found = ranked_in(inner, None, depth + 1)
-        if found is not None:
-            return found
+        inner_question = ranked_in(inner, None, depth + 1)
+        if inner_question is not None:
+            return inner_question
     return None
 
 
@@ -164,15 +164,15 @@ def _ranks_in(fields: Mapping[Any, Any]) -> Iterable[int]:
     """The ranks of the question's names that may be among the fields, the surest first."""
     if len(fields) > _FEW_FIELDS:
         return range(len(QUESTION_NAMES))
-    found = []
+    ranks = []
     for name in fields:
         if type(name) is not str:  # its own hash and equality are not ours to call
             return range(len(QUESTION_NAMES))
         if name in _PLACES:
-            found.append(_PLACES[name])
-    if len(found) > 1:
-        found.sort()
-    return found
+            ranks.append(_PLACES[name])
+    if len(ranks) > 1:
+        ranks.sort()
+    return ranks
 
 
 def _text_under(fields: Mapping[Any, Any], name: str, depth: int) -> str | None:
@@ -199,7 +199,7 @@ def _some_names(fields: Mapping[Any, Any]) -> list[str]:
     return [name for name in names if type(name) is str and not name.startswith("_")]
 
 
-def _said_by(message: Any) -> tuple[Any, Any]:
+def _role_and_content(message: Any) -> tuple[Any, Any]:
     """Role and content of a message: an object, a dict, or a pair such as ("user", "How long?")."""
     if issubclass(type(message), tuple):
         pair = items_of(message)
@@ -209,8 +209,8 @@ def _said_by(message: Any) -> tuple[Any, Any]:
     role = get("role")
     if role is None:
         role = get("type")
-    said = get("content")
-    return role, first(message, _SAYS_TEXT) if said is None else said
+    content = get("content")
+    return role, first(message, _SAYS_TEXT) if content is None else content
 
 
 def last_user_message(messages: Any, *, lone: bool = False) -> str | None:
@@ -232,9 +232,9 @@ def last_user_message(messages: Any, *, lone: bool = False) -> str | None:
                     continue
                 if role == "user" and type(content) is str:
                     return content
-        role, said = _said_by(message)
+        role, content = _role_and_content(message)
         if type(role) is not str:
             role = text_of(role)
         if role is not None and role.lower() in _USER:
-            return content_text(said)
+            return content_text(content)
     return text_of(listed[0]) if lone and len(listed) == 1 else None

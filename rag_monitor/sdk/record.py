@@ -17,7 +17,7 @@ from rag_monitor.sdk.counters import Counters
 from rag_monitor.sdk.documents import Document, cut_value, take_documents
 from rag_monitor.sdk.guard import GUARD
 from rag_monitor.sdk.peek import MOST_BYTES, text_of, type_name
-from rag_monitor.sdk.text import EVENT_NAME_CHARS, may_begin_frames, told_once
+from rag_monitor.sdk.text import EVENT_NAME_CHARS, may_begin_frames, without_repetition
 
 MAX_STEPS: Final = 200
 """Steps of one trace that are kept."""
@@ -41,7 +41,7 @@ _FIELDS: Final = frozenset(
 _new_decoder: Final = codecs.getincrementaldecoder("utf-8")
 
 
-class Owner(Protocol):
+class TraceSink(Protocol):
     """Who takes a trace when it is finished, and under which limits it is kept."""
 
     max_chars: int
@@ -66,15 +66,24 @@ class Owner(Protocol):
 class LiveTrace:
     """One request being answered. `current()` gives it to the host.
 
-    What most traces are never told stands in the class: it costs the request nothing.
+        >>> import rag_monitor
+        >>> from rag_monitor.testing import InMemoryExporter
+        >>> with InMemoryExporter() as exporter, rag_monitor.trace("chat", question="Why?") as live:
+        ...     live.set(answer="Because.", session_id="s-1", team="search")
+        <rag_monitor.sdk.record.LiveTrace object at ...>
+        >>> record = exporter.records[0]
+        >>> record["answer"], record["session_id"], record["metadata"]
+        ('Because.', 's-1', {'team': 'search'})
+
+    Fields that most traces never set are class attributes: they cost the request nothing.
     """
 
     origin = "call"
     closed = False
-    taken_over = False
+    claimed_by_handler = False
     streamed = False
     truncated = False
-    contexts_known = False
+    contexts_reported = False
     explicit_answer = False
     explicit_question = False
     unframed = False
@@ -129,10 +138,10 @@ class LiveTrace:
     otel_context: Any = None
     otel_span: Any = None
 
-    def __init__(self, client: Owner, name: str, trace_id: int, span_id: int) -> None:
+    def __init__(self, recorder: TraceSink, name: str, trace_id: int, span_id: int) -> None:
         self.wall_ns = time_ns()
         self.started = perf_counter_ns()
-        self.client = client
+        self.recorder = recorder
         self.name = name
         self.trace_id_int = trace_id
         self.span_id = span_id
@@ -157,15 +166,15 @@ class LiveTrace:
             for name, value in fields.items():
                 self._set_one(name, value)
         except Exception as error:  # noqa: BLE001 - the boundary
-            GUARD.caught("set", error)
+            GUARD.report("set", error)
         return self
 
     def _set_one(self, name: str, value: Any) -> None:
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
         elif name in _FIELDS:
-            if type(value) is str and len(value) > self.client.max_chars:
-                value = value[: self.client.max_chars]
+            if type(value) is str and len(value) > self.recorder.max_chars:
+                value = value[: self.recorder.max_chars]
                 self.truncated = True
             setattr(self, name, value)
             if name == "question":
@@ -195,7 +204,7 @@ class LiveTrace:
     def mark_first_byte(self) -> None:
         """The first piece of the answer went out."""
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
         elif self.first_byte is None:
             self.first_byte = perf_counter_ns()
 
@@ -204,24 +213,24 @@ class LiveTrace:
         if not text:
             return
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
             return
         if self.first_byte is None:
             self._time_piece(text)
-        if self.answer_chars >= self.client.max_answer_chars:
+        if self.answer_chars >= self.recorder.max_answer_chars:
             self.truncated = True
             return
         parts = self.answer_parts
         if parts is None:
             parts = self.answer_parts = []
-        room = self.client.max_answer_chars - self.answer_chars
+        room = self.recorder.max_answer_chars - self.answer_chars
         if len(text) > room:
             text = text[:room]
             self.truncated = True
         parts.append(text)
         self.answer_chars += len(text)
         if len(parts) > _JOIN_EVERY:
-            self.answer_parts = [told_once(parts)]
+            self.answer_parts = [without_repetition(parts)]
 
     def decoded(self, piece: bytes | bytearray | memoryview) -> str:
         """The text of a piece in bytes, which may begin and end inside a character.
@@ -248,7 +257,7 @@ class LiveTrace:
         if self.piece_times is None:
             self.first_byte = perf_counter_ns()
             return
-        if self.answer_chars < self.client.max_answer_chars:
+        if self.answer_chars < self.recorder.max_answer_chars:
             self.piece_times.extend((self.answer_chars, perf_counter_ns()))
         if begun is not None and self.answer_chars < EVENT_NAME_CHARS:
             self._settle("".join((*begun, text)))
@@ -261,7 +270,7 @@ class LiveTrace:
     def fail(self, error: BaseException) -> None:
         """Note how the handler ended without keeping the exception or asking it anything."""
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
             return
         self.error_type = type_name(error)
         self.status = _status_of(error)
@@ -284,7 +293,7 @@ class LiveTrace:
             self.status = status
         if self.first_byte is None and not self.streamed and self.status == "ok":
             self.first_byte = self.ended
-        self.client.submit(self)
+        self.recorder.submit(self)
 
     def add_step(self, step: Any) -> None:
         """Keep a finished step."""
@@ -296,14 +305,14 @@ class LiveTrace:
     def reach_model(self, contexts: object) -> None:
         """Say which passages reached the model."""
         if self.closed:
-            self.client.counters.late += 1
+            self.recorder.counters.late += 1
             return
-        taken = take_documents(contexts, self.client.max_chars)
+        taken = take_documents(contexts, self.recorder.max_chars)
         if taken is None:
-            self.contexts_known = False
+            self.contexts_reported = False
             return
         self.contexts, chars, cut = taken
-        self.contexts_known = True
+        self.contexts_reported = True
         self.chars += chars
         self.truncated = self.truncated or cut
 

@@ -109,8 +109,8 @@ class RequestScope:
         if live.closed:  # servers close a body that has failed; it stays a failure
             return
         try:
-            known = live.explicit_question or (live.question is not None and not live.question_rank)
-            if not known and (self._request or self._query_string):
+            sure = live.explicit_question or (live.question is not None and not live.question_rank)
+            if not sure and (self._request or self._query_string):
                 keys = self._options.question_keys
                 live.request = RequestBody(
                     b"".join(self._request),
@@ -140,7 +140,7 @@ class RequestScope:
                 if self.status_code >= 500:
                     live.failed_http(self.status_code)
         except Exception as mistake:  # noqa: BLE001 - the boundary
-            GUARD.caught("request", mistake)
+            GUARD.report("request", mistake)
         self.scope.ended()
 
 

@@ -41,8 +41,8 @@ def opened(question: str, rank: float = 0.0) -> str | None:
         rank: That of the name under which it stood.
     """
     if isinstance(question, Sealed):
-        found = _in_text(question, 0)
-        return None if found is None else found[1]
+        ranked = _in_text(question, 0)
+        return None if ranked is None else ranked[1]
     if rank <= _SURE:
         return question
     if _IS_XML.match(question):
@@ -50,8 +50,8 @@ def opened(question: str, rank: float = 0.0) -> str | None:
     inner = _parsed(question) if question.lstrip().startswith("{") else None
     if not isinstance(inner, dict):
         return question
-    found = opened_of(ranked_in(inner))
-    return question if found is None else found[1]
+    ranked = opened_of(ranked_in(inner))
+    return question if ranked is None else ranked[1]
 
 
 def opened_of(ranked: Ranked | None, depth: int = 0) -> Ranked | None:
@@ -62,8 +62,8 @@ def opened_of(ranked: Ranked | None, depth: int = 0) -> Ranked | None:
     if not isinstance(text, Sealed):
         plain = opened(text, rank) if depth < _DEEPEST else text
         return None if plain is None else (rank, plain)
-    found = _in_text(ranked[1], depth + 1)
-    return None if found is None else (max(ranked[0], found[0]), found[1])
+    inner = _in_text(ranked[1], depth + 1)
+    return None if inner is None else (max(ranked[0], inner[0]), inner[1])
 
 
 def _in_text(text: str, depth: int) -> Ranked | None:
@@ -73,17 +73,19 @@ def _in_text(text: str, depth: int) -> Ranked | None:
     if plain is None:
         return None
     if _IS_XML.match(plain):
-        said = _of_xml(plain)
-        return None if said is None else (0.0, said)
+        question = _of_xml(plain)
+        return None if question is None else (0.0, question)
     if not plain.lstrip().startswith(("{", "[")):
         return _in_form(plain)
     value = _parsed(plain)
     if isinstance(value, list):
-        said = last_user_message(value)
-        return None if said is None else (0.0, said)
-    found = opened_of(ranked_in(value), depth) if isinstance(value, dict) else None
-    said = _in_post(value) if found is None else found[1]
-    return None if said is None else (0.0 if found is None else found[0], _without_mentions(said))
+        question = last_user_message(value)
+        return None if question is None else (0.0, question)
+    ranked = opened_of(ranked_in(value), depth) if isinstance(value, dict) else None
+    question = _in_post(value) if ranked is None else ranked[1]
+    if question is None:
+        return None
+    return 0.0 if ranked is None else ranked[0], _without_mentions(question)
 
 
 def _in_form(text: str) -> Ranked | None:
@@ -120,10 +122,10 @@ def in_message(text: str) -> str | None:
 
 
 def _of_xml(text: str) -> str | None:
-    found = _XML.match(text)
-    if found is None:
+    match = _XML.match(text)
+    if match is None:
         return None
-    return found[1] if found[1] is not None else unescape(found[2])
+    return match[1] if match[1] is not None else unescape(match[2])
 
 
 def _decoded(text: str) -> str | None:

@@ -62,7 +62,7 @@ def may_begin_frames(text: str) -> bool:
     return any(line.startswith(start) for line in EVENT_LINES)
 
 
-def told_once(pieces: Sequence[str]) -> str:
+def without_repetition(pieces: Sequence[str]) -> str:
     """The pieces in one: each may be all the text so far, and the last may repeat it.
 
     Equal pieces are no repetition: "ha" may come three times.
@@ -97,16 +97,16 @@ def content_text(content: Any, depth: int = 0) -> str | None:
             return None
     parts: list[str] = []
     left = _MOST_CHARS
-    known = not list.__len__(content)
+    any_known = not list.__len__(content)
     for part in list.__getitem__(content, slice(0, 200)):
         piece = _part_text(part, depth)
-        known = known or piece is not None
+        any_known = any_known or piece is not None
         if piece:
             parts.append(piece[:left])
             left -= len(piece)
             if left <= 0:
                 break
-    return "".join(parts) if known else None
+    return "".join(parts) if any_known else None
 
 
 def _part_text(part: Any, depth: int) -> str | None:
@@ -173,12 +173,12 @@ def field_text(value: object, keys: Sequence[str]) -> str | None:
     """
     for item in (value, *items_of(value)):
         for key in keys:
-            found = first(item, (key,))
-            for name in key.split(".") if found is None else ():
-                found = first(item if found is None else found, (name,))
-                if found is None:
+            inner = first(item, (key,))
+            for name in key.split(".") if inner is None else ():
+                inner = first(item if inner is None else inner, (name,))
+                if inner is None:
                     break
-            text = answer_of(found)
+            text = answer_of(inner)
             if text is not None:
                 return text
     return None

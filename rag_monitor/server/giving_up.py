@@ -8,7 +8,7 @@ from fastapi import Request
 
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Principal
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 
 
 def retry(

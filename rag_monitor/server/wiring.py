@@ -14,10 +14,10 @@ from rag_monitor.errors import StoreError, StoreFull
 from rag_monitor.exposition.page import MetricsPage
 from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.judges.factory import kind_of
-from rag_monitor.own_traces import OwnTraces
+from rag_monitor.self_tracing import SelfTracing
 from rag_monitor.server.backfill import Backfill
-from rag_monitor.server.context import JudgeInfo, Services
 from rag_monitor.server.readiness import HealthReport
+from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.server.snapshots import Snapshots
 from rag_monitor.store.outage import Outage, Pulse
 from rag_monitor.store.store import Store
@@ -36,7 +36,7 @@ def wire_services(
     store: Store,
     runtime: Runtime,
     clock: Clock,
-    own: OwnTraces | None = None,
+    own: SelfTracing | None = None,
 ) -> Services:
     """Everything `create_app` needs; `own` takes note of requests."""
     estimates = runtime.estimates

@@ -28,7 +28,7 @@ from rag_monitor.domain.trace import DEFAULT_PROJECT, Trace
 from rag_monitor.errors import IngestError, LeaseLost
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.ingest.derive import derive
-from rag_monitor.own_traces import RULES, OwnTraces
+from rag_monitor.self_tracing import RULES, SelfTracing
 from rag_monitor.store.raw_spans import QUEUE as _ASSEMBLY
 from rag_monitor.store.store import Store
 from rag_monitor.worker.evaluating import Evaluation
@@ -82,7 +82,7 @@ class Jobs:
         retention: RetentionPolicy,
         memory: RollupCache | None = None,
         sampling: SamplingWindows | None = None,
-        own: OwnTraces | None = None,
+        own: SelfTracing | None = None,
     ) -> None:
         self._store = store
         self._pipeline = pipeline
@@ -270,7 +270,7 @@ class Jobs:
         # As long at rest as at work: rules on thousands of apps must not keep all else waiting.
         self._rules_rested_at = 2 * self._clock.monotonic() - elapsed
         if self._own is not None:
-            self._own.note(RULES, began, {"changes": changes})
+            self._own.record(RULES, began, {"changes": changes})
         return changes
 
     def _check_rules(self) -> int:

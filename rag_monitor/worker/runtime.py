@@ -25,8 +25,8 @@ from rag_monitor.domain.ports import BudgetState
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.judges.factory import payers
-from rag_monitor.own_traces import OwnTraces
 from rag_monitor.sampling.sampler import Sampler
+from rag_monitor.self_tracing import SelfTracing
 from rag_monitor.store.store import Store
 from rag_monitor.worker.exporting import Roots, ScoreExport
 from rag_monitor.worker.jobs import Jobs
@@ -183,7 +183,7 @@ def _export(settings: Settings, store: Store, clock: Clock) -> ScoreExport | Non
 
 
 def build_runtime(
-    settings: Settings, store: Store, clock: Clock, owner: str, own: OwnTraces | None = None
+    settings: Settings, store: Store, clock: Clock, owner: str, own: SelfTracing | None = None
 ) -> Runtime:
     """Everything the role of this process works with; `own` takes note of what it does.
 

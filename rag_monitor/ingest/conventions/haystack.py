@@ -13,10 +13,9 @@ from typing import Any, ClassVar, Final
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
 from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
-from rag_monitor.ingest.conventions.base import Call, Convention, Tool, text_of
-from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.conventions.base import Call, Convention, Role, Tool, text_of
 from rag_monitor.ingest.passages import documents_in
-from rag_monitor.ingest.values import first, known, members, structured, unwrapped, whole
+from rag_monitor.ingest.values import first, members, present_name, structured, unwrapped, whole
 
 _COMPONENT: Final = "haystack.component.name"
 _TYPE: Final = "haystack.component.type"
@@ -94,16 +93,16 @@ class Haystack(Convention):
 
     def call(self, span: Span) -> Call | None:
         """A generator."""
-        asked, system = request_of(self.given(span))
+        user_messages, system = request_of(self.given(span))
         output = self.returned(span)
         replies = members(output).get("replies")
         meta = _meta(members(output))
         usage = members(meta.get("usage"))
         return Call(
-            model=known(meta.get("model")),
+            model=present_name(meta.get("model")),
             input_tokens=whole(usage.get("prompt_tokens")),
             output_tokens=whole(usage.get("completion_tokens")),
-            asked=asked,
+            user_messages=user_messages,
             output=reply_of(replies[:1] if isinstance(replies, list) else output),
             system=system,
         )
@@ -122,8 +121,8 @@ class Haystack(Convention):
 
 
 def _value(span: Span, names: tuple[str, ...]) -> object:
-    found = next((value for name in names if (value := span.attributes.get(name))), None)
-    return _plain(structured(found), 0)
+    written = next((value for name in names if (value := span.attributes.get(name))), None)
+    return _plain(structured(written), 0)
 
 
 def _plain(value: object, depth: int) -> object:

@@ -12,10 +12,9 @@ from typing import ClassVar, Final
 from rag_monitor import semconv
 from rag_monitor.domain.span import Span
 from rag_monitor.ingest.content import answer_in, question_in, reply_of, request_of
-from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
-from rag_monitor.ingest.conventions.roles import Role
+from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.passages import base_in
-from rag_monitor.ingest.values import known, structured, unwrapped
+from rag_monitor.ingest.values import present_name, structured, unwrapped
 
 _KIND: Final = "langsmith.span.kind"
 _METADATA: Final = "langsmith.metadata."
@@ -67,14 +66,14 @@ class LangSmith(Convention):
 
     def knowledge_base(self, span: Span) -> str | None:
         """A name in the run's metadata."""
-        return base_in(_metadata(span)) or known(_metadata(span).get("ls_retriever_name"))
+        return base_in(_metadata(span)) or present_name(_metadata(span).get("ls_retriever_name"))
 
     def call(self, span: Span) -> Call | None:
         """A run of kind `llm`; model and tokens are `gen_ai.*`."""
-        asked, system = request_of(self.given(span))
+        user_messages, system = request_of(self.given(span))
         return Call(
-            model=known(_metadata(span).get("ls_model_name")),
-            asked=asked,
+            model=present_name(_metadata(span).get("ls_model_name")),
+            user_messages=user_messages,
             output=reply_of(self.returned(span)),
             system=system,
         )
@@ -93,13 +92,14 @@ class LangSmith(Convention):
 
     def identity(self, span: Span) -> Identity | None:
         """Session and user in the metadata; tags."""
-        found = _metadata(span)
+        metadata = _metadata(span)
         tags = structured(span.attributes.get("langsmith.span.tags"))
         if isinstance(tags, str):
             tags = [tag.strip() for tag in tags.split(",") if tag.strip()]
         return Identity(
-            session_id=text_of(found, *_SESSIONS) or text_of(span.attributes, semconv.SESSION_ID),
-            user_id=text_of(found, "user_id") or text_of(span.attributes, semconv.USER_ID),
+            session_id=text_of(metadata, *_SESSIONS)
+            or text_of(span.attributes, semconv.SESSION_ID),
+            user_id=text_of(metadata, "user_id") or text_of(span.attributes, semconv.USER_ID),
             tags=tuple(str(tag) for tag in tags) if isinstance(tags, list) else (),
         )
 

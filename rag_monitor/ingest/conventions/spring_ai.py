@@ -11,13 +11,12 @@ from typing import ClassVar, Final
 
 from rag_monitor.domain.span import Span
 from rag_monitor.domain.trace import RetrievedDocument
-from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Tool, text_of
+from rag_monitor.ingest.conventions.base import Call, Convention, Identity, Role, Tool, text_of
 from rag_monitor.ingest.conventions.openllmetry import queries_database
-from rag_monitor.ingest.conventions.roles import Role
 from rag_monitor.ingest.conventions.span_messages import bare_texts
 from rag_monitor.ingest.documents import ranked
 from rag_monitor.ingest.passages import documents_in
-from rag_monitor.ingest.values import known, present, unwrapped
+from rag_monitor.ingest.values import present, present_name, unwrapped
 
 _KIND: Final = "spring.ai.kind"
 _CONVERSATION: Final = "spring.ai.chat.client.conversation.id"
@@ -49,8 +48,8 @@ class SpringAI(Convention):
 
     def query(self, span: Span) -> str | None:
         """What the vector store was asked for."""
-        asked = present(span.attributes.get(_QUERY_TEXT))
-        return None if asked == _NONE else asked
+        query = present(span.attributes.get(_QUERY_TEXT))
+        return None if query == _NONE else query
 
     def documents(self, span: Span) -> tuple[RetrievedDocument, ...] | None:
         """What the application adds, or an event of an older release has: texts, or objects."""
@@ -58,14 +57,14 @@ class SpringAI(Convention):
             texts = bare_texts(written)
             if texts:
                 return ranked(RetrievedDocument(content=text) for text in texts)
-            found = documents_in(written)
-            if found is not None:
-                return found
+            documents = documents_in(written)
+            if documents is not None:
+                return documents
         return None
 
     def knowledge_base(self, span: Span) -> str | None:
         """The collection."""
-        name = known(span.attributes.get(_COLLECTION))
+        name = present_name(span.attributes.get(_COLLECTION))
         return None if name == _NONE else name
 
     def call(self, span: Span) -> Call | None:

@@ -26,7 +26,7 @@ from rag_monitor.metrics.rag.passages import (
     context_utilization,
 )
 from rag_monitor.metrics.rag.summary import CONCISENESS_SHARE, summary_score
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,9 +12,7 @@ from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Principal, Reader, ServicesOf, Writer
 from rag_monitor.server.backfill import BackfillRequest
-from rag_monitor.server.context import Services
 from rag_monitor.server.giving_up import retry
-from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.admin import (
     AuditEventOut,
@@ -32,7 +30,8 @@ from rag_monitor.server.schemas.admin import (
     RotateIn,
 )
 from rag_monitor.server.schemas.values import Name, RowId, window_of
-from rag_monitor.server.validation import OnceRoute
+from rag_monitor.server.services import Services
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Administration")], route_class=OnceRoute)
 

@@ -38,8 +38,8 @@ from rag_monitor.domain.trace import Trace
 from rag_monitor.domain.window import Window
 from rag_monitor.errors import MalformedPayload, NotFound, RuleError
 from rag_monitor.server.backfill import BackfillPreview, BackfillRequest
-from rag_monitor.server.context import JudgeInfo, Services
 from rag_monitor.server.readiness import HealthReport
+from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.testing import EPOCH, ManualClock
 from tests.unit.server.fake_estimates import FakeEstimates
 from tests.unit.server.fake_keys import FakeAudit, FakeKeys

@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from rag_monitor.domain.stored import ParkedTask
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.testing import EPOCH
 from tests.unit.server.conftest import open_client
 from tests.unit.server.fakes import make_services
