@@ -43,9 +43,9 @@ def plain(parts: Iterable[Part]) -> bytes:
 
 def gzipped(parts: Iterable[Part]) -> bytes:
     """All of them as one gzip file of one member: not every client reads several."""
-    found, check, size = [_HEADER], 0, 0
+    chunks, check, size = [_HEADER], 0, 0
     for part in parts:
-        found.append(part.deflated)
+        chunks.append(part.deflated)
         check = zlib.crc32(part.text, check)
         size += len(part.text)
-    return b"".join((*found, _LAST_BLOCK, _TRAILER.pack(check, size % _MODULO)))
+    return b"".join((*chunks, _LAST_BLOCK, _TRAILER.pack(check, size % _MODULO)))

@@ -27,12 +27,22 @@ MOST_KEPT: Final = 10
 VAGUE: Final = frozenset({"told", "said", "asked", "found", "known"})
 """Words that fit any value, and so tell nothing of one."""
 PLAIN: Final = (
+    "rag_monitor/aggregation",
+    "rag_monitor/alerting",
     "rag_monitor/client.py",
+    "rag_monitor/domain",
+    "rag_monitor/evaluation",
+    "rag_monitor/exposition",
     "rag_monitor/ingest",
+    "rag_monitor/metrics",
     "rag_monitor/outbound",
     "rag_monitor/redaction",
+    "rag_monitor/sampling",
     "rag_monitor/sdk",
     "rag_monitor/self_tracing.py",
+    "rag_monitor/statistics",
+    "rag_monitor/store",
+    "rag_monitor/worker",
     "integrations",
 )
 """Where no function, parameter, field or variable has such a name."""

@@ -55,7 +55,6 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
         "DRAWN": "SAMPLED",
     },
     "evaluation": {
-        "EvaluationPlan.every": "EvaluationPlan.baseline",
         "lagging": "fallback",
         "every_judge": "baseline_judge",
         "drawn": "sampled",
@@ -66,8 +65,6 @@ RENAMED: Final[dict[str, dict[str, str]]] = {
         "trace_counter.py": "scrape_state.py",
     },
     "metrics": {
-        "classification/": "classification.py",
-        "ranking/": "ranking.py",
         "told": "with_display_names",
     },
     "metrics.rag": {"verdicts.py": "outcome.py"},
