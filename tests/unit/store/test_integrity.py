@@ -41,7 +41,7 @@ def opened(path: Path, clock: ManualClock) -> Store:
 def looks(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
     """Released at the end of each look through a file."""
     done = threading.Semaphore(0)
-    plain = integrity.Integrity.look
+    plain = integrity.Integrity.check
 
     def look(self: integrity.Integrity) -> None:
         plain(self)
