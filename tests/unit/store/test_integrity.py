@@ -47,7 +47,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> threading.Semaphore:
         plain(self)
         done.release()
 
-    monkeypatch.setattr(integrity.Integrity, "look", look)
+    monkeypatch.setattr(integrity.Integrity, "check", look)
     return done
 
 
