@@ -30,7 +30,12 @@ from benchmarks.embedded_judge.measure import EXPERIMENTS, put
 from benchmarks.embedded_judge.samples import Sample, Vector, ask, samples
 from rag_monitor.judges.embedded.encoder import Encoder, load_encoder, shipped_encoder
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES
-from rag_monitor.judges.embedded.model import POOLINGS, answer_doubt, heeded, settle
+from rag_monitor.judges.embedded.model import (
+    POOLINGS,
+    apply_floors,
+    counted_logits,
+    pooled_surprisal,
+)
 
 PACKAGE: Final = Path(__file__).resolve().parents[2] / "rag_monitor" / "judges" / "embedded"
 VERSION: Final = "11"
@@ -65,7 +70,7 @@ Judged = dict[str, tuple[Vector, list[Vector]]]
 def terms(one: Sample, unread: Vector) -> Vector:
     """Features of every claim with what counts of what the encoder says; zeros without one."""
     said = [
-        heeded(tuple(unread) if read is None else read, claim.proven)
+        counted_logits(tuple(unread) if read is None else read, claim.proven)
         for claim, read in zip(one.claims, one.read, strict=True)
     ]
     return np.hstack([one.features, np.array(said).reshape(-1, 2)])
@@ -136,12 +141,14 @@ def _importance(named: Sequence[tuple[str, bool]], counts: Mapping[str, float]) 
 def doubts(one: Sample, fitted: Fitted, columns: Sequence[int], unread: Vector) -> Vector:
     """The doubt of every claim."""
     raw = terms(one, unread)[:, columns] @ fitted[0] + fitted[1]
-    return np.array([settle(claim, value)[0] for claim, value in zip(one.claims, raw, strict=True)])
+    return np.array(
+        [apply_floors(claim, value)[0] for claim, value in zip(one.claims, raw, strict=True)]
+    )
 
 
 def pooled(claims: Sequence[Vector], pooling: str) -> Vector:
     """The doubt of every answer."""
-    return np.array([answer_doubt(list(map(float, doubts)), pooling) for doubts in claims])
+    return np.array([pooled_surprisal(list(map(float, doubts)), pooling) for doubts in claims])
 
 
 def mean_auroc(judged: Judged, pooling: str) -> float:
@@ -278,14 +285,19 @@ def ablate(found: Sequence[Sample], language: str, columns: Sequence[int]) -> di
         "sets": {name: round(value, 4) for name, value in whole.items()},
     }
     draw = np.random.default_rng(5)
+
+    def lost(rest: Judged, otherwise: str) -> list[float]:
+        by_set = np.array(
+            [whole[name] - auroc(bad, pooled(of, otherwise)) for name, (bad, of) in rest.items()]
+        )
+        drawn = draw.choice(by_set, (2000, len(by_set))).mean(axis=1)
+        return [round(float(v), 4) for v in (by_set.mean(), *np.quantile(drawn, [0.025, 0.975]))]
+
     for column in columns:
         rest = left_out(own, unread, [c for c in columns if c != column])
-        lost = np.array(
-            [whole[name] - auroc(bad, pooled(of, pooling)) for name, (bad, of) in rest.items()]
-        )
-        drawn = draw.choice(lost, (2000, len(lost))).mean(axis=1)
-        low, high = np.quantile(drawn, [0.025, 0.975])
-        table[TERMS[column]] = [round(float(v), 4) for v in (lost.mean(), low, high)]
+        table[TERMS[column]] = lost(rest, pooling)
+    [other] = POOLINGS.keys() - {pooling}
+    table["pooling"] = [pooling, *lost(judged, other)]
     return table
 
 
@@ -299,6 +311,10 @@ def ablation(report: dict[str, Any]) -> str:
             continue
         cells = ["{:.4f} [{:.4f}, {:.4f}]".format(*report[lang][name]) for lang in ("en", "zh")]
         rows.append(f"| `{name}` | {' | '.join(cells)} |")
+    cells = [
+        "{}: {:.4f} [{:.4f}, {:.4f}]".format(*report[lang]["pooling"]) for lang in ("en", "zh")
+    ]
+    rows.append(f"| pooling, for the other | {' | '.join(cells)} |")
     return "\n".join(rows)
 
 

@@ -312,7 +312,7 @@ def _queue(settings: Any) -> str:
         raise ConfigurationError(
             say(
                 "{count} traces were given up, the latest {named}; look at what is special about "
-                "them, then judge them again with `rag-monitor backfill`",
+                "them, then judge them again with `rag-monitor tasks retry`",
                 count=backlog.parked,
                 named=named,
             )

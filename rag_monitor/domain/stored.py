@@ -54,6 +54,8 @@ class ParkedTask:
     reason: str
     """`worker_lost_thrice`, `unsavable`, …: why it was given up."""
     attempts: int
+    again_at: datetime | None = None
+    """When a worker tries it again by itself; None: not before somebody asks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

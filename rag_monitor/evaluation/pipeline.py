@@ -25,7 +25,7 @@ from rag_monitor.errors import (
     JudgeTimeout,
     JudgeUnavailable,
 )
-from rag_monitor.evaluation.complaints import Complaints
+from rag_monitor.evaluation.failure_log import FailureLog
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
@@ -70,7 +70,7 @@ class Pipeline:
         self._own = own
         self._sampler = sampler
         self._clock = clock
-        self._complaints = Complaints(clock)
+        self._failure_log = FailureLog(clock)
         self._behind = False
         self._turn = asyncio.Lock()
 
@@ -81,7 +81,7 @@ class Pipeline:
         """
         options = self.plan.options
         limit = options.lag_clear_s if self._behind else options.lag_limit_s
-        behind = self.plan.lagging is not None and lag_s > limit
+        behind = self.plan.fallback is not None and lag_s > limit
         if behind != self._behind:
             _log.warning(
                 "judging is %.0f s behind: %s",
@@ -91,11 +91,11 @@ class Pipeline:
         self._behind = behind
 
     @property
-    def every_judge(self) -> Judge:
+    def baseline_judge(self) -> Judge:
         """The judge that currently sees every trace."""
-        if self._behind and self.plan.lagging is not None:
-            return self.plan.lagging
-        return self.plan.every
+        if self._behind and self.plan.fallback is not None:
+            return self.plan.fallback
+        return self.plan.baseline
 
     async def evaluate(self, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
         """Judge and score `tasks`, no two with one id; one outcome each, in order.
@@ -106,11 +106,11 @@ class Pipeline:
         drawn = [task for task in judged if task.drawn]
         fresh = [task for task in judged if not task.drawn]
         outcomes = _by_id(drawn, await self._by_sampled(drawn))
-        for judge, mine in self._by_every_judge([task for task in fresh if task.judge is None]):
-            outcomes |= _by_id(mine, await self._by_all(judge, mine))
+        for judge, mine in self._by_baseline([task for task in fresh if task.judge is None]):
+            outcomes |= _by_id(mine, await self._by_baseline_judge(judge, mine))
         for name in dict.fromkeys(task.judge for task in fresh if task.judge is not None):
-            asked = [task for task in fresh if task.judge == name]
-            outcomes |= _by_id(asked, await self._by_one(name, asked))
+            named_tasks = [task for task in fresh if task.judge == name]
+            outcomes |= _by_id(named_tasks, await self._by_one(name, named_tasks))
         return [outcomes.get(task.id, Outcome()) for task in tasks]
 
     def shed(
@@ -162,8 +162,8 @@ class Pipeline:
         judge = self.plan.sampled
         if judge is None:
             return [Outcome()] * len(tasks)
-        asked = [task for task, draw in zip(tasks, draws, strict=True) if draw is not None]
-        results = iter(await self._judge(judge, asked))
+        due = [task for task, draw in zip(tasks, draws, strict=True) if draw is not None]
+        results = iter(await self._judge(judge, due))
         return [
             Outcome() if draw is None else self._sampled(judge, task, draw, next(results))
             for task, draw in zip(tasks, draws, strict=True)
@@ -189,33 +189,35 @@ class Pipeline:
         if judge is None:
             return None
         if task.judge is not None:
-            asked = self.plan.named(task.judge) is judge
-            return self._asked_for(judge, task) if asked else None
+            is_named = self.plan.named(task.judge) is judge
+            return self._asked_for(judge, task) if is_named else None
         name = judge.identity.name
         return next((draw for draw in task.draws if draw.judge == name and draw.included), None)
 
     def _asked_for(self, judge: Judge, task: EvaluationTask) -> SamplingDecision:
         return self._sampler.decide(task.trace, judge.identity.name, forced=True)
 
-    def _by_every_judge(
+    def _by_baseline(
         self, tasks: Sequence[EvaluationTask]
     ) -> Iterator[tuple[Judge, Sequence[EvaluationTask]]]:
         """Which judge of every trace sees which of them: history waits for the full one."""
         patient = [task for task in tasks if task.bulk and self.plan.options.imports_wait]
         live = [task for task in tasks if not (task.bulk and self.plan.options.imports_wait)]
-        yield self.every_judge, live
-        yield self.plan.every, patient
+        yield self.baseline_judge, live
+        yield self.plan.baseline, patient
 
-    async def _by_all(self, cheap: Judge, tasks: Sequence[EvaluationTask]) -> list[Outcome]:
+    async def _by_baseline_judge(
+        self, baseline: Judge, tasks: Sequence[EvaluationTask]
+    ) -> list[Outcome]:
         async with self._turn:
             # It runs on processors: two batches at once would only starve the event loop.
-            first = await self._judge(cheap, tasks)
+            first = await self._judge(baseline, tasks)
         outcomes = [
-            self._always(cheap, task, result) for task, result in zip(tasks, first, strict=True)
+            self._always(baseline, task, result) for task, result in zip(tasks, first, strict=True)
         ]
         if self.plan.sampled is not None:
             self._draw(self.plan.sampled, tasks, outcomes)
-        last = (self.plan.sampled or cheap).identity.name
+        last = (self.plan.sampled or baseline).identity.name
         return [
             self._with_people(task, outcome, last)
             for task, outcome in zip(tasks, outcomes, strict=True)
@@ -288,13 +290,13 @@ class Pipeline:
         if self._own is None:
             return
         failures = [result for result in results if isinstance(result, Exception)]
-        every = failures[0] if len(failures) == len(results) else None
+        common = failures[0] if len(failures) == len(results) else None
         figures: dict[str, str | int | float] = {
             "judge": judge,
             "traces": len(results),
             "failed": len(failures),
         }
-        self._own.note(JUDGE, began, figures, every)
+        self._own.note(JUDGE, began, figures, common)
 
     def _score(self, judge: Judge, task: EvaluationTask, result: Judgement | Exception) -> Outcome:
         return replace(self._scored(judge, task, result), reached=_reached(result))
@@ -323,7 +325,7 @@ class Pipeline:
             return Outcome(retry_reason=result.reason, detail=sentence_of(result))
         if isinstance(result, JudgeError):
             if not isinstance(result, BudgetExhausted):
-                self._complaints.note(name, result)
+                self._failure_log.note(name, result)
         else:
             _log.error("judge %s failed on %s", name, task.trace.trace_id, exc_info=result)
         telemetry.EVALUATIONS.labels(judge=name, status="failed").inc()

@@ -92,20 +92,20 @@ def parse_reply(text: str, nonce: str) -> dict[str, Any]:
     if len(text) > MAX_REPLY:
         raise JudgeOutputInvalid(f"the reply is longer than {MAX_REPLY:,} characters")
     plain = folded(text)
-    found, problem = _objects(plain)
-    if not _carrying(found, nonce) and plain != text:
+    objects, problem = _objects(plain)
+    if not _carrying(objects, nonce) and plain != text:
         # Quotation marks of the prose around it may have been taken for those of a string.
-        found = _objects(text)[0] or found
-    right = _carrying(found, nonce)
+        objects = _objects(text)[0] or objects
+    right = _carrying(objects, nonce)
     if len(right) > 1 or _mentions(text, nonce) > 1:
         raise JudgeOutputInvalid("the reply repeats the nonce more than once: which is the reply?")
     if right:
         return right[0]
-    if any(NONCE in value for top in found for value in _within(top)):
+    if any(NONCE in value for top in objects for value in _within(top)):
         raise JudgeOutputInvalid("the reply belongs to another request: wrong nonce")
     if problem:
         raise JudgeOutputInvalid(f"the reply is not one JSON object: {problem}")
-    if found:
+    if objects:
         raise JudgeOutputInvalid("no JSON object of the reply repeats the nonce")
     raise JudgeOutputInvalid(
         f"the reply holds no JSON object; it begins: {presentable(text, longest=_SHOWN)}"
@@ -159,7 +159,7 @@ def texts(value: object, most: int, where: str) -> list[str]:
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
     """The outermost objects in `text`, and what is wrong with the first that is none."""
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     problem, place = "", 0
     for _ in range(_STARTS):
         start = text.find("{", place)
@@ -167,11 +167,11 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
             break
         try:
             value, place = _DECODER.raw_decode(text, start)
-            found.append(value)
+            objects.append(value)
         except (ValueError, RecursionError) as error:
             problem = problem or str(error)
             place = start + 1
-    return found, problem
+    return objects, problem
 
 
 def _carrying(objects: Iterable[dict[str, Any]], nonce: str) -> list[dict[str, Any]]:
@@ -204,10 +204,10 @@ def _mentions(text: str, nonce: str) -> int:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         raise ValueError("duplicate keys")
-    return found
+    return unique
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -150,17 +150,17 @@ def _retry_headers(status: int) -> dict[str, str]:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    found = [
+    field_errors = [
         {"field": _field(tuple(item["loc"])), "message": _message(item)} for item in error.errors()
     ]
     broken = any(item.get("type") == "json_invalid" for item in error.errors())
-    first = found[0] if found else {"field": "", "message": "is not valid"}
-    more = f" (and {len(found) - 1} more)" if len(found) > 1 else ""
+    first = field_errors[0] if field_errors else {"field": "", "message": "is not valid"}
+    more = f" (and {len(field_errors) - 1} more)" if len(field_errors) > 1 else ""
     return Problem(
         status=400 if broken else 422,
         detail=f"`{first['field']}`: {first['message']}{more}. See /docs for what is expected.",
         kind="malformed-payload" if broken else "invalid-input",
-        errors=found,
+        errors=field_errors,
     )
 
 
@@ -276,8 +276,8 @@ def _unreadable(request: Request, error: Exception) -> Problem | None:
     kind = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if kind == "application/json" or (kind.startswith("application/") and kind.endswith("+json")):
         return None
-    said = f"not {kind[:100]!r}" if kind else "it says nothing"
-    return Problem(status=415, detail=f"Send `Content-Type: application/json`; {said}.")
+    content_type = f"not {kind[:100]!r}" if kind else "it says nothing"
+    return Problem(status=415, detail=f"Send `Content-Type: application/json`; {content_type}.")
 
 
 def _of_whole_body(error: Exception) -> bool:

@@ -23,14 +23,17 @@ from rag_monitor.errors import ConfigurationError
 from rag_monitor.exposition.own_spans import own_traces
 from rag_monitor.i18n import Message, translate
 from rag_monitor.ingest.rewriting import Rewriting
-from rag_monitor.server import logs
 from rag_monitor.server.app import create_app
-from rag_monitor.server.context import Services
 from rag_monitor.server.csrf import check_reach
-from rag_monitor.server.descriptors import connections_within, raise_limit
 from rag_monitor.server.grpc_door import open_door
-from rag_monitor.server.interpreter import tune
+from rag_monitor.server.process import (
+    configure_logging,
+    connections_within,
+    raise_limit,
+    tune_interpreter,
+)
 from rag_monitor.server.protocol import BoundedProtocol
+from rag_monitor.server.services import Services
 from rag_monitor.server.stopping import Stopping
 from rag_monitor.server.wiring import wire_services
 from rag_monitor.store.names import Naming
@@ -62,7 +65,7 @@ def serve(settings: Settings) -> None:
         StoreError: The database cannot be opened, or its schema is not this release's.
         UnknownJudge: No judge of the configured name.
     """
-    logs.configure(settings.log_level, settings.log_format)
+    configure_logging(settings.log_level, settings.log_format)
     sys.setswitchinterval(_SWITCH_S)
     asyncio.run(_Process(settings).run())
 
@@ -87,7 +90,7 @@ class _Process:
             services = wire_services(settings, store, workshop, clock, own)
             app = create_app(services)
             app.router.lifespan_context = self._lifespan(store, workshop, services, stopping)
-            tune()
+            tune_interpreter()
             await _listen(app, settings, stopping)
         finally:
             stopping.begin()

@@ -16,8 +16,8 @@ from rag_monitor.ingest.receiver import Receiver
 from rag_monitor.judges.factory import kind_of
 from rag_monitor.own_traces import OwnTraces
 from rag_monitor.server.backfill import Backfill
-from rag_monitor.server.context import JudgeInfo, Services
 from rag_monitor.server.readiness import HealthReport
+from rag_monitor.server.services import JudgeInfo, Services
 from rag_monitor.server.snapshots import Snapshots
 from rag_monitor.store.outage import Outage
 from rag_monitor.store.pulse import Pulse
@@ -99,10 +99,10 @@ def _judges(workshop: Workshop) -> Callable[[], Sequence[JudgeInfo]]:
         if plan.sampled is not None:
             infos.append(JudgeInfo(name=str(plan.sampled.identity), role="primary"))
         infos.append(
-            JudgeInfo(name=str(plan.every.identity), role="cheap" if plan.sampled else "primary")
+            JudgeInfo(name=str(plan.baseline.identity), role="cheap" if plan.sampled else "primary")
         )
-        if plan.lagging is not None:
-            infos.append(JudgeInfo(name=str(plan.lagging.identity), role="fallback"))
+        if plan.fallback is not None:
+            infos.append(JudgeInfo(name=str(plan.fallback.identity), role="fallback"))
         return infos
 
     return judges

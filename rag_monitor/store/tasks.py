@@ -198,24 +198,35 @@ class Tasks:
         """
         self._change(task, state=_PARKED, reason=reason, lease_until=None)
 
-    def unpark(self, project: str, now: datetime) -> int:
-        """Make all parked tasks of a project wait again; returns how many."""
+    def unpark(self, project: str, now: datetime, trace_ids: Collection[str] | None = None) -> int:
+        """Make parked tasks of a project wait again; returns how many.
+
+        Args:
+            project: Whose.
+            now: From when on they may be claimed.
+            trace_ids: Only those of these traces; None: all.
+        """
+        table = evaluation_tasks.c
+        chosen = [table.project == project, table.state == _PARKED]
+        if trace_ids is not None:
+            chosen.append(table.trace_id.in_(trace_ids))
         statement = (
             update(evaluation_tasks)
-            .where(evaluation_tasks.c.project == project, evaluation_tasks.c.state == _PARKED)
+            .where(*chosen)
             .values(state=_WAITING, not_before=now, attempts=0, losses=0, reason=None)
         )
         return self._database.transact(lambda connection: connection.execute(statement).rowcount)
 
-    def parked(self, limit: int) -> list[ParkedTask]:
-        """Tasks that were given up, the newest first, and why."""
+    def parked(self, limit: int, project: str | None = None) -> list[ParkedTask]:
+        """Tasks that were given up, the newest first, and why; None: of every project."""
         table = evaluation_tasks.c
+        chosen = [table.state == _PARKED]
+        if project is not None:
+            chosen.append(table.project == project)
+        columns = (table.project, table.trace_id, table.reason, table.attempts, table.not_before)
         with self._database.read() as connection:
             rows = connection.execute(
-                select(table.project, table.trace_id, table.reason, table.attempts)
-                .where(table.state == _PARKED)
-                .order_by(table.id.desc())
-                .limit(limit)
+                select(*columns).where(*chosen).order_by(table.id.desc()).limit(limit)
             ).all()
         return [
             ParkedTask(
@@ -223,6 +234,7 @@ class Tasks:
                 trace_id=row.trace_id,
                 reason=row.reason or "",
                 attempts=row.attempts,
+                again_at=row.not_before if row.reason == lost_workers.POISON else None,
             )
             for row in rows
         ]

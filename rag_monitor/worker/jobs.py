@@ -51,7 +51,9 @@ _FEW: Final = 4
 _JUDGE_EVERY_S: Final = 5.0
 """While traces wait to be assembled, judging takes so few of them so often."""
 _ROLL_UP_EVERY_S: Final = 60.0
-"""While traces wait to be assembled, minutes are added up so often: the present one is filling."""
+"""While traces wait to be assembled, minutes are added up at most so often: they are filling."""
+_REST_BEHIND: Final = 20.0
+"""`_REST` meanwhile: a minute with most of a backlog in it is read as a whole each time."""
 _DOUBTED_S: Final = 86_400.0
 """Seconds by which a clock that was set ahead is not believed at once by what deletes."""
 _PATIENCE: Final = 0.9
@@ -101,8 +103,9 @@ class Jobs:
         self._began = clock.monotonic()
         self._assembling = False
         self._judged_at = self._began - _JUDGE_EVERY_S
-        self._rested_at = self._rules_rested_at = 0.0
+        self._rules_rested_at = 0.0
         self._rolled_up_at = self._began
+        self._rollup_took_s = 0.0
         self._ahead = self._wall_ahead()
         self._doubted_until = 0.0
 
@@ -202,15 +205,19 @@ class Jobs:
         does not keep the leader busy for nothing else, it rests in proportion to what that cost.
         """
         began = self._clock.monotonic()
-        held = self._assembling and began < self._rolled_up_at + _ROLL_UP_EVERY_S
-        if began < self._rested_at or held:
+        if began < self._rolled_up_at + self._between_rollups_s():
             return 0
         self._rolled_up_at = began
         count = await asyncio.to_thread(self._roll_up)
-        if 0 < count < self._options.rollup_batch:
-            took = self._clock.monotonic() - began
-            self._rested_at = began + took * (1 + _REST)
+        all_done = 0 < count < self._options.rollup_batch
+        self._rollup_took_s = self._clock.monotonic() - began if all_done else 0.0
         return count
+
+    def _between_rollups_s(self) -> float:
+        """From the beginning of one to that of the next, as long as things are as now."""
+        if self._assembling:
+            return max(_ROLL_UP_EVERY_S, self._rollup_took_s * (1 + _REST_BEHIND))
+        return self._rollup_took_s * (1 + _REST)
 
     def _roll_up(self) -> int:
         with self._store.reading():

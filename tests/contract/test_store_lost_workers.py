@@ -56,6 +56,34 @@ def test_a_trace_that_kills_its_workers_is_parked_and_its_neighbours_are_judged(
     assert again.attempts == 1
 
 
+def test_parked_traces_are_listed_and_retried_by_project_and_by_name(store: Store) -> None:
+    ingest(store, *(make_trace(id=str(n)) for n in range(3)))
+    ingest(store, make_trace(id="4", project="team-b"))
+    for task in claim(store):
+        store.tasks.park(task, "unsavable")
+    mine = [task.trace_id for task in store.tasks.parked(10, "default")]
+    (other,) = store.tasks.parked(10, "team-b")
+
+    assert len(mine) == 3
+    assert store.tasks.unpark("default", EPOCH, [mine[0], other.trace_id]) == 1
+    assert [task.trace_id for task in store.tasks.parked(10, "default")] == mine[1:]
+    assert store.tasks.unpark("default", EPOCH) == 2
+    assert store.tasks.parked(10) == [other], "another project's"
+    assert {task.trace.trace_id for task in claim(store)} == set(mine)
+
+
+def test_a_parked_trace_says_when_it_is_tried_again_if_it_is(store: Store) -> None:
+    now = dead(store)
+    ingest(store, make_trace(id="2"))
+    (task,) = claim(store, at=now)
+    store.tasks.park(task, "unsavable")
+
+    unsavable, poison = store.tasks.parked(10)
+
+    assert (unsavable.reason, unsavable.again_at) == ("unsavable", None)
+    assert poison.again_at == now + HOUR
+
+
 def test_frequent_restarts_park_nothing_and_everything_is_judged(store: Store) -> None:
     """Workers that are killed whatever they have in hand, several batches at a time."""
     ingest(store, *(make_trace(id=str(n)) for n in range(100)))

@@ -59,7 +59,7 @@ class House:
     def __init__(self, store: Store, clock: ManualClock, judge: Remote) -> None:
         self.store, self.clock = store, clock
         cheap = ScriptedJudge(dict.fromkeys(Aspect, 0.9), name="embedded")
-        plan = EvaluationPlan(every=cheap, sampled=judge)
+        plan = EvaluationPlan(baseline=cheap, sampled=judge)
         pipeline = Pipeline(plan, Sampler(SamplingOptions(rate=1.0)), clock)
         self.evaluation = Evaluation(store.tasks, pipeline, clock, OPTIONS)
         self.drawn = Drawn(store.tasks, pipeline, clock, self.evaluation, "w1", OPTIONS)
@@ -220,7 +220,7 @@ async def test_a_judge_that_no_one_configures_any_more_leaves_nothing_behind(
 ) -> None:
     await house.take(3)
     plain: Any = another()
-    plain.drawn._pipeline.plan = EvaluationPlan(every=plain.drawn._pipeline.plan.every)
+    plain.drawn._pipeline.plan = EvaluationPlan(baseline=plain.drawn._pipeline.plan.baseline)
     plain.drawn._reach = None
 
     assert await plain.drawn.judge_due() == 3

@@ -118,7 +118,7 @@ class Scheduler:
         judge = ScriptedJudge(_answer)
         self.jobs = Jobs(
             self.store,
-            Pipeline(EvaluationPlan(every=judge), Sampler(), clock),
+            Pipeline(EvaluationPlan(baseline=judge), Sampler(), clock),
             engine,
             self.dispatcher,
             clock,

@@ -50,7 +50,7 @@ class House:
     """Store, receiver and jobs on one manual clock."""
 
     def __init__(
-        self, url: str, judge: ScriptedJudge, lagging: ScriptedJudge | None = None
+        self, url: str, judge: ScriptedJudge, fallback: ScriptedJudge | None = None
     ) -> None:
         self.clock = ManualClock()
         self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
@@ -69,7 +69,7 @@ class House:
         self.dispatcher = Dispatcher(self.store.outbox, {"recorder": self.channel}, self.clock)
         self.jobs = Jobs(
             self.store,
-            Pipeline(EvaluationPlan(every=judge, lagging=lagging), Sampler(), self.clock),
+            Pipeline(EvaluationPlan(baseline=judge, fallback=fallback), Sampler(), self.clock),
             engine,
             self.dispatcher,
             self.clock,
@@ -193,7 +193,7 @@ async def test_the_stand_in_takes_over_from_a_backlog_not_from_a_dead_worker(
     database_url: str, *, dead: bool
 ) -> None:
     full, quick = ScriptedJudge(), ScriptedJudge(name="embedded-lexical")
-    house = House(database_url, full, lagging=quick)
+    house = House(database_url, full, fallback=quick)
     try:
         await house.take(1)
         while await house.jobs.derive_due():

@@ -166,7 +166,7 @@ async def test_nobody_judges_own_work_not_even_when_asked_to(
 ) -> None:
     judge = ScriptedJudge()
     pipeline = Pipeline(
-        EvaluationPlan(every=judge), Sampler(SamplingOptions()), ManualClock(EPOCH), own
+        EvaluationPlan(baseline=judge), Sampler(SamplingOptions()), ManualClock(EPOCH), own
     )
     work = make_trace(INGEST, convention=semconv.OWN_SCOPE)
     question = make_trace("How long?", "A year.", ("A year.",))

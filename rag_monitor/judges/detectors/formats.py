@@ -196,15 +196,15 @@ def _entailment(facts: Facts, options: DetectorOptions) -> int:
                 "classes"
             )
         return options.entailment
-    found = facts.entailment
-    if found is None and len(facts.labels) == 1:
+    entailment = facts.entailment
+    if entailment is None and len(facts.labels) == 1:
         return 0
-    if found is None:
+    if entailment is None:
         raise ConfigurationError(
             f"the labels {', '.join(facts.labels) or '(none)'} do not say which class means "
             "entailment; set judges.detector.entailment to its number"
         )
-    return found
+    return entailment
 
 
 def _guardian(_facts: Facts) -> Format:

@@ -76,9 +76,9 @@ class DetectorOptions:
     def __post_init__(self) -> None:
         if not self.model:
             raise ConfigurationError(f"{_WHERE}.model must name a folder or a model of the hub")
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
-                raise ConfigurationError(f"{_WHERE}.{name} must be one of {', '.join(known)}")
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise ConfigurationError(f"{_WHERE}.{name} must be one of {', '.join(choices)}")
         for name, least in _LEAST.items():
             value = getattr(self, name)
             if value is not None and value < least:
@@ -91,11 +91,11 @@ def read_options(raw: Mapping[str, Any]) -> DetectorOptions:
     Raises:
         ConfigurationError: A setting is missing, unknown or has an unusable value.
     """
-    known = [field.name for field in fields(DetectorOptions)]
+    settings = [field.name for field in fields(DetectorOptions)]
     for name in raw:
-        if name not in known:
+        if name not in settings:
             raise ConfigurationError(
-                f"[{_WHERE}] has no setting {name!r}; known: {', '.join(known)}"
+                f"[{_WHERE}] has no setting {name!r}; known: {', '.join(settings)}"
             )
     if "model" not in raw:
         raise ConfigurationError(f"{_WHERE}.model must name a folder or a model of the hub")

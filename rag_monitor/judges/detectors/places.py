@@ -79,16 +79,16 @@ def tokenizer_folder(options: DetectorOptions, folder: Path, foundation: str) ->
             f"the detector {folder} has no tokenizer.json; set judges.detector.tokenizer"
         )
     if Path(named).is_dir():
-        found = Path(named)
+        local = Path(named)
     else:
         plain = DetectorOptions(model=named, local_files_only=options.local_files_only)
-        found = fetched(named, plain, _SETTINGS)
-    if not (found / "tokenizer.json").is_file():
+        local = fetched(named, plain, _SETTINGS)
+    if not (local / "tokenizer.json").is_file():
         raise ConfigurationError(
             f"the tokenizer {named} of the detector has no tokenizer.json; set "
             "judges.detector.tokenizer to a folder that has"
         )
-    return found
+    return local
 
 
 def fetched(name: str, options: DetectorOptions, patterns: tuple[str, ...]) -> Path:

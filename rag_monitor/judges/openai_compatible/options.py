@@ -10,7 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.judges.limits import LimitOptions
+from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
 
 
 class VerdictMode(StrEnum):
@@ -104,6 +104,9 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     where = "judges.openai_compatible"
     values = dict(raw)
     _check(values, OpenAICompatibleOptions, where)
+    if isinstance(values.get("limits"), Mapping):
+        limits = values["limits"].items()
+        values["limits"] = {FORMER_NAMES.get(name, name): value for name, value in limits}
     for name in ("base_url", "model"):
         if not values.get(name):
             raise ConfigurationError(f"{where}.{name} is missing")
@@ -119,9 +122,9 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
 
 
 def _check(values: Mapping[str, Any], kind: type[Any], where: str) -> None:
-    known = {f.name for f in fields(kind)}
+    settings = {f.name for f in fields(kind)}
     for name in values:
-        if name not in known:
+        if name not in settings:
             raise ConfigurationError(
-                f"{where} has no setting {name!r}; known are {', '.join(sorted(known))}"
+                f"{where} has no setting {name!r}; known are {', '.join(sorted(settings))}"
             )

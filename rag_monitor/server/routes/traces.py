@@ -14,7 +14,6 @@ from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
-from rag_monitor.server.hints import sentences, unknown_names
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas import trace_json
 from rag_monitor.server.schemas.traces import (
@@ -34,7 +33,7 @@ from rag_monitor.server.schemas.values import (
     UserId,
     plain,
 )
-from rag_monitor.server.validation import OnceRoute
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRoute)
 

@@ -348,10 +348,10 @@ class DecisionOut(Wire):
     @classmethod
     def from_domain(cls, decision: SamplingDecision, trace_id: str) -> DecisionOut:
         """The decision as it goes out."""
-        told = explain(decision, trace_id)
+        explanation = explain(decision, trace_id)
         return cls(
-            why=told,
-            why_zh=translate(told, "zh"),
+            why=explanation,
+            why_zh=translate(explanation, "zh"),
             judge=decision.judge,
             included=decision.included,
             probability=decision.probability,

@@ -61,15 +61,15 @@ class Draws:
 
 
 def _pipeline(
-    every: ScriptedJudge,
+    baseline: ScriptedJudge,
     *,
-    lagging: ScriptedJudge | None = None,
+    fallback: ScriptedJudge | None = None,
     sampled: ScriptedJudge | None = None,
     sampler: Draws | None = None,
 ) -> Pipeline:
     plan = EvaluationPlan(
-        every=every,
-        lagging=lagging,
+        baseline=baseline,
+        fallback=fallback,
         sampled=sampled,
         options=EvaluationOptions(metrics=METRICS),
     )
@@ -158,7 +158,7 @@ async def test_failures_are_logged_once_a_minute_with_the_sentence_and_their_num
 ) -> None:
     clock = ManualClock()
     judge = ScriptedJudge(lambda _: JudgeOutputInvalid("the reply is empty"))
-    plan = EvaluationPlan(every=judge, options=EvaluationOptions(metrics=METRICS))
+    plan = EvaluationPlan(baseline=judge, options=EvaluationOptions(metrics=METRICS))
     pipeline = Pipeline(plan, Draws(), clock)  # type: ignore[arg-type]
     items = [make_task(make_trace(id=str(n))) for n in range(7)]
 
@@ -298,12 +298,12 @@ async def test_a_spent_budget_costs_no_scores_that_are_there() -> None:
 
 async def test_falling_behind_switches_the_judge_and_catching_up_switches_back() -> None:
     full, lexical = ScriptedJudge(name="full"), ScriptedJudge(name="lexical")
-    pipeline = _pipeline(full, lagging=lexical)
+    pipeline = _pipeline(full, fallback=lexical)
     seen = []
 
     for lag in (0, 61, 30, 14, 30):
         pipeline.note_lag(lag)
-        seen.append(pipeline.every_judge.identity.name)
+        seen.append(pipeline.baseline_judge.identity.name)
 
     assert seen == ["full", "lexical", "lexical", "full", "full"]
 
@@ -353,13 +353,13 @@ class Counting(ScriptedJudge):
 
 
 async def test_batches_take_turns_on_processors_and_wait_for_a_remote_judge_together() -> None:
-    every, sampled = Counting("embedded", 5), Counting("remote", 100)
-    pipeline = _pipeline(every, sampled=sampled)
+    baseline, sampled = Counting("embedded", 5), Counting("remote", 100)
+    pipeline = _pipeline(baseline, sampled=sampled)
     items = [make_task(make_trace(id=str(n))) for n in range(3)]
 
     outcomes = await asyncio.gather(*(_through(pipeline, [item]) for item in items))
 
-    assert every.most == 1
+    assert baseline.most == 1
     assert sampled.most > 1
     assert all(len({score.judge for score in one.scores}) == 2 for (one,) in outcomes)
 

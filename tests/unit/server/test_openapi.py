@@ -41,6 +41,8 @@ OPERATIONS = {
     ("post", "/api/v1/silences"),
     ("delete", "/api/v1/silences/{silence_id}"),
     ("post", "/api/v1/evaluations"),
+    ("get", "/api/v1/tasks/parked"),
+    ("post", "/api/v1/tasks/retry"),
     ("get", "/api/v1/keys"),
     ("post", "/api/v1/keys"),
     ("delete", "/api/v1/keys/{key_id}"),

@@ -18,7 +18,7 @@ from joserfc import jwk
 from rag_monitor.config import OidcOptions, load_settings
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.server.app import create_app
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.fakes import make_services
 from tests.unit.server.identity_provider import IdentityProvider, identity_provider
 

@@ -10,7 +10,7 @@ from rag_monitor.aggregation.people import corrects
 from rag_monitor.domain.decision import PEOPLE, SamplingDecision, SamplingReason
 from rag_monitor.domain.judgement import JudgeIdentity
 from rag_monitor.domain.score import Score, ScoreStatus
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from tests.unit.server.conftest import open_client
 from tests.unit.server.test_pages import HTML, token_of, trace_id_of
 
