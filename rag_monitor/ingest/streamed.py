@@ -37,12 +37,12 @@ def is_stream(text: str) -> bool:
 
 def text_in_stream(text: str) -> str | None:
     """What the frames of a stream say together; None: nothing that can be told."""
-    said: list[str] = []
+    pieces: list[str] = []
     for piece in _pieces(text):
-        if said and len(said) > 1 and piece == "".join(said):  # said once more at the end
+        if pieces and len(pieces) > 1 and piece == "".join(pieces):  # said once more at the end
             continue
-        said.append(piece)
-    return "".join(said) or None
+        pieces.append(piece)
+    return "".join(pieces) or None
 
 
 def _pieces(text: str) -> Iterator[str]:
