@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from rag_monitor.domain.alert import AlertRule
+from rag_monitor.i18n import Message
 from rag_monitor.spelling import did_you_mean
 
 
@@ -17,8 +18,11 @@ def warnings_of(rule: AlertRule, apps: Collection[str]) -> list[str]:
     """
     if rule.app == "*" or rule.app in apps:
         return []
-    near = did_you_mean(rule.app, apps)
     return [
-        f"app: no stored trace is of an application called {rule.app!r}{near}; "
-        "the rule finds nothing until one comes"
+        Message(
+            "app: no stored trace is of an application called {app!r}{meant}; the rule finds "
+            "nothing until one comes",
+            app=rule.app,
+            meant=did_you_mean(rule.app, apps),
+        )
     ]

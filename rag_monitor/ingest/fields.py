@@ -7,15 +7,26 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeGuard
 
 from rag_monitor.errors import MalformedPayload
+from rag_monitor.i18n import Message
 from rag_monitor.ingest.text import clean_text
 
 _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 """How tables and programs write it where every cell is a text."""
 
 
-def at_fault(field: str, wanted: str) -> MalformedPayload:
-    """The error for a field that is not `wanted`; carries the field's name besides."""
-    error = MalformedPayload(f"`{field}` must be {wanted}")
+def at_fault(field: str, wanted: str, /, **params: object) -> MalformedPayload:
+    """The error for a field that is not `wanted`; carries the field's name besides.
+
+    Args:
+        field: Its name.
+        wanted: What it must be.
+        params: Of `wanted`, as `Message` takes them.
+    """
+    return _malformed("`{field}` must be {wanted}", field=field, wanted=Message(wanted, **params))
+
+
+def _malformed(text: str, /, *, field: str, **params: object) -> MalformedPayload:
+    error = MalformedPayload(text, field=field, **params)
     error.field = field
     return error
 
@@ -36,11 +47,15 @@ class Reader:
     values: Mapping[str, Any]
     where: str = ""
 
-    def fail(self, name: str, wanted: str) -> MalformedPayload:
-        """The error for a field that is not `wanted`; shows a little of what came."""
+    def fail(self, name: str, wanted: str, /, **params: object) -> MalformedPayload:
+        """The error for a field that is not `wanted`, see `at_fault`; shows a little of it."""
         shown = repr(self.values.get(name))
-        shown = clean_text(shown if len(shown) <= 40 else shown[:37] + "...")
-        return at_fault(f"{self.where}{name}", f"{wanted}, not {shown}")
+        return _malformed(
+            "`{field}` must be {wanted}, not {shown}",
+            field=f"{self.where}{name}",
+            wanted=Message(wanted, **params),
+            shown=clean_text(shown if len(shown) <= 40 else shown[:37] + "..."),
+        )
 
     def text(self, name: str) -> str | None:
         """A string; numbers are spelled out."""
@@ -70,7 +85,7 @@ class Reader:
             return float(value)
         if low is None:
             raise self.fail(name, "a number above -1e308 and below 1e308")
-        raise self.fail(name, f"a number of at least {low:g} and below 1e308")
+        raise self.fail(name, "a number of at least {low:g} and below 1e308", low=low)
 
     def whole(self, name: str, low: int = 0) -> int | None:
         """An integer from `low` to 2^63 - 1."""
@@ -80,7 +95,7 @@ class Reader:
         if isinstance(value, float) and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int) or not low <= value < 2**63:
-            raise self.fail(name, f"a whole number of at least {low} and below 2^63")
+            raise self.fail(name, "a whole number of at least {low} and below 2^63", low=low)
         return value
 
     def flag(self, name: str) -> bool | None:

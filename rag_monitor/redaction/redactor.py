@@ -52,7 +52,7 @@ class Redactor:
         unknown = sorted(used - set(MODES))
         if unknown:
             raise ConfigurationError(
-                f"unknown redaction mode {', '.join(unknown)}; use mask, hash or drop"
+                "unknown redaction mode {names}; use mask, hash or drop", names=", ".join(unknown)
             )
         if "hash" in used and not self.key:
             raise ConfigurationError("hashing needs a key: give redaction_key= any secret string")

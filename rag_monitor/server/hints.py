@@ -13,6 +13,7 @@ from typing import Final
 from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Series, Window
+from rag_monitor.i18n import Message, msgid, translate
 from rag_monitor.server.context import Services
 from rag_monitor.spelling import nearest
 
@@ -41,14 +42,22 @@ class Unknown:
         few = () if near is not None or len(known) > _FEW else tuple(known)
         return cls(field=field, value=value, near=near, known=few)
 
-    def __str__(self) -> str:
+    @property
+    def message(self) -> Message:
         """A sentence for callers of the API."""
-        head = f"`{self.field}`: nothing stored here has {self.field} {self.value!r}."
+        text = msgid("`{field}`: nothing stored here has {field} {value!r}.")
         if self.near is not None:
-            return f"{head} Did you mean {self.near!r}?"
-        if len(self.known) == 1:
-            return f"{head} There is only {self.known[0]!r}."
-        return f"{head} There are {', '.join(map(repr, self.known))}." if self.known else head
+            text = msgid(
+                "`{field}`: nothing stored here has {field} {value!r}. Did you mean {near!r}?"
+            )
+        elif len(self.known) == 1:
+            text = msgid(
+                "`{field}`: nothing stored here has {field} {value!r}. There is only {names}."
+            )
+        elif self.known:
+            text = msgid("`{field}`: nothing stored here has {field} {value!r}. There are {names}.")
+        names = ", ".join(map(repr, self.known))
+        return Message(text, field=self.field, value=self.value, near=self.near, names=names)
 
 
 def unknown_names(
@@ -113,6 +122,6 @@ def _unknown_judge(value: str, judges: Sequence[str]) -> Unknown:
     return Unknown(field="judge", value=value, near=by_name[near])
 
 
-def sentences(unknown: Sequence[Unknown]) -> list[str]:
-    """What an answer says of them."""
-    return [str(one) for one in unknown]
+def sentences(unknown: Sequence[Unknown], language: str) -> list[str]:
+    """What an answer says of them, in a language."""
+    return [translate(one.message, language) for one in unknown]

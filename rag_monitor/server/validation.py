@@ -14,6 +14,7 @@ from fastapi.routing import APIRoute
 from starlette.responses import Response
 
 from rag_monitor.exposition.snapshot import LATENCIES
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.ingest.strict_json import repeated_key
 from rag_monitor.metrics.rag import METRICS
 from rag_monitor.server.problems import ProblemError
@@ -24,11 +25,15 @@ METRIC_NAMES: Final = METRICS
 
 
 _NOT_KEPT: Final = {
-    "environment": "nothing is told apart by it; give what must be told apart names of its own in "
-    "`app` or `release`.",
-    "knowledge_base": "only /api/v1/series can be asked for one; /api/v1/summary tells the metrics "
-    "of each under `knowledge_bases`.",
-    "release": "what is asked for here is not kept by release.",
+    "environment": Message(
+        "nothing is told apart by it; give what must be told apart names of its own in `app` or "
+        "`release`."
+    ),
+    "knowledge_base": Message(
+        "only /api/v1/series can be asked for one; /api/v1/summary tells the metrics of each "
+        "under `knowledge_bases`."
+    ),
+    "release": Message("what is asked for here is not kept by release."),
 }
 """Filters that callers may expect everywhere: why they are refused where nothing would apply them.
 Answering for all traces instead would be a wrong answer."""
@@ -41,7 +46,9 @@ def require_known(field: str, name: str, known: Collection[str], kind: str | Non
         ProblemError: 422, with the nearest name there is.
     """
     if name not in known:
-        raise ProblemError(422, f"`{field}`: {_unknown(kind or field, name, known)}")
+        raise ProblemError(
+            422, "`{field}`: {reason}", field=field, reason=_unknown(kind or field, name, known)
+        )
 
 
 def check_parameters(request: Request) -> None:
@@ -58,7 +65,7 @@ def check_parameters(request: Request) -> None:
         return
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ProblemError(422, f"`{twice[:100]}`: is given more than once.")
+        raise ProblemError(422, "`{name}`: is given more than once.", name=twice[:100])
     operations = request.app.openapi()["paths"].get(request.scope["route"].path_format, {})
     operation = operations.get(request.method.lower())
     if operation is None:
@@ -68,10 +75,23 @@ def check_parameters(request: Request) -> None:
     for name in names:
         if name not in known:
             if name in _NOT_KEPT:
-                raise ProblemError(422, f"`{name}`: {_NOT_KEPT[name]}", kind="invalid-input")
-            those = f" Known are {', '.join(known)}." if known else " None is taken here."
-            detail = f"`{name[:100]}`: {_unknown('parameter', name[:100], known)}{those}"
-            raise ProblemError(422, detail, kind="invalid-input")
+                reason = _NOT_KEPT[name]
+            elif known:
+                reason = Message(
+                    "{unknown} Known are {names}.",
+                    unknown=_unknown("parameter", name[:100], known),
+                    names=", ".join(known),
+                )
+            else:
+                unknown = _unknown("parameter", name[:100], known)
+                reason = Message("{unknown} None is taken here.", unknown=unknown)
+            raise ProblemError(
+                422,
+                "`{field}`: {reason}",
+                field=name[:100],
+                reason=reason,
+                kind="invalid-input",
+            )
 
 
 def known_metric(name: str) -> str:
@@ -81,17 +101,26 @@ def known_metric(name: str) -> str:
         ValueError: With the nearest name there is, and all of them.
     """
     if name in LATENCIES:
-        raise ValueError(f"{name} is a time, not a score; `/api/v1/summary` has it")
+        raise ValueError(
+            Message("{name} is a time, not a score; `/api/v1/summary` has it", name=name)
+        )
     if name not in METRIC_NAMES:
-        names = ", ".join(METRIC_NAMES)
-        raise ValueError(f"{_unknown('metric', name, METRIC_NAMES)} Known are {names}")
+        raise ValueError(
+            Message(
+                "{unknown} Known are {names}",
+                unknown=_unknown("metric", name, METRIC_NAMES),
+                names=", ".join(METRIC_NAMES),
+            )
+        )
     return name
 
 
-def _unknown(field: str, name: str, known: Collection[str]) -> str:
+def _unknown(kind: str, name: str, known: Collection[str]) -> Message:
     near = nearest(name, known)
-    meant = f" Did you mean {near!r}?" if near else ""
-    return f"there is no {field} {name!r}.{meant}"
+    text = msgid("there is no {kind} {name!r}.")
+    if near:
+        text = msgid("there is no {kind} {name!r}. Did you mean {near!r}?")
+    return Message(text, kind=kind, name=name, near=near)
 
 
 class OnceRequest(Request):
@@ -124,10 +153,10 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(found) == len(pairs):
         return found
     key = repeated_key(pairs)
-    detail = f"`{key}`: stands twice in one JSON object; name each key once."
     raise ProblemError(
         400,
-        detail,
+        "`{key}`: stands twice in one JSON object; name each key once.",
+        key=key,
         kind="malformed-payload",
-        errors=[{"field": key, "message": "stands twice in one JSON object"}],
+        errors=[{"field": key, "message": Message("stands twice in one JSON object")}],
     )

@@ -7,7 +7,7 @@ import contextlib
 import logging
 from typing import Final
 
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.worker.exporting import ScoreExport
 from rag_monitor.worker.jobs import Jobs
 from rag_monitor.worker.leadership import Leadership

@@ -57,7 +57,9 @@ def read_facts(folder: Path) -> Facts:
     """
     config = _read(folder / "config.json")
     if config is None:
-        raise ConfigurationError(f"the detector {folder} has no config.json that can be read")
+        raise ConfigurationError(
+            "the detector {folder} has no config.json that can be read", folder=folder
+        )
     kind = str(config.get("model_type", ""))
     named = config.get("architectures")
     positions = config.get("max_position_embeddings")
@@ -91,8 +93,11 @@ def recognise(model: str, facts: Facts) -> str:
     if made.endswith("ForSequenceClassification") and facts.entailment is not None:
         return NLI
     raise ConfigurationError(
-        f"the files of {model!r} do not say how it is asked ({made or 'no architecture'}, labels: "
-        f"{', '.join(facts.labels) or 'none'}); set judges.detector.format"
+        "the files of {model!r} do not say how it is asked ({architecture}, labels: {labels}); "
+        "set judges.detector.format",
+        model=model,
+        architecture=made or "no architecture",
+        labels=", ".join(facts.labels) or "none",
     )
 
 

@@ -89,7 +89,7 @@ def format_of(name: str, facts: Facts, options: DetectorOptions) -> Format:
     most = options.max_tokens or min(made.max_tokens, facts.longest or made.max_tokens)
     if facts.longest is not None and most > facts.longest:
         raise ConfigurationError(
-            f"judges.detector.max_tokens must be at most {facts.longest} for this model"
+            "judges.detector.max_tokens must be at most {most} for this model", most=facts.longest
         )
     return replace(
         made,
@@ -192,8 +192,8 @@ def _entailment(facts: Facts, options: DetectorOptions) -> int:
     if options.entailment is not None:
         if facts.labels and options.entailment >= len(facts.labels):
             raise ConfigurationError(
-                f"judges.detector.entailment must be below {len(facts.labels)}, the number of "
-                "classes"
+                "judges.detector.entailment must be below {count}, the number of classes",
+                count=len(facts.labels),
             )
         return options.entailment
     found = facts.entailment
@@ -201,8 +201,9 @@ def _entailment(facts: Facts, options: DetectorOptions) -> int:
         return 0
     if found is None:
         raise ConfigurationError(
-            f"the labels {', '.join(facts.labels) or '(none)'} do not say which class means "
-            "entailment; set judges.detector.entailment to its number"
+            "the labels {labels} do not say which class means entailment; set "
+            "judges.detector.entailment to its number",
+            labels=", ".join(facts.labels) or "(none)",
         )
     return found
 

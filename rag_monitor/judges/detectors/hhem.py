@@ -40,14 +40,17 @@ def load_hhem(folder: Path) -> Any:
         model = T5ForTokenClassification(shape_of(state))
     except KeyError as error:
         raise ConfigurationError(
-            f"the detector {folder} has no weights of HHEM-2.1-Open: {error} is missing"
+            "the detector {folder} has no weights of HHEM-2.1-Open: {reason} is missing",
+            folder=folder,
+            reason=error,
         ) from None
     state[_TIED] = state[_SHARED]
     told = model.load_state_dict(state, strict=False)
     if told.missing_keys or told.unexpected_keys:
         raise ConfigurationError(
-            f"the detector {folder} has no weights of HHEM-2.1-Open: "
-            f"{', '.join([*told.missing_keys, *told.unexpected_keys][:3])}"
+            "the detector {folder} has no weights of HHEM-2.1-Open: {weights}",
+            folder=folder,
+            weights=", ".join([*told.missing_keys, *told.unexpected_keys][:3]),
         )
     return model
 

@@ -179,7 +179,7 @@ def word_ids(tokenizer: Any, word: str) -> list[int]:
     ]  # fmt: skip
     found = [n for n in short if tokenizer.decode([n]).strip().lower() == word]
     if not found:
-        raise ConfigurationError(f"no token of the detector reads {word!r}")
+        raise ConfigurationError("no token of the detector reads {word!r}", word=word)
     return sorted(found)
 
 
@@ -194,7 +194,9 @@ def load_tokenizer(folder: str) -> Any:
             folder, trust_remote_code=False, local_files_only=True
         )
     except (OSError, ValueError, ImportError) as error:
-        raise ConfigurationError(f"cannot load the detector's tokenizer: {error}") from None
+        raise ConfigurationError(
+            "cannot load the detector's tokenizer: {reason}", reason=error
+        ) from None
     if getattr(found, "backend_tokenizer", None) is None:
         raise ConfigurationError("the detector's tokenizer has no tokenizer.json")
     return found
@@ -217,4 +219,6 @@ def _loaded(options: DetectorOptions, load: Callable[[], Any]) -> Any:
     try:
         return load().to(device=device, dtype=getattr(torch, dtype)).eval()
     except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
-        raise ConfigurationError(f"cannot load the detector {options.model!r}: {error}") from error
+        raise ConfigurationError(
+            "cannot load the detector {model!r}: {reason}", model=options.model, reason=error
+        ) from error

@@ -16,7 +16,7 @@ from rag_monitor.judges.openai_compatible.chat_reply import ChatReply
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.refused import ReplyCut, RequestRefused, TooLong
-from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message
+from rag_monitor.judges.openai_compatible.transport import ChatMessage, ChatTransport
 from rag_monitor.judges.openai_compatible.ways import Way, forget_ways, label_fields
 
 __all__ = ["AdaptiveChat", "Capabilities", "Shape", "forget"]
@@ -45,7 +45,7 @@ class AdaptiveChat:
 
     async def structured(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         schema: Mapping[str, Any],
         max_tokens: int,
         deadline: Deadline,
@@ -80,12 +80,13 @@ class AdaptiveChat:
             # A limit of the operator's stands; the same request would bring the same.
             room = None if _LIMITS & self._options.extra_body.keys() else _MORE_ROOM.get(room)
         raise ReplyCut(
-            f"the model thought for all of the {tried} tokens it was given and did not reply; turn "
-            "its thinking off, or give it more by max_completion_tokens in extra_body"
+            "the model thought for all of the {tokens} tokens it was given and did not reply; "
+            "turn its thinking off, or give it more by max_completion_tokens in extra_body",
+            tokens=tried,
         )
 
     async def one_token(
-        self, messages: Sequence[Message], deadline: Deadline, meter: Meter
+        self, messages: Sequence[ChatMessage], deadline: Deadline, meter: Meter
     ) -> ChatReply:
         """The first token of the reply with its alternatives, where the server gives them.
 
@@ -102,7 +103,7 @@ class AdaptiveChat:
         return await self._send(messages, body, deadline, meter)
 
     async def label_token(
-        self, messages: Sequence[Message], way: Way, deadline: Deadline, meter: Meter
+        self, messages: Sequence[ChatMessage], way: Way, deadline: Deadline, meter: Meter
     ) -> ChatReply:
         """The first token with the logprobs of the labels of `way` and no others.
 
@@ -116,7 +117,7 @@ class AdaptiveChat:
         )
 
     async def _send(
-        self, messages: Sequence[Message], body: Any, deadline: Deadline, meter: Meter
+        self, messages: Sequence[ChatMessage], body: Any, deadline: Deadline, meter: Meter
     ) -> ChatReply:
         known = self.capabilities
         while True:
@@ -124,7 +125,7 @@ class AdaptiveChat:
             fields = self._fields(known, body(known))
 
             async def attempt(
-                turns: Sequence[Message] = turns, fields: dict[str, Any] = fields
+                turns: Sequence[ChatMessage] = turns, fields: dict[str, Any] = fields
             ) -> ChatReply:
                 return await self._transport.chat(turns, fields, meter)
 
@@ -164,7 +165,7 @@ def forget() -> None:
     forget_ways()
 
 
-def _turns(messages: Sequence[Message], known: Capabilities) -> Sequence[Message]:
+def _turns(messages: Sequence[ChatMessage], known: Capabilities) -> Sequence[ChatMessage]:
     """The messages; where there is no system role, its text begins the user's turn."""
     if known.system or messages[0]["role"] != "system":
         return messages

@@ -71,7 +71,9 @@ class ListWriter:
                 continue
             if len(found) == count or not exactly:
                 return found
-            refusal = JudgeOutputInvalid(f"{len(found)} of {count} {kind}")
+            refusal = JudgeOutputInvalid(
+                "{there} of {count} {kind}", there=len(found), count=count, kind=kind
+            )
         raise refusal
 
 

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from rag_monitor.errors import JudgeError, JudgeRefused, QuotaExhausted
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.judges.limits import Overloaded
 from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused, TooLong
 from rag_monitor.judges.openai_compatible.server_words import ServerWords
@@ -167,7 +168,6 @@ _BROKEN_BY_SHAPE: Final = re.compile(
     _I,
 )
 """What servers that render prompts themselves answer 500 with, and would answer again."""
-_INSIDE: Final = {200: " with an error inside"}
 _NO_ACCESS: Final = frozenset({401, 403, 404, 405, 407, 410})
 _BAD_REQUEST: Final = frozenset({400, 412, 413, 415, 422, 501})
 _BROKE: Final = frozenset({200, 500})
@@ -235,9 +235,15 @@ def error_of(
     """
     stated = status if status != 200 else words.status or status
     wait_s = wait_of(headers, words.text)
-    sentence = presentable(words.sentence, secrets) or "it gave no reason"
-    inside = f" with an error inside ({stated})" if stated != status else _INSIDE.get(status, "")
-    said = f"the judge's server answered {status}{inside}: {sentence}"
+    text = msgid("the judge's server answered {status}: {reason}")
+    if stated != status:
+        text = msgid(
+            "the judge's server answered {status} with an error inside ({stated}): {reason}"
+        )
+    elif status == 200:
+        text = msgid("the judge's server answered {status} with an error inside: {reason}")
+    reason = presentable(words.sentence, secrets) or Message("it gave no reason")
+    said = Message(text, status=status, stated=stated, reason=reason)
     match trouble_of(stated, words, wait_s):
         case Trouble.QUOTA:
             return QuotaExhausted(said)
@@ -246,10 +252,10 @@ def error_of(
         case Trouble.CONTENT:
             return ReplyWithheld(said)
         case Trouble.SIZE:
-            return TooLong(said, words.text)
+            return TooLong(said, words=words.text)
         case Trouble.SHAPE:
-            return RequestRefused(said, words.text)
+            return RequestRefused(said, words=words.text)
         case Trouble.RATE_LIMIT:
-            return Overloaded(said, wait_s)
+            return Overloaded(said, retry_after_s=wait_s)
         case Trouble.TRANSIENT:
-            return Overloaded(said, wait_s, broke=stated in _BROKE)
+            return Overloaded(said, retry_after_s=wait_s, broke=stated in _BROKE)

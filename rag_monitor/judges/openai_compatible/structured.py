@@ -36,7 +36,9 @@ class Sight:
             TooLong: Next to nothing is left to show.
         """
         if self.max_chars <= _MIN_CHARS:
-            raise TooLong(f"even a cut trace does not fit into the model's context: {refused}")
+            raise TooLong(
+                "even a cut trace does not fit into the model's context: {refused}", refused=refused
+            )
         self.max_chars //= 2
 
 

@@ -24,7 +24,7 @@ from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, TooLong
 from rag_monitor.judges.openai_compatible.structured import Sight
-from rag_monitor.judges.openai_compatible.transport import Message
+from rag_monitor.judges.openai_compatible.transport import ChatMessage
 from rag_monitor.judges.openai_compatible.ways import Scoring, Way, WayFinder
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question, question_text
@@ -120,7 +120,7 @@ class TokenAsker:
                 _settle(question, verdict_of(*masses), answers)
             return answers
 
-        async def put(messages: Sequence[Message]) -> ChatReply:
+        async def put(messages: Sequence[ChatMessage]) -> ChatReply:
             if way.scoring is Scoring.LABEL_IDS:
                 return await self._chat.label_token(messages, way, deadline, meter)
             return await self._chat.one_token(messages, deadline, meter)
@@ -137,7 +137,7 @@ class TokenAsker:
         return answers
 
     async def _scored(
-        self, asked: Sequence[Sequence[Message]], way: Way, deadline: Deadline, meter: Meter
+        self, asked: Sequence[Sequence[ChatMessage]], way: Way, deadline: Deadline, meter: Meter
     ) -> list[tuple[float, float]]:
         """All verdicts by one scoring request (vLLM: one per label)."""
         ids = [

@@ -10,6 +10,7 @@ from typing import Any, Final
 import ray
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.judges.ray.options import RayOptions
 
 _STORE_BYTES: Final = 80 * 1024 * 1024
@@ -43,14 +44,18 @@ def join(options: RayOptions) -> Callable[[], None]:
                 **shared,
             )
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-        where = options.address or "on this machine"
-        raise ConfigurationError(f"Ray does not answer ({where}): {error}") from error
+        where = options.address or Message("on this machine")
+        raise ConfigurationError(
+            "Ray does not answer ({where}): {reason}", where=where, reason=error
+        ) from error
     if options.on_loopback and not _address().startswith(_LOOPBACK):
         # Ray was imported before we could tell it.
         found = _address()
         ray.shutdown()
         raise ConfigurationError(
-            f"Ray would listen on {found}; set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 for this process"
+            "Ray would listen on {address}; set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 for this "
+            "process",
+            address=found,
         )
     return _leave
 

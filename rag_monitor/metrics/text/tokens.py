@@ -116,7 +116,9 @@ def read_weights(path: Path) -> dict[str, float]:
         found = _WEIGHTED_LINE.fullmatch(line.strip())
         if not found or not float(found[2]):
             raise ConfigurationError(
-                f"{path.name}, line {number}: write a term and its weight above 0, e.g. 营收 3"
+                "{path}, line {number}: write a term and its weight above 0, e.g. 营收 3",
+                path=path.name,
+                number=number,
             )
         weights[fold(found[1])] = float(found[2])
     return weights

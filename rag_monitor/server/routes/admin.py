@@ -14,7 +14,7 @@ from rag_monitor.server.auth import Admin, Principal, ServicesOf, Writer
 from rag_monitor.server.backfill import BackfillRequest
 from rag_monitor.server.context import Services
 from rag_monitor.server.hints import sentences, unknown_names
-from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.schemas.admin import (
     AuditEventOut,
     AuditOut,
@@ -34,7 +34,11 @@ router = APIRouter(prefix="/api/v1", tags=[msgid("Administration")], route_class
 
 @router.post("/evaluations")
 def backfill(
-    services: ServicesOf, request: Request, caller: Writer, given: BackfillIn
+    services: ServicesOf,
+    request: Request,
+    caller: Writer,
+    language: AskedLanguage,
+    given: BackfillIn,
 ) -> BackfillOut:
     """Judge stored traces again. By default only says what that would cost."""
     window = window_of(services.clock.now(), None, given.from_, given.to, default="24h")
@@ -58,7 +62,7 @@ def backfill(
         if preview.traces
         else unknown_names(services, caller.project, app=given.app, release=given.release)
     )
-    return BackfillOut.from_domain(preview, queued, sentences(unknown))
+    return BackfillOut.from_domain(preview, queued, sentences(unknown, language))
 
 
 OfProject = Annotated[

@@ -141,19 +141,15 @@ def _params(text: str) -> dict[str, float | str]:
         name, *value = (part.strip() for part in _PAIR.split(line, maxsplit=1))
         if not name or not value or not value[0]:
             raise RuleError(
-                Message(
-                    "params: line {number} should read name = value, not {line!r}",
-                    number=number,
-                    line=line.strip()[:100],
-                )
+                "params: line {number} should read name = value, not {line!r}",
+                number=number,
+                line=line.strip()[:100],
             )
         if name in found:
             raise RuleError(
-                Message(
-                    "params: line {number} gives {name!r} again; give it once",
-                    number=number,
-                    name=name[:100],
-                )
+                "params: line {number} gives {name!r} again; give it once",
+                number=number,
+                name=name[:100],
             )
         found[name] = _number(value[0])
     return found
