@@ -166,12 +166,12 @@ class Client:
         rows = []
         for trace in self.traces(**where):
             try:
-                found = self.trace(trace["trace_id"])
+                full = self.trace(trace["trace_id"])
             except ClientError as error:
                 if error.status != HTTPStatus.NOT_FOUND:
                     raise
                 continue
-            rows += [_score_row(found, score) for score in found["scores"]]
+            rows += [_score_row(full, score) for score in full["scores"]]
         return rows if as_frame is None else _frame(rows, as_frame)
 
     def _pages(self, where: Mapping[str, Any], limit: int | None) -> Iterator[dict[str, Any]]:
@@ -210,17 +210,19 @@ class Client:
     ) -> Any:
         """Every app over a window (`24h`, `7d` …). A frame has one row per app and metric."""
         where = {"app": app, "window": window, "from": since, "to": until, "release": release}
-        found = self._get("/api/v1/summary", where, "apps")
-        while found.get("next") is not None:
+        summary = self._get("/api/v1/summary", where, "apps")
+        while summary.get("next") is not None:
             # The window of the first page: one that ends now would move on.
-            rest = {"from": found["start"], "to": found["end"], "release": release}
-            page = self._get("/api/v1/summary", rest | {"cursor": found["next"]}, "apps")
+            rest = {"from": summary["start"], "to": summary["end"], "release": release}
+            page = self._get("/api/v1/summary", rest | {"cursor": summary["next"]}, "apps")
             if not page["apps"]:
                 raise self._strange("an empty page that is not the last")
-            found = {**page, "apps": [*found["apps"], *page["apps"]]}
+            summary = {**page, "apps": [*summary["apps"], *page["apps"]]}
         if as_frame is None:
-            return found
-        rows = [{"app": app["app"], **metric} for app in found["apps"] for metric in app["metrics"]]
+            return summary
+        rows = [
+            {"app": app["app"], **metric} for app in summary["apps"] for metric in app["metrics"]
+        ]
         return _frame(rows, as_frame)
 
     def series(
@@ -249,8 +251,8 @@ class Client:
             "judge": judge,
             "knowledge_base": knowledge_base,
         }
-        found = self._get("/api/v1/series", where, "points")
-        return found if as_frame is None else _frame(found["points"], as_frame)
+        series = self._get("/api/v1/series", where, "points")
+        return series if as_frame is None else _frame(series["points"], as_frame)
 
     def feedback(
         self,
@@ -331,38 +333,38 @@ class Client:
                 ) from error
             if reply.ok:
                 return self._content(reply, member)
-            asked = retry_after(reply.headers.get("retry-after"))
-            refusal = ClientError(_reason(reply), status=reply.status, retry_after_s=asked)
+            wait_s = retry_after(reply.headers.get("retry-after"))
+            refusal = ClientError(_reason(reply), status=reply.status, retry_after_s=wait_s)
             if reply.status not in later:
                 raise refusal
-            pause = waiting.next_pause_s(asked)
+            pause = waiting.next_pause_s(wait_s)
             if pause is None:
                 raise self._gave_up(refusal, waiting)
             self._sleep(pause)
 
     def _content(self, reply: Reply, member: str) -> dict[str, Any]:
         try:
-            found = json.loads(reply.body)
+            content = json.loads(reply.body)
         except ValueError as error:
             raise self._strange(Message("something that is not JSON")) from error
-        if not _holds(found, member):
+        if not _holds(content, member):
             raise self._strange(Message("JSON of another shape"))
-        answered: dict[str, Any] = found
+        answered: dict[str, Any] = content
         for hint in answered.get("hints") or ():
             logger.warning("%s", hint)
         return answered
 
     def _gave_up(self, error: ClientError, waiting: Waiting) -> ClientError:
         """The last refusal, with what was tried."""
-        asked = error.retry_after_s
-        more = Message(", and it asks to wait {seconds:g} s more", seconds=asked or 0.0)
+        retry_after_s = error.retry_after_s
+        more = Message(", and it asks to wait {seconds:g} s more", seconds=retry_after_s or 0.0)
         return ClientError(
             "{reason}; asked {times}{wish} (retry_s={retry_s:g})",
             status=error.status,
-            retry_after_s=asked,
+            retry_after_s=retry_after_s,
             reason=error,
             times=waiting.times,
-            wish="" if asked is None else more,
+            wish="" if retry_after_s is None else more,
             retry_s=self._retry_s,
         )
 
@@ -421,13 +423,13 @@ def _header(key: str) -> str:
     return key
 
 
-def _holds(found: object, member: str) -> bool:
+def _holds(content: object, member: str) -> bool:
     """Whether an answer is an object with the member; one that names many is a list of objects."""
-    if not isinstance(found, dict) or member not in found:
+    if not isinstance(content, dict) or member not in content:
         return False
     if member not in _LISTS:
         return True
-    items = found[member]
+    items = content[member]
     return isinstance(items, list) and all(isinstance(item, dict) for item in items)
 
 
@@ -451,8 +453,8 @@ def problem_of(reply: Reply) -> str | None:
         return None
     if not isinstance(problem, dict):
         return None
-    said = (problem.get(key) for key in ("detail", "title", "message"))
-    return next((str(text) for text in said if text), None)
+    texts = (problem.get(key) for key in ("detail", "title", "message"))
+    return next((str(text) for text in texts if text), None)
 
 
 def _text(value: object) -> str:

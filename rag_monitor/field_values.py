@@ -50,16 +50,16 @@ def wrong_value(error: Mapping[str, Any]) -> Message:
 
     What a validator of ours raised is said as it raised it.
     """
-    kind, said = str(error["type"]), str(error["msg"])
+    kind, text = str(error["type"]), str(error["msg"])
     context = error.get("ctx", {})
     if kind == "tuple_type":
         return NOT_A_LIST
     if kind == "value_error":
-        raised = str(context.get("error", said.removeprefix("Value error, ")))
+        raised = str(context.get("error", text.removeprefix("Value error, ")))
         return raised if isinstance(raised, Message) else Message(raised)
     reason = _reason(kind, context)
     # Where another version of pydantic says it otherwise, that stands.
-    return reason if reason == said else Message(said)
+    return reason if reason == text else Message(text)
 
 
 def _reason(kind: str, context: Mapping[str, Any]) -> Message | None:

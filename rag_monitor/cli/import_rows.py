@@ -10,9 +10,9 @@ from zoneinfo import ZoneInfo, available_timezones
 from rag_monitor.cli.replay import Outcome, Row
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError, IngestError
-from rag_monitor.ingest.finish import believable
-from rag_monitor.ingest.text import clean_name
+from rag_monitor.ingest.normalise import believable
 from rag_monitor.ingest.trace_json import row_trace_id
+from rag_monitor.ingest.values import clean_name
 
 
 class RepeatedIds:

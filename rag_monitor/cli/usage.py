@@ -54,13 +54,13 @@ def language_of(argv: Sequence[str]) -> str:
 
 
 def _told(error: Any, language: str, argv: Sequence[str]) -> str:
-    said = translate(Message("Error: {reason}", reason=_reason(error, argv)), language)
+    message = translate(Message("Error: {reason}", reason=_reason(error, argv)), language)
     context = getattr(error, "ctx", None)
     if context is None:
-        return said
+        return message
     usage = Message("Usage: {usage}", usage=context.get_usage().partition(":")[2].strip())
     helped = Message("Run `{command} -h` for help.", command=context.command_path)
-    return f"{translate(usage, language)}\n{translate(helped, language)}\n\n{said}"
+    return f"{translate(usage, language)}\n{translate(helped, language)}\n\n{message}"
 
 
 def _reason(error: Any, argv: Sequence[str]) -> str:
@@ -131,6 +131,8 @@ def _misplaced(error: Any, argv: Sequence[str]) -> str:
     commands = getattr(context.command, "commands", None)
     if commands is None:
         _, extra, _ = context.command.make_parser(context).parse_args(args=words)
+        if not extra:
+            return str(error.format_message())
         return Message("Got unexpected extra arguments: {words}", words=" ".join(map(str, extra)))
     name = next((word for word in words if not word.startswith("-")), None)
     if name is None:

@@ -16,11 +16,11 @@ class Message(str):
     with one can be translated, too. Formatting it into another string makes plain text: a sentence
     within a sentence is a parameter.
 
-        >>> said = Message("{path}: {reason}", path="a.csv", reason=Message("not a JSON object"))
-        >>> said
-        'a.csv: not a JSON object'
-        >>> translate(said, "zh")
-        'a.csv：不是 JSON 对象'
+        >>> message = Message("not clear among {n}", n=3)
+        >>> message
+        'not clear among 3'
+        >>> translate(message, "zh")
+        '3 项比较中不显著'
     """
 
     __slots__ = ("context", "msgid", "params", "plural")

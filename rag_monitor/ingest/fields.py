@@ -8,21 +8,22 @@ from typing import Any, Final, TypeGuard
 
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import Message
-from rag_monitor.ingest.text import clean_text
+from rag_monitor.ingest.values import clean_text
 
 _FLAGS: Final = {"true": True, "false": False, "1": True, "0": False, "1.0": True, "0.0": False}
 """How tables and programs write it where every cell is a text."""
 
 
-def at_fault(field: str, wanted: str, /, **params: object) -> MalformedPayload:
-    """The error for a field that is not `wanted`; carries the field's name besides.
+def at_fault(field: str, expected: str, /, **params: object) -> MalformedPayload:
+    """The error for a field that is not as `expected`; carries the field's name besides.
 
     Args:
         field: Its name.
-        wanted: What it must be.
-        params: Of `wanted`, as `Message` takes them.
+        expected: What it must be.
+        params: Of `expected`, as `Message` takes them.
     """
-    return _malformed("`{field}` must be {wanted}", field=field, wanted=Message(wanted, **params))
+    message = Message(expected, **params)
+    return _malformed("`{field}` must be {expected}", field=field, expected=message)
 
 
 def _malformed(text: str, /, *, field: str, **params: object) -> MalformedPayload:
@@ -37,23 +38,30 @@ def is_object(value: object) -> TypeGuard[Mapping[str, Any]]:
 
 
 @dataclass(slots=True)
-class Reader:
+class FieldReader:
     """Reads fields of one object.
 
     Every method returns None for a field that is absent or null, and raises `MalformedPayload` for
     one of the wrong form: the message names the field and says what it must be.
+
+        >>> reader = FieldReader({"name": "faq", "items": -1}, where="hits[0].")
+        >>> reader.text("name"), reader.text("kind")
+        ('faq', None)
+        >>> reader.whole("items")
+        Traceback (most recent call last):
+        rag_monitor.errors.MalformedPayload: `hits[0].items` must be a whole number ...
     """
 
     values: Mapping[str, Any]
     where: str = ""
 
-    def fail(self, name: str, wanted: str, /, **params: object) -> MalformedPayload:
-        """The error for a field that is not `wanted`, see `at_fault`; shows a little of it."""
+    def fail(self, name: str, expected: str, /, **params: object) -> MalformedPayload:
+        """The error for a field that is not as `expected`, see `at_fault`; shows a little of it."""
         shown = repr(self.values.get(name))
         return _malformed(
-            "`{field}` must be {wanted}, not {shown}",
+            "`{field}` must be {expected}, not {shown}",
             field=f"{self.where}{name}",
-            wanted=Message(wanted, **params),
+            expected=Message(expected, **params),
             shown=clean_text(shown if len(shown) <= 40 else shown[:37] + "..."),
         )
 

@@ -20,7 +20,7 @@ from opentelemetry.proto.resource.v1.resource_pb2 import Resource
 from opentelemetry.proto.trace.v1.trace_pb2 import ScopeSpans, Span, Status, TracesData
 
 from rag_monitor.errors import MalformedPayload, PayloadTooLarge
-from rag_monitor.ingest.text import clean_text
+from rag_monitor.ingest.values import clean_text
 
 _MAX_DEPTH: Final = 64
 _UINT32: Final = 2**32 - 1
@@ -84,8 +84,8 @@ def envelope(value: object, name: str) -> dict[str, Any]:
 
 def member(value: Mapping[str, Any], name: str) -> Any:
     """A field by its JSON name, else by its name in the .proto file."""
-    found = value.get(name)
-    return value.get(_proto_name(name)) if found is None else found
+    field = value.get(name)
+    return value.get(_proto_name(name)) if field is None else field
 
 
 @cache
@@ -95,8 +95,8 @@ def _proto_name(name: str) -> str:
 
 def objects(value: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
     """The objects of a repeated field."""
-    found = member(value, name)
-    items = [] if found is None else found
+    listed = member(value, name)
+    items = [] if listed is None else listed
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise MalformedPayload("`{name}` must be a list of objects", name=name)
     yield from items
@@ -169,8 +169,8 @@ def _event(value: dict[str, Any]) -> Span.Event:
 
 def nanoseconds(value: Mapping[str, Any], name: str) -> int:
     """A moment since 1970; 0 where it is not said."""
-    found = member(value, name)
-    return 0 if found is None else integer(found, name, 0, _UINT64)
+    moment = member(value, name)
+    return 0 if moment is None else integer(moment, name, 0, _UINT64)
 
 
 def _enum(value: object, name: str, names: Any) -> Any:
@@ -244,10 +244,10 @@ def _double(value: object) -> AnyValue:
 
 
 def _bytes(value: object) -> AnyValue:
-    found = _from_base64(value)
-    if found is None:
+    raw = _from_base64(value)
+    if raw is None:
         raise FieldError("bytesValue is not a base64 string")
-    return AnyValue(bytes_value=found)
+    return AnyValue(bytes_value=raw)
 
 
 def _from_base64(value: object) -> bytes | None:
@@ -269,17 +269,17 @@ def _members(value: object) -> list[Any]:
 
 
 def _array(value: object, depth: int) -> AnyValue:
-    found = AnyValue()
-    found.array_value.SetInParent()
-    found.array_value.values.extend(any_value(v, depth + 1) for v in _members(value))
-    return found
+    result = AnyValue()
+    result.array_value.SetInParent()
+    result.array_value.values.extend(any_value(v, depth + 1) for v in _members(value))
+    return result
 
 
 def _kvlist(value: object, depth: int) -> AnyValue:
-    found = AnyValue()
-    found.kvlist_value.SetInParent()
-    found.kvlist_value.values.extend(_key_value(v, depth + 1) for v in _members(value))
-    return found
+    result = AnyValue()
+    result.kvlist_value.SetInParent()
+    result.kvlist_value.values.extend(_key_value(v, depth + 1) for v in _members(value))
+    return result
 
 
 def _string(value: object) -> AnyValue:
@@ -336,13 +336,13 @@ def binary_id(value: object, name: str, size: int, *, zero: bool = False) -> byt
 
     The length tells which: hex digits are base64 digits, too.
     """
-    found = None
+    raw = None
     if isinstance(value, str) and len(value) == 2 * size:
-        found = _from_hex(value)
+        raw = _from_hex(value)
     elif isinstance(value, str) and len(value) == 4 * -(-size // 3):
-        found = _from_base64(value)
-    if found is not None and len(found) == size and (zero or any(found)):
-        return found
+        raw = _from_base64(value)
+    if raw is not None and len(raw) == size and (zero or any(raw)):
+        return raw
     raise FieldError(f"{name} is not {2 * size} hex digits or {size} bytes in base64, or all zero")
 
 

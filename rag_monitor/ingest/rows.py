@@ -12,9 +12,9 @@ from rag_monitor.domain.ports import BlobFormat, SpanBlob
 from rag_monitor.errors import IngestError, MalformedPayload, PayloadTooLarge
 from rag_monitor.ingest import evaluations
 from rag_monitor.ingest.evaluations import EvaluationRecord
-from rag_monitor.ingest.known_names import unknown_fields
 from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.replies import RowError
+from rag_monitor.ingest.schema_fields import unknown_fields
 from rag_monitor.ingest.strict_json import parse
 from rag_monitor.ingest.trace_json import decode_trace
 
@@ -119,5 +119,5 @@ def _blob(trace_id: str, row: Mapping[str, Any]) -> SpanBlob:
 
 
 def _id_of(row: object) -> str | None:
-    found = row.get("id", row.get("trace_id")) if isinstance(row, Mapping) else None
-    return None if found is None else str(found)[:200]
+    id_ = row.get("id", row.get("trace_id")) if isinstance(row, Mapping) else None
+    return None if id_ is None else str(id_)[:200]

@@ -23,13 +23,13 @@ _SHORTEST_KEY: Final = 4
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    members = dict(pairs)
+    if len(members) != len(pairs):
         key = repeated_key(pairs)
         raise MalformedPayload(
             "a JSON object names the key {key!r} twice; name each key once", key=key
         )
-    return found
+    return members
 
 
 class _Counting:

@@ -115,8 +115,8 @@ class CalibratedJudge:
         Raises:
             JudgeError: As the judge raises it.
         """
-        found = await self._judge.inspect() if isinstance(self._judge, InspectableJudge) else {}
-        return {**found, "calibration": self._calibration.version}
+        facts = await self._judge.inspect() if isinstance(self._judge, InspectableJudge) else {}
+        return {**facts, "calibration": self._calibration.version}
 
     async def close(self) -> None:
         """Close the judge."""
@@ -135,10 +135,10 @@ class CalibratedJudge:
         return replace(identity, calibration=self._calibration.version)
 
     def _verdict(self, verdict: Verdict) -> Verdict:
-        found = self._calibration.maps.get(verdict.aspect)
-        if found is None or verdict.reason == _TEXT_VERDICT:
+        mapping = self._calibration.maps.get(verdict.aspect)
+        if mapping is None or verdict.reason == _TEXT_VERDICT:
             return verdict
         raw = verdict.probability if verdict.raw is None else verdict.raw
         given = raw if self._calibration.basis is Basis.RAW else verdict.probability
-        probability = min(1.0, max(0.0, found.apply(given)))
+        probability = min(1.0, max(0.0, mapping.apply(given)))
         return replace(verdict, probability=probability, raw=raw)

@@ -51,17 +51,17 @@ class Calibration:
         return json.dumps(content, indent=1, ensure_ascii=False) + "\n"
 
     def _content(self) -> dict[str, Any]:
-        found: dict[str, Any] = {
+        content: dict[str, Any] = {
             "judge": self.judge,
             "metric": "answer_supported",
             "method": self.method,
             "threshold": self.threshold,
         }
         if isinstance(self.map, Platt):
-            found |= {"slope": self.map.slope, "intercept": self.map.intercept}
+            content |= {"slope": self.map.slope, "intercept": self.map.intercept}
         else:
-            found |= {"x": list(self.map.x), "y": list(self.map.y)}
-        return found
+            content |= {"x": list(self.map.x), "y": list(self.map.y)}
+        return content
 
 
 def read_calibration(path: Path, judge: str) -> Calibration:

@@ -25,6 +25,7 @@ from rag_monitor.judges import ensemble, ray, registry
 from rag_monitor.judges.calibrated import CalibratedJudge, Calibration
 from rag_monitor.judges.calibration import read_calibration
 from rag_monitor.judges.judge import Judge
+from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
 from rag_monitor.spelling import did_you_mean
 
 Tables = Mapping[str, Mapping[str, Any]]
@@ -54,6 +55,10 @@ def make_judge(
     cache: ReplyCache | None = None,
 ) -> Judge:
     """Make the judge that the settings call `name`.
+
+        >>> tables = {"strict": {"kind": "embedded-lexical", "threshold": 0.8}}
+        >>> str(make_judge("strict", tables).identity).partition("/")[0]
+        'embedded-lexical'
 
     Args:
         name: A judge's name, or the name of a table with a `kind`.
@@ -97,10 +102,10 @@ def check_tables(tables: Tables) -> None:
         ConfigurationError: No judge has the table's name or kind, or it has no such setting; the
             message names the nearest.
     """
-    known = (*registry.names(), ensemble.NAME, ray.NAME)
+    kinds = (*registry.names(), ensemble.NAME, ray.NAME)
     for name, table in tables.items():
         kind = str(table.get("kind", name))
-        if kind in known:
+        if kind in kinds:
             _check_names(f"judges.{name}", table, _settings_of(kind))
             continue
         if "kind" in table:
@@ -112,8 +117,8 @@ def check_tables(tables: Tables) -> None:
                 "[judges.{name}]: no judge is called {kind!r}{meant}; correct the name, or say "
                 'with kind = "…" which judge the table is for; known: {names}'
             )
-        meant = did_you_mean(kind, known)
-        raise ConfigurationError(text, name=name, kind=kind, meant=meant, names=", ".join(known))
+        meant = did_you_mean(kind, kinds)
+        raise ConfigurationError(text, name=name, kind=kind, meant=meant, names=", ".join(kinds))
 
 
 def _settings_of(kind: str) -> type[Any] | None:
@@ -126,7 +131,9 @@ def _check_names(where: str, table: Mapping[str, Any], options: type[Any] | None
     if options is None:  # of another package, which knows its settings itself
         return
     own = get_type_hints(options)
-    for name, value in table.items():
+    former = FORMER_NAMES if options is LimitOptions else {}
+    for given, value in table.items():
+        name = former.get(given, given)
         kind = own.get(name, Any)
         if name not in own and name not in _OF_EVERY_TABLE:
             raise ConfigurationError(

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from rag_monitor.errors import JudgeOutputInvalid
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 _STRUCTURE: Final = {
     "，": ",", "、": ",", "：": ":", "｛": "{", "｝": "}", "［": "[", "］": "]", "\u3000": " ",
@@ -94,20 +94,20 @@ def parse_reply(text: str, nonce: str) -> dict[str, Any]:
             "the reply is longer than {longest:,} characters", longest=MAX_REPLY
         )
     plain = folded(text)
-    found, problem = _objects(plain)
-    if not _carrying(found, nonce) and plain != text:
+    objects, problem = _objects(plain)
+    if not _carrying(objects, nonce) and plain != text:
         # Quotation marks of the prose around it may have been taken for those of a string.
-        found = _objects(text)[0] or found
-    right = _carrying(found, nonce)
+        objects = _objects(text)[0] or objects
+    right = _carrying(objects, nonce)
     if len(right) > 1 or _mentions(text, nonce) > 1:
         raise JudgeOutputInvalid("the reply repeats the nonce more than once: which is the reply?")
     if right:
         return right[0]
-    if any(NONCE in value for top in found for value in _within(top)):
+    if any(NONCE in value for top in objects for value in _within(top)):
         raise JudgeOutputInvalid("the reply belongs to another request: wrong nonce")
     if problem:
         raise JudgeOutputInvalid("the reply is not one JSON object: {reason}", reason=problem)
-    if found:
+    if objects:
         raise JudgeOutputInvalid("no JSON object of the reply repeats the nonce")
     raise JudgeOutputInvalid(
         "the reply holds no JSON object; it begins: {reason}",
@@ -168,7 +168,7 @@ def texts(value: object, most: int, where: str) -> list[str]:
 
 def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
     """The outermost objects in `text`, and what is wrong with the first that is none."""
-    found: list[dict[str, Any]] = []
+    objects: list[dict[str, Any]] = []
     problem, place = "", 0
     for _ in range(_STARTS):
         start = text.find("{", place)
@@ -176,11 +176,11 @@ def _objects(text: str) -> tuple[list[dict[str, Any]], str]:
             break
         try:
             value, place = _DECODER.raw_decode(text, start)
-            found.append(value)
+            objects.append(value)
         except (ValueError, RecursionError) as error:
             problem = problem or str(error)
             place = start + 1
-    return found, problem
+    return objects, problem
 
 
 def _carrying(objects: Iterable[dict[str, Any]], nonce: str) -> list[dict[str, Any]]:
@@ -213,10 +213,10 @@ def _mentions(text: str, nonce: str) -> int:
 
 
 def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) != len(pairs):
+    unique = dict(pairs)
+    if len(unique) != len(pairs):
         raise ValueError("duplicate keys")
-    return found
+    return unique
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -40,9 +40,9 @@ class AnswerParts:
         if not self.claims:
             return True
         opens = self.refusals[0].start < self.claims[0].start
-        said = sum(len(claim.text) for claim in self.claims)
+        claimed = sum(len(claim.text) for claim in self.claims)
         refused = sum(len(refusal.text) for refusal in self.refusals)
-        return opens and len(self.claims) == 1 and said < refused
+        return opens and len(self.claims) == 1 and claimed < refused
 
 
 def take_apart(answer: str) -> AnswerParts:

@@ -10,6 +10,7 @@ import csv
 import gzip
 import io
 import json
+import re
 import sys
 import zlib
 from collections.abc import Iterator, Mapping
@@ -27,12 +28,14 @@ from rag_monitor.offline.columns import names_with
 from rag_monitor.offline.encodings import LOOKED_AT, UTF8_MARK, as_utf8, check_utf8, not_utf8
 from rag_monitor.offline.exported import restored
 from rag_monitor.offline.shaping import Shaped, shaped
+from rag_monitor.offline.wrapped import rows_in, wraps_rows
 
 _GZIP_MAGIC = b"\x1f\x8b"
 _LINES = (".jsonl", ".ndjson")
 _TABLES = (".csv", ".parquet", *workbook.KINDS)
 _OF_CELLS = (".csv", *workbook.KINDS)
 _LINES_LOOKED_AT = 51
+_SEPARATOR = re.compile(r"\"?sep=([,;|\t])\"?[,;\t]*", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,8 @@ def read_rows(path: Path, columns: Mapping[str, str] | None = None) -> Iterator[
 
     Args:
         path: `.jsonl`, `.json`, `.csv` (each also gzipped), `.xlsx`, `.parquet`, or the folder of a
-            data set saved by Hugging Face `datasets`. A `.json` file may hold JSON lines, too.
+            data set saved by Hugging Face `datasets`. A `.json` file may hold JSON lines, too, or
+            an object around the rows.
         columns: The file's column to the Trace JSON name, in addition to `COLUMN_NAMES`.
 
     Raises:
@@ -113,9 +117,20 @@ def holds_lines(path: Path) -> bool:
     if path.is_dir():
         return False
     kind = _kind(path)
-    if kind != ".json":
-        return kind not in _TABLES
-    return looks_like_lines(path)
+    if kind in _TABLES or (kind == ".json" and not looks_like_lines(path)):
+        return False
+    return not _is_one_document(path)
+
+
+def _is_one_document(path: Path) -> bool:
+    """Whether the only line of a file is an object around rows.
+
+    Raises:
+        ConfigurationError: The file cannot be read or unpacked.
+    """
+    with readable(path), open_bytes(path) as stream:
+        lines = list(islice((line for line in stream if line.strip()), 2))
+    return len(lines) == 1 and wraps_rows(_object(lines[0]))
 
 
 def looks_like_lines(path: Path) -> bool:
@@ -239,8 +254,7 @@ def _json(path: Path) -> Iterator[Mapping[str, Any] | str]:
             raise ConfigurationError(
                 "{path} is not valid JSON: {reason}", path=path.name, reason=error
             ) from None
-    rows = value if isinstance(value, list) else [value]
-    for row in rows:
+    for row in rows_in(value):
         yield row if isinstance(row, dict) else Message("not a JSON object")
 
 
@@ -292,10 +306,14 @@ class _Followed(Iterator[str]):
 def _delimited(stream: IO[str]) -> tuple[Iterator[str], str]:
     """The lines of a table and what parts its cells.
 
-    Where the comma is the decimal sign, a spreadsheet writes semicolons; other exports have tabs.
+    Where the comma is the decimal sign, a spreadsheet writes semicolons; other exports have tabs or
+    bars. A first line such as `sep=;` says it to spreadsheets.
     """
     header = stream.readline()
-    parted = max((",", ";", "\t"), key=header.count)
+    said = _SEPARATOR.fullmatch(header.strip("\ufeff\r\n"))
+    if said is not None:
+        return stream, said[1]
+    parted = max((",", ";", "\t", "|"), key=header.count)
     return chain((header,), stream), "," if "," in header else parted
 
 
@@ -344,7 +362,7 @@ def count_rows(path: Path) -> int | None:
         raise ConfigurationError("there is no file {path}", path=path)
     kind = _kind(path)
     with readable(path):
-        if kind in _LINES:
+        if kind in _LINES and holds_lines(path):
             with open_bytes(path) as lines:
                 return sum(1 for line in lines if line.strip())
         if kind == ".csv":

@@ -59,7 +59,16 @@ _METADATA: Final = frozenset(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutboundPolicy:
-    """What the operator allows beyond the public internet."""
+    """What the operator allows beyond the public internet.
+
+    >>> check_url("https://hooks.example.com/alerts?team=7", OutboundPolicy()).path
+    '/alerts?team=7'
+    >>> check_url("http://10.2.0.7/alerts", OutboundPolicy(allow_hosts=("10.2.0.0/16",))).port
+    80
+    >>> check_url("http://10.2.0.7/alerts", OutboundPolicy())
+    Traceback (most recent call last):
+    rag_monitor.errors.OutboundRefused: 10.2.0.7 is a private address; to allow it, set ...
+    """
 
     allow_private: bool = False
     """Loopback and private networks; link-local and metadata addresses stay out."""
@@ -159,8 +168,8 @@ def check_address(given: str, policy: OutboundPolicy) -> None:
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
     """What the machine's resolver says."""
-    found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-    return [str(entry[4][0]) for entry in found]
+    entries = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    return [str(entry[4][0]) for entry in entries]
 
 
 def _check_port(port: int) -> None:

@@ -17,10 +17,11 @@ from rag_monitor import __version__
 from rag_monitor.errors import NotFound, RagMonitorError
 from rag_monitor.i18n import Message
 from rag_monitor.server.auth import Gate
-from rag_monitor.server.context import Services
+from rag_monitor.server.concurrency_limit import ConcurrencyLimit
 from rag_monitor.server.csrf import HostGuard
+from rag_monitor.server.http_metrics import HttpMetrics
 from rag_monitor.server.limits import BodyLimit, LastResort
-from rag_monitor.server.openapi import document_of
+from rag_monitor.server.openapi import ProblemDetails, document_of
 from rag_monitor.server.problems import answer, problem_of, wants_page
 from rag_monitor.server.readiness import Readiness
 from rag_monitor.server.routes import (
@@ -32,9 +33,7 @@ from rag_monitor.server.routes import (
     quality,
     traces,
 )
-from rag_monitor.server.schemas.problem import ProblemDetails
-from rag_monitor.server.traffic import Traffic
-from rag_monitor.server.turns import Turns
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui import (
     actions,
     alert_pages,
@@ -104,11 +103,11 @@ def create_app(services: Services) -> FastAPI:
     for kind in (RagMonitorError, HTTPException, RequestValidationError):
         app.add_exception_handler(kind, _answer_at_once)
     http = services.settings.http
-    app.add_middleware(Turns, at_once=http.threads, waiting=http.waiting_requests)
+    app.add_middleware(ConcurrencyLimit, at_once=http.threads, waiting=http.waiting_requests)
     app.add_middleware(BodyLimit, options=http)
     app.add_middleware(HostGuard, settings=services.settings)
     app.add_middleware(LastResort, answer=_answer)
-    app.add_middleware(Traffic, routes=app.state.api_routes)
+    app.add_middleware(HttpMetrics, routes=app.state.api_routes)
     app.openapi = lambda: document_of(app)  # type: ignore[method-assign]
     return app
 
@@ -137,8 +136,8 @@ def _answer(request: Request, error: Exception) -> Response:
 
 def _allowed(request: Request) -> str:
     """Every method this address takes; a route by itself knows only its own."""
-    found: set[str] = set()
+    methods: set[str] = set()
     for route in request.app.state.api_routes:
         if route.matches(request.scope)[0] is not Match.NONE:
-            found |= route.methods
-    return ", ".join(sorted(found))
+            methods |= route.methods
+    return ", ".join(sorted(methods))

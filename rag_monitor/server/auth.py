@@ -24,11 +24,11 @@ from rag_monitor.domain.stored import ApiKey, KeyScope
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.i18n import Message, msgid
-from rag_monitor.server.context import Services
 from rag_monitor.server.oidc import scopes_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.rates import FailureLimit, KeyLimit
 from rag_monitor.server.scrapers import Scrapers
+from rag_monitor.server.services import Services
 from rag_monitor.server.validation import check_parameters
 
 COOKIE: Final = "rag_monitor_session"
@@ -222,10 +222,10 @@ class Gate:
             return Principal(
                 project=DEFAULT_PROJECT, scopes=_ALL_SCOPES, key_id=CONFIGURED_KEY, name="admin"
             )
-        found = self._services.keys.authenticate(key)
-        if found is None:
+        key_info = self._services.keys.authenticate(key)
+        if key_info is None:
             return None
-        return _holder(found)
+        return _holder(key_info)
 
     def ended(self, key: str) -> str:
         """Why a key that opens nothing does not: `revoked`, `expired`, or else `unknown`.
@@ -233,10 +233,10 @@ class Gate:
         Asked after `try_key`, which bounds how often an address is told. Only who holds the whole
         key learns of its end.
         """
-        found = self._services.keys.find(key) if _possible(key) else None
-        if found is None:
+        key_info = self._services.keys.find(key) if _possible(key) else None
+        if key_info is None:
             return "unknown"
-        return "expired" if found.revoked_at is None else "revoked"
+        return "expired" if key_info.revoked_at is None else "revoked"
 
     def _by_session(self, session: Session) -> Principal | None:
         if session.key_id == CONFIGURED_KEY:
@@ -283,15 +283,15 @@ class Gate:
 
     def read_session(self, value: str) -> Session | None:
         """The session in a cookie value; None unless we signed it and it is not over."""
-        found = self.unseal("session", value)
-        if found is None:
+        fields = self.unseal("session", value)
+        if fields is None:
             return None
         return Session(
-            key_id=found["key_id"],
-            project=found["project"],
-            nonce=found["nonce"],
-            name=found["name"],
-            roles=tuple(found["roles"]),
+            key_id=fields["key_id"],
+            project=fields["project"],
+            nonce=fields["nonce"],
+            name=fields["name"],
+            roles=tuple(fields["roles"]),
         )
 
     def seal(self, purpose: str, fields: Mapping[str, Any], lifetime_s: float) -> str:
@@ -306,9 +306,9 @@ class Gate:
         text, _, signature = value.partition(".")
         if not text or not self.same(signature, self._sign(text)):
             return None
-        found: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
-        over = found["ends"] <= self._services.clock.now().timestamp()
-        return None if over or found["for"] != purpose else found
+        fields: dict[str, Any] = json.loads(base64.urlsafe_b64decode(text + "=" * (-len(text) % 4)))
+        over = fields["ends"] <= self._services.clock.now().timestamp()
+        return None if over or fields["for"] != purpose else fields
 
     def form_token(self, session: Session) -> str:
         """The token every form of this session carries."""

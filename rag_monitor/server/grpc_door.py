@@ -43,11 +43,11 @@ def takes_grpc(settings: Settings) -> bool:
 def installed() -> bool:
     """Whether the extra is here, and new enough."""
     try:
-        found = metadata.version("grpcio")
+        version = metadata.version("grpcio")
         metadata.version("googleapis-common-protos")
     except metadata.PackageNotFoundError:
         return False
-    return tuple(int(part) for part in found.split(".")[:2]) >= _OLDEST
+    return tuple(int(part) for part in version.split(".")[:2]) >= _OLDEST
 
 
 def open_door(app: ASGIApp, settings: Settings) -> GrpcOtlp | None:

@@ -61,9 +61,9 @@ class LastResort:
             return
         if scope["method"] == "HEAD":
             # Servers leave the body of an answer to HEAD away by themselves.
-            asked, scope = scope, {**scope, "method": "GET"}
+            current_scope, scope = scope, {**scope, "method": "GET"}
         else:
-            asked = scope
+            current_scope = scope
         started = False
 
         async def guarded(message: Event) -> None:
@@ -82,7 +82,7 @@ class LastResort:
             await self._answer(Request(scope), error)(scope, receive, guarded)
         finally:
             if "route" in scope:  # for whoever stands before us
-                asked["route"] = scope["route"]
+                current_scope["route"] = scope["route"]
 
 
 def _secure(headers: MutableHeaders, path: str) -> None:

@@ -166,9 +166,9 @@ class Provider:
             )
         given = claims.get(options.claim, ())
         values = [given] if isinstance(given, str) else given
-        known = {*options.admins, *options.writers, *options.readers}
+        groups_in_use = {*options.admins, *options.writers, *options.readers}
         roles = tuple(
-            sorted({v for v in values if isinstance(v, str) and v in known})
+            sorted({v for v in values if isinstance(v, str) and v in groups_in_use})
             if isinstance(values, list | tuple)
             else ()
         )
@@ -217,20 +217,20 @@ class Provider:
 
         kept = self._keys
         if kept is None or self._now() - kept[0] > _KEEP_S:
-            found = self._json(self._endpoint("jwks_uri"))
-            kept = self._keys = (self._now(), KeySet.import_key_set(found))  # type: ignore[arg-type]
+            keys = self._json(self._endpoint("jwks_uri"))
+            kept = self._keys = (self._now(), KeySet.import_key_set(keys))  # type: ignore[arg-type]
         return kept[1]
 
     def _endpoint(self, name: str) -> str:
         kept = self._document
         if kept is None or self._now() - kept[0] > _KEEP_S:
             issuer = self._options.issuer
-            found = self._json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
-            if found.get("issuer") != issuer:
+            configuration = self._json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
+            if configuration.get("issuer") != issuer:
                 raise SignInFailed(
                     "the provider's document is of another issuer than {issuer}", issuer=issuer
                 )
-            kept = self._document = (self._now(), found)
+            kept = self._document = (self._now(), configuration)
         url = kept[1].get(name)
         if not isinstance(url, str) or not self._options.trusts(url):
             raise SignInFailed("the provider's document has no usable {name}", name=name)
@@ -255,11 +255,11 @@ class Provider:
             )
             if reply.status != 200:
                 raise SignInFailed("the identity provider answered {status}", status=reply.status)
-            found = json.loads(reply.body)
+            content = json.loads(reply.body)
         except (OutboundFailed, OutboundRefused, ValueError) as error:
             raise SignInFailed(
                 "the identity provider cannot be used: {reason}", reason=error
             ) from error
-        if not isinstance(found, dict):
+        if not isinstance(content, dict):
             raise SignInFailed("the identity provider's answer is no JSON object")
-        return found
+        return content

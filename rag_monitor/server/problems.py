@@ -65,7 +65,7 @@ class Problem:
             "instance": instance,
         }
         if self.errors:
-            members["errors"] = [said(error, language) for error in self.errors]
+            members["errors"] = [translated(error, language) for error in self.errors]
         return members
 
 
@@ -165,20 +165,20 @@ def _retry_headers(status: int) -> dict[str, str]:
 
 
 def _invalid(error: RequestValidationError) -> Problem:
-    found = [
+    field_errors = [
         {"field": _field(tuple(item["loc"])), "message": _message(item)} for item in error.errors()
     ]
     broken = any(item.get("type") == "json_invalid" for item in error.errors())
-    first = found[0] if found else {"field": "", "message": Message("is not valid")}
+    first = field_errors[0] if field_errors else {"field": "", "message": Message("is not valid")}
     text = msgid("`{field}`: {reason}. See /docs for what is expected.")
-    if len(found) > 1:
+    if len(field_errors) > 1:
         text = msgid("`{field}`: {reason} (and {more} more). See /docs for what is expected.")
-    reason, more = first["message"], len(found) - 1
+    reason, more = first["message"], len(field_errors) - 1
     return Problem(
         status=400 if broken else 422,
         detail=Message(text, field=first["field"], reason=reason, more=more),
         kind="malformed-payload" if broken else "invalid-input",
-        errors=found,
+        errors=field_errors,
     )
 
 
@@ -213,12 +213,12 @@ def _http(error: StarletteHTTPException) -> Problem:
     return Problem(status=status, detail=detail, headers=dict(error.headers or {}))
 
 
-def said(value: Any, language: str) -> Any:
+def translated(value: Any, language: str) -> Any:
     """A value of an answer, its messages in a language."""
     if isinstance(value, Mapping):
-        return {name: said(part, language) for name, part in value.items()}
+        return {name: translated(part, language) for name, part in value.items()}
     if isinstance(value, list | tuple):
-        return [said(part, language) for part in value]
+        return [translated(part, language) for part in value]
     return translate(value, language) if isinstance(value, Message) else value
 
 

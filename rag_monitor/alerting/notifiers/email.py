@@ -75,8 +75,8 @@ class EmailNotifier:
         try:
             refused = self._transmit(mail)
         except smtplib.SMTPResponseException as error:
-            said = error.smtp_error
-            text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+            reply = error.smtp_error
+            text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else str(reply)
             raise DeliveryError(
                 "SMTP {code}: {reason}", code=error.smtp_code, reason=plain(text, 200)
             ) from error

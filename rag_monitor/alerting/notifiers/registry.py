@@ -89,16 +89,17 @@ def build(
         raise ConfigurationError(
             "{where}.language: must be en or zh, not {language!r}", where=where, language=spoken
         )
-    known = [item.name for item in fields(entry.options)]
+    options_of_kind = [item.name for item in fields(entry.options)]
     for name in values:
-        if name not in known:
+        if name not in options_of_kind:
+            meant = did_you_mean(name, options_of_kind)
             raise ConfigurationError(
                 "{where}.{name}: a {kind} channel has no such option{meant}; it takes {names}",
                 where=where,
                 name=name,
                 kind=kind,
-                meant=did_you_mean(name, known),
-                names=", ".join((*known, "language")),
+                meant=meant,
+                names=", ".join((*options_of_kind, "language")),
             )
     try:
         options = TypeAdapter(entry.options).validate_python(values)

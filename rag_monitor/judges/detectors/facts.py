@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.judges.detectors.options import GUARDIAN, HHEM, LETTUCE, MINICHECK, NLI
 
 _ABSOLUTE: Final = {"bert": 0, "distilbert": 0, "electra": 0, "albert": 0, "mpnet": 2,
@@ -96,17 +97,17 @@ def recognise(model: str, facts: Facts) -> str:
         "the files of {model!r} do not say how it is asked ({architecture}, labels: {labels}); "
         "set judges.detector.format",
         model=model,
-        architecture=made or "no architecture",
-        labels=", ".join(facts.labels) or "none",
+        architecture=made or Message("no architecture"),
+        labels=", ".join(facts.labels) or Message("none"),
     )
 
 
 def _read(path: Path) -> dict[str, Any] | None:
     try:
-        found = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError):
         return None
-    return found if isinstance(found, dict) else None
+    return content if isinstance(content, dict) else None
 
 
 def _labels(named: object) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.judges.detectors.facts import Facts
 from rag_monitor.judges.detectors.options import (
     GUARDIAN,
@@ -196,16 +197,16 @@ def _entailment(facts: Facts, options: DetectorOptions) -> int:
                 count=len(facts.labels),
             )
         return options.entailment
-    found = facts.entailment
-    if found is None and len(facts.labels) == 1:
+    entailment = facts.entailment
+    if entailment is None and len(facts.labels) == 1:
         return 0
-    if found is None:
+    if entailment is None:
         raise ConfigurationError(
             "the labels {labels} do not say which class means entailment; set "
             "judges.detector.entailment to its number",
-            labels=", ".join(facts.labels) or "(none)",
+            labels=", ".join(facts.labels) or Message("(none)"),
         )
-    return found
+    return entailment
 
 
 def _guardian(_facts: Facts) -> Format:

@@ -64,15 +64,15 @@ class OnnxRunner:
         Raises:
             JudgeUnavailable: onnxruntime could not run a batch.
         """
-        found: list[Any] = [None] * len(encodings)
+        outputs: list[Any] = [None] * len(encodings)
         for places in batches([len(e.ids) for e in encodings], self._budget):
             own = [encodings[place] for place in places]
             output = self._output(own)
             for place, numbers in zip(
                 places, picked(output, [len(e.ids) for e in own], self._form), strict=True
             ):
-                found[place] = numbers
-        return found
+                outputs[place] = numbers
+        return outputs
 
     def _output(self, encodings: Sequence[Any]) -> Numbers:
         try:

@@ -79,12 +79,12 @@ class DetectorOptions:
             raise ConfigurationError(
                 "judges.detector.model must name a folder or a model of the hub"
             )
-        for name, known in _CHOICES.items():
-            if getattr(self, name) not in known:
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
                 raise ConfigurationError(
                     "judges.detector.{name} must be one of {names}",
                     name=name,
-                    names=", ".join(known),
+                    names=", ".join(choices),
                 )
         for name, least in _LEAST.items():
             value = getattr(self, name)
@@ -103,13 +103,13 @@ def read_options(raw: Mapping[str, Any]) -> DetectorOptions:
     Raises:
         ConfigurationError: A setting is missing, unknown or has an unusable value.
     """
-    known = [field.name for field in fields(DetectorOptions)]
+    settings = [field.name for field in fields(DetectorOptions)]
     for name in raw:
-        if name not in known:
+        if name not in settings:
             raise ConfigurationError(
                 "[judges.detector] has no setting {name!r}; known: {names}",
                 name=name,
-                names=", ".join(known),
+                names=", ".join(settings),
             )
     if "model" not in raw:
         raise ConfigurationError("judges.detector.model must name a folder or a model of the hub")

@@ -66,7 +66,6 @@ def onnx_file(options: DetectorOptions, folder: Path) -> Path:
         "the detector {folder} has no model.onnx and no onnx/model.onnx; export it with "
         '`optimum-cli export onnx`, or set judges.detector.runtime = "transformers"',
         folder=folder,
-        files=" and no ".join(_ONNX_FILES),
     )
 
 
@@ -85,17 +84,17 @@ def tokenizer_folder(options: DetectorOptions, folder: Path, foundation: str) ->
             folder=folder,
         )
     if Path(named).is_dir():
-        found = Path(named)
+        local = Path(named)
     else:
         plain = DetectorOptions(model=named, local_files_only=options.local_files_only)
-        found = fetched(named, plain, _SETTINGS)
-    if not (found / "tokenizer.json").is_file():
+        local = fetched(named, plain, _SETTINGS)
+    if not (local / "tokenizer.json").is_file():
         raise ConfigurationError(
             "the tokenizer {named} of the detector has no tokenizer.json; set "
             "judges.detector.tokenizer to a folder that has",
             named=named,
         )
-    return found
+    return local
 
 
 def fetched(name: str, options: DetectorOptions, patterns: tuple[str, ...]) -> Path:

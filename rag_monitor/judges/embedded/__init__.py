@@ -42,14 +42,14 @@ def create_lexical(options: Mapping[str, Any]) -> EmbeddedJudge:
 
 
 def _create(options: Mapping[str, Any], name: str) -> EmbeddedJudge:
-    known = [field.name for field in fields(EmbeddedOptions)]
+    settings = [field.name for field in fields(EmbeddedOptions)]
     for option in options:
-        if option not in known:
+        if option not in settings:
             raise ConfigurationError(
                 "[judges.{name}] has no setting {option!r}; known: {names}",
                 name=name,
                 option=option,
-                names=", ".join(known),
+                names=", ".join(settings),
             )
     try:
         checked = TypeAdapter(EmbeddedOptions).validate_python(dict(options))

@@ -23,14 +23,14 @@ from rag_monitor.i18n import Message
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
 from rag_monitor.judges.embedded.model import (
     ClaimVerdict,
+    EncoderLogits,
     Model,
-    Read,
     Weights,
-    answer_doubt,
-    answer_odds,
-    heeded,
+    apply_floors,
+    calibrated_answer_logit,
+    counted_logits,
     judge_claim,
-    settle,
+    pooled_surprisal,
     sigmoid,
 )
 from rag_monitor.language.script import has_han
@@ -55,7 +55,7 @@ class Lesson:
     """Answers of one group (question, source) are not independent."""
     text: str
     claims: Sequence[ClaimEvidence]
-    read: Sequence[Read | None]
+    read: Sequence[EncoderLogits | None]
     """What the encoder says of each claim; None where it was not asked."""
     taught: Sequence[float | None]
     """The teacher's probability that each claim is supported; None where it gave none."""
@@ -146,9 +146,11 @@ def _learn(lessons: Sequence[Lesson], before: Weights, *, with_encoder: bool) ->
     unread = _mean_read(lessons) if with_encoder else (0.0, 0.0)
     for lesson in lessons:
         for claim, read, value in zip(lesson.claims, lesson.read, lesson.taught, strict=True):
-            if value is not None and not settle(claim, 0.0)[1]:
-                told = heeded(read or unread, claim.proven) if with_encoder else (0.0, 0.0)
-                rows.append([*claim.features, *told])
+            if value is not None and not apply_floors(claim, 0.0)[1]:
+                logits = (
+                    counted_logits(read or unread, claim.proven) if with_encoder else (0.0, 0.0)
+                )
+                rows.append([*claim.features, *logits])
                 taught.append(1.0 - value)
     weights = replace(before, unread=unread)
     if rows:
@@ -163,11 +165,11 @@ def _learn(lessons: Sequence[Lesson], before: Weights, *, with_encoder: bool) ->
     return _calibrated(lessons, weights)
 
 
-def _mean_read(lessons: Sequence[Lesson]) -> Read:
-    said = [read for lesson in lessons for read in lesson.read if read is not None]
-    if not said:
+def _mean_read(lessons: Sequence[Lesson]) -> EncoderLogits:
+    logits = [read for lesson in lessons for read in lesson.read if read is not None]
+    if not logits:
         return 0.0, 0.0
-    contradicted, missing = np.array(said).mean(axis=0).round(5).tolist()
+    contradicted, missing = np.array(logits).mean(axis=0).round(5).tolist()
     return contradicted, missing
 
 
@@ -206,10 +208,14 @@ def _calibrated(lessons: Sequence[Lesson], weights: Weights) -> Weights:
         verdicts = _verdicts(lesson, weights)
         for verdict, value in zip(verdicts, lesson.taught, strict=True):
             if value is not None:
-                claim_raw.append(verdict.doubt)
+                claim_raw.append(verdict.logit_unsupported)
                 claim_taught.append(value < 0.5)
         if len(verdicts) > 1:
-            answer_raw.append(answer_doubt([verdict.doubt for verdict in verdicts], weights))
+            answer_raw.append(
+                pooled_surprisal(
+                    [verdict.logit_unsupported for verdict in verdicts], weights.pooling
+                )
+            )
             answer_taught.append(not lesson.holds)
     if len(set(claim_taught)) == 2:
         slope, shift = _platt(claim_raw, claim_taught)
@@ -229,7 +235,9 @@ def _verdicts(lesson: Lesson, weights: Weights) -> list[ClaimVerdict]:
 
 
 def _supported(lesson: Lesson, weights: Weights) -> float:
-    return 1 - sigmoid(answer_odds([v.doubt for v in _verdicts(lesson, weights)], weights))
+    return 1 - sigmoid(
+        calibrated_answer_logit([v.logit_unsupported for v in _verdicts(lesson, weights)], weights)
+    )
 
 
 def _platt(raw: Sequence[float], doubted: Sequence[bool]) -> tuple[float, float]:

@@ -41,7 +41,7 @@ _NOTHING: Final = 1e-9
 Floats = NDArray[np.float32]
 Reading = tuple[str, str]
 """A claim (with its question where it is short) and the evidence packed for it."""
-Doubts = tuple[float, float]
+EncoderLogits = tuple[float, float]
 """Log-odds that the evidence contradicts the claim, and that it only does not support it, against
 its support, -8 to 8."""
 
@@ -58,7 +58,7 @@ class Encoder(Protocol):
         """Tokens each reading takes."""
         ...
 
-    def doubts(self, readings: Sequence[Reading]) -> list[Doubts]:
+    def logits(self, readings: Sequence[Reading]) -> list[EncoderLogits]:
         """What the evidence says of each claim."""
         ...
 
@@ -153,24 +153,24 @@ class OnnxEncoder:
                 folder=folder,
                 names=sorted(unknown),
             )
-        told = json.dumps({name: getattr(spec, name) for name in EncoderSpec.__slots__})
-        self.version = hashlib.sha256(packed + vocabulary + told.encode()).hexdigest()[:12]
+        settings = json.dumps({name: getattr(spec, name) for name in EncoderSpec.__slots__})
+        self.version = hashlib.sha256(packed + vocabulary + settings.encode()).hexdigest()[:12]
 
     def sizes(self, readings: Sequence[Reading]) -> list[int]:
         """Tokens each reading takes."""
         return [len(encoding.ids) for encoding in self._encode(readings)]
 
-    def doubts(self, readings: Sequence[Reading]) -> list[Doubts]:
+    def logits(self, readings: Sequence[Reading]) -> list[EncoderLogits]:
         """Log-odds of contradiction and of missing support, a pair each."""
         if self._spec.reads == "pairs":
-            found = [self._of_pair(output) for output in self._read(self._encode(readings))]
+            logits = [self._of_pair(output) for output in self._read(self._encode(readings))]
         else:
             texts = sorted({text for reading in readings for text in reading})
             outputs = self._read([self._tokenizer.encode(text) for text in texts])
             by_text = dict(zip(texts, map(self._of_text, outputs), strict=True))
             cosines = [float(by_text[claim] @ by_text[evidence]) for claim, evidence in readings]
-            found = [(self._spec.scale * (self._spec.centre - cosine),) * 2 for cosine in cosines]
-        return [(_limited(contradicted), _limited(missing)) for contradicted, missing in found]
+            logits = [(self._spec.scale * (self._spec.centre - cosine),) * 2 for cosine in cosines]
+        return [(_limited(contradicted), _limited(missing)) for contradicted, missing in logits]
 
     def _encode(self, readings: Sequence[Reading]) -> list[Any]:
         if self._spec.reads == "pairs":
@@ -186,16 +186,16 @@ class OnnxEncoder:
         return [outputs[n] for n in range(len(encodings))]
 
     def _output(self, encoding: Any) -> Floats:
-        told = {
+        inputs = {
             "input_ids": encoding.ids,
             "attention_mask": encoding.attention_mask,
             "token_type_ids": encoding.type_ids,
         }
-        fed = {name: np.array([told[name]], np.int64) for name in self._wanted}
+        fed = {name: np.array([inputs[name]], np.int64) for name in self._wanted}
         [output, *_] = self._session.run(None, fed)
         return np.asarray(np.asarray(output)[0])
 
-    def _of_pair(self, output: Floats) -> Doubts:
+    def _of_pair(self, output: Floats) -> EncoderLogits:
         row = output.reshape(-1)
         place = self._spec.entailment
         if len(row) == 1:

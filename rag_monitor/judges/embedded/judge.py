@@ -17,15 +17,20 @@ from rag_monitor.domain.judgement import (
     JudgeUsage,
 )
 from rag_monitor.judges.calibration import Calibration, read_calibration
-from rag_monitor.judges.embedded.case import Case, open_request
 from rag_monitor.judges.embedded.combination import with_relevance
-from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
 from rag_monitor.judges.embedded.features import look_up_all
+from rag_monitor.judges.embedded.judging import Judging, prepare
 from rag_monitor.judges.embedded.model import Model
 from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
 from rag_monitor.judges.embedded.packing import reading
-from rag_monitor.judges.embedded.pieces import PassageCache
-from rag_monitor.judges.embedded.settling import FOREIGN, settle_case, suspicion, threshold
+from rag_monitor.judges.embedded.segments import PassageCache
+from rag_monitor.judges.embedded.verdicts import (
+    LANGUAGES_DIFFER,
+    build_verdicts,
+    injection_reason,
+    threshold,
+)
 
 if TYPE_CHECKING:
     from rag_monitor.judges.embedded.encoder import Encoder, Reading
@@ -61,6 +66,17 @@ class EmbeddedJudge:
     """Judges every trace on CPU, by lexical evidence and what an encoder says beside it.
 
     Thread-safe: holds its weights and the passages seen last.
+
+        >>> from rag_monitor.judges.embedded import create_lexical
+        >>> request = JudgeRequest(
+        ...     question="How long is the warranty?",
+        ...     answer="The standard warranty lasts 36 months.",
+        ...     contexts=("The standard warranty lasts 24 months.",),
+        ...     aspects=frozenset({Aspect.SUPPORT}),
+        ... )
+        >>> [verdict] = create_lexical({}).judge_one(request).verdicts
+        >>> verdict.holds, verdict.reason, verdict.evidence
+        (False, 'number_mismatch', 0)
     """
 
     def __init__(
@@ -116,18 +132,20 @@ class EmbeddedJudge:
     def judge_one(self, request: JudgeRequest) -> Judgement:
         """Judge one trace here and now."""
         started = time.perf_counter()
-        case = self._look_up(request)
+        judging = self._look_up(request)
         beyond = request.aspects - ASPECTS
-        case.missing.update((aspect, "unsupported_aspect") for aspect in Aspect if aspect in beyond)
-        settle_case(case, self._model, self._calibration)
+        judging.missing.update(
+            (aspect, "unsupported_aspect") for aspect in Aspect if aspect in beyond
+        )
+        build_verdicts(judging, self._model, self._calibration)
         return Judgement(
             identity=self._identity,
-            verdicts=tuple(v for v in case.verdicts if v.aspect in request.aspects),
-            missing=case.missing,
-            refusal=case.opened.parts.declines,
-            suspect=suspicion(case),
-            threshold=threshold(case, self._model, self._calibration, self._options.threshold),
-            coverage=case.opened.coverage,
+            verdicts=tuple(v for v in judging.verdicts if v.aspect in request.aspects),
+            missing=judging.missing,
+            refusal=judging.prepared.parts.declines,
+            suspect=injection_reason(judging),
+            threshold=threshold(judging, self._model, self._calibration, self._options.threshold),
+            coverage=judging.prepared.coverage,
             usage=JudgeUsage(calls=1, seconds=time.perf_counter() - started),
         )
 
@@ -141,44 +159,48 @@ class EmbeddedJudge:
         except Exception as error:  # noqa: BLE001 - failures are values here, one must not spoil the batch
             return error
 
-    def _look_up(self, request: JudgeRequest) -> Case:
+    def _look_up(self, request: JudgeRequest) -> Judging:
         """Everything that is known of a request."""
-        opened = open_request(request, self._options)
-        evidence = Evidence.build(opened.contexts or (), request.question, self._passage_cache.get)
-        case = Case(opened, evidence, opened.unsupported)
-        if not case.unsupported:
-            case.claims = look_up_all(opened.spans, evidence)
-            said = [claim.piece for claim in case.claims]
-            if case.foreign(piece.folded for piece in said if not piece.addressed):
-                case.unsupported = FOREIGN
-        self._read(case, evidence)
-        return case
+        prepared = prepare(request, self._options)
+        evidence = EvidenceIndex.build(
+            prepared.contexts or (), request.question, self._passage_cache.get
+        )
+        judging = Judging(prepared, evidence, prepared.unsupported)
+        if not judging.unsupported:
+            judging.claims = look_up_all(prepared.spans, evidence)
+            segments = [claim.segment for claim in judging.claims]
+            if judging.languages_differ(
+                segment.folded for segment in segments if not segment.addressed
+            ):
+                judging.unsupported = LANGUAGES_DIFFER
+        self._read(judging, evidence)
+        return judging
 
-    def _read(self, case: Case, evidence: Evidence) -> None:
+    def _read(self, judging: Judging, evidence: EvidenceIndex) -> None:
         """Let the encoder read the claims of a trace, within its window."""
-        if self._encoder is None or case.unsupported or not case.asks(*_ON_SUPPORT):
+        if self._encoder is None or judging.unsupported or not judging.asks(*_ON_SUPPORT):
             return
-        chosen = dict(self._readings(case, evidence, self._encoder))
+        chosen = dict(self._readings(judging, evidence, self._encoder))
         if chosen:
-            told = self._encoder.doubts(list(chosen.values()))
-            case.read = dict(zip(chosen, told, strict=True))
+            logits = self._encoder.logits(list(chosen.values()))
+            judging.read = dict(zip(chosen, logits, strict=True))
 
     def _readings(
-        self, case: Case, evidence: Evidence, encoder: Encoder
+        self, judging: Judging, evidence: EvidenceIndex, encoder: Encoder
     ) -> Iterator[tuple[int, Reading]]:
         """Which claims of a trace the encoder reads: the least certain ones that fit its window."""
-        asked = [
+        numbers = [
             number
-            for number, claim in enumerate(case.claims)
+            for number, claim in enumerate(judging.claims)
             if any(self._model.weights(claim.span.text).read)
-            and not (claim.verbatim or claim.piece.addressed)  # these are settled
+            and not (claim.verbatim or claim.segment.addressed)  # decided without it
         ]
-        pairs = {number: reading(case.claims[number].piece, evidence) for number in asked}
-        asked = [number for number in asked if pairs[number][1]]
+        pairs = {number: reading(judging.claims[number].segment, evidence) for number in numbers}
+        numbers = [number for number in numbers if pairs[number][1]]
         sizes = dict(zip(pairs, encoder.sizes(list(pairs.values())), strict=True))
-        asked.sort(key=lambda n: abs(self._model.claim(case.claims[n]).doubt))
+        numbers.sort(key=lambda n: abs(self._model.claim(judging.claims[n]).logit_unsupported))
         left = self._options.encoder_window
-        for number in asked:
+        for number in numbers:
             if sizes[number] <= left:
                 left -= sizes[number]
                 yield number, pairs[number]

@@ -10,7 +10,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.redaction.foreign import without_credentials
+from rag_monitor.redaction.redactor import without_credentials
 
 NO_KEY: Final = "none"
 """The setting for servers that ask for no key."""

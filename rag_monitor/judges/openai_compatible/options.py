@@ -11,7 +11,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.field_values import wrong_value
-from rag_monitor.judges.limits import LimitOptions
+from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
 
 
 class VerdictMode(StrEnum):
@@ -105,6 +105,9 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     where = "judges.openai_compatible"
     values = dict(raw)
     _check(values, OpenAICompatibleOptions, where)
+    if isinstance(values.get("limits"), Mapping):
+        limits = values["limits"].items()
+        values["limits"] = {FORMER_NAMES.get(name, name): value for name, value in limits}
     for name in ("base_url", "model"):
         if not values.get(name):
             raise ConfigurationError("{where}.{name} is missing", where=where, name=name)
@@ -122,12 +125,12 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
 
 
 def _check(values: Mapping[str, Any], kind: type[Any], where: str) -> None:
-    known = {f.name for f in fields(kind)}
+    settings = {f.name for f in fields(kind)}
     for name in values:
-        if name not in known:
+        if name not in settings:
             raise ConfigurationError(
                 "{where} has no setting {name!r}; known are {names}",
                 where=where,
                 name=name,
-                names=", ".join(sorted(known)),
+                names=", ".join(sorted(settings)),
             )

@@ -9,7 +9,7 @@ from typing import Final
 
 from rag_monitor.errors import OtherModelServed
 from rag_monitor.judges.openai_compatible.options import ServedModelMode
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 _log = logging.getLogger(__name__)
 

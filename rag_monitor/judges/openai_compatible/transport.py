@@ -25,13 +25,13 @@ from rag_monitor.installation import install_command
 from rag_monitor.judges.accounting import estimate_tokens
 from rag_monitor.judges.openai_compatible.address import Address, address_of
 from rag_monitor.judges.openai_compatible.chat_reply import ChatReply, read_chat
+from rag_monitor.judges.openai_compatible.error_body import error_in, parse_error_body
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
 from rag_monitor.judges.openai_compatible.served_model import ServedModels
 from rag_monitor.judges.openai_compatible.server_errors import error_of
-from rag_monitor.judges.openai_compatible.server_words import error_in, words_of
 from rag_monitor.judges.openai_compatible.streams import gathered, is_stream
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 if TYPE_CHECKING:
     import openai
@@ -149,11 +149,11 @@ class ChatTransport:
         sent = _expected(message["content"] for message in messages)
         async with meter.call(sent, _most_written(payload)) as call:
             raw = await self._post("/chat/completions", payload)
-            said = _usage(raw, "prompt_tokens"), _usage(raw, "completion_tokens")
-            call.used(sent if said[0] is None else said[0], said[1] or 0)
+            usage = _usage(raw, "prompt_tokens"), _usage(raw, "completion_tokens")
+            call.used(sent if usage[0] is None else usage[0], usage[1] or 0)
             meter.served |= self._served.note(raw.get("model"))
             reply = read_chat(raw)
-            if said[1] is None:
+            if usage[1] is None:
                 call.output_tokens = estimate_tokens(reply.texts)
         return reply
 
@@ -172,8 +172,8 @@ class ChatTransport:
         sent = _expected(texts)
         async with meter.call(sent) as call:
             raw = await self._post("/embeddings", payload)
-            said = _usage(raw, "prompt_tokens")
-            call.used(sent if said is None else said, 0)
+            usage = _usage(raw, "prompt_tokens")
+            call.used(sent if usage is None else usage, 0)
             return _read_vectors(raw, len(texts))
 
     async def post(self, url: str, body: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -229,23 +229,25 @@ class ChatTransport:
             text = text.lstrip("\ufeff")
             raw: Any = gathered(text) if is_stream(kind, text) else json.loads(text)
         except (ValueError, LookupError, RecursionError):
-            said = presentable(words_of(response.content).sentence, self._address.secrets, _SHOWN)
+            message = presentable(
+                parse_error_body(response.content).sentence, self._address.secrets, _SHOWN
+            )
             raise JudgeOutputInvalid(
-                "the response is not JSON but {reason}", reason=said or Message("empty")
+                "the response is not JSON but {reason}", reason=message or Message("empty")
             ) from None
         if not isinstance(raw, Mapping):
-            found = words_of(response.content)
-            if not found.messages:
+            error_body = parse_error_body(response.content)
+            if not error_body.messages:
                 raise JudgeOutputInvalid("the response is not a JSON object")
         elif (stated := error_in(raw)) is None:
             return raw
         else:
-            found = stated
-        raise error_of(200, found, response.headers, self._address.secrets)
+            error_body = stated
+        raise error_of(200, error_body, response.headers, self._address.secrets)
 
     def _status_error(self, error: openai.APIStatusError) -> Exception:
         response = error.response
-        words = words_of(response.content)
+        words = parse_error_body(response.content)
         return error_of(error.status_code, words, response.headers, self._address.secrets)
 
     def _without_key(self) -> Any:

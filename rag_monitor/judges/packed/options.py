@@ -64,13 +64,13 @@ def read_options(raw: Mapping[str, Any]) -> PackedOptions:
     Raises:
         ConfigurationError: A setting is missing, unknown or has an unusable value.
     """
-    known = {f.name for f in fields(PackedOptions)}
+    settings = {f.name for f in fields(PackedOptions)}
     for name in raw:
-        if name not in known:
+        if name not in settings:
             raise ConfigurationError(
                 "judges.packed has no setting {name!r}; known are {names}",
                 name=name,
-                names=", ".join(sorted(known)),
+                names=", ".join(sorted(settings)),
             )
     try:
         return PackedOptions(**raw)

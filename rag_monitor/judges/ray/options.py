@@ -55,14 +55,14 @@ def read_options(name: str, table: Mapping[str, Any]) -> RayOptions:
     Raises:
         ConfigurationError: A setting is missing, unknown or has an unusable value.
     """
-    known = [field.name for field in fields(RayOptions)]
+    settings = [field.name for field in fields(RayOptions)]
     for option in table:
-        if option not in known:
+        if option not in settings:
             raise ConfigurationError(
                 "[judges.{name}] has no setting {option!r}; known: {names}",
                 name=name,
                 option=option,
-                names=", ".join(known),
+                names=", ".join(settings),
             )
     try:
         return TypeAdapter(RayOptions).validate_python({"judge": "", **table})

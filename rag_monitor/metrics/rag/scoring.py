@@ -26,7 +26,7 @@ from rag_monitor.metrics.rag.passages import (
     context_utilization,
 )
 from rag_monitor.metrics.rag.summary import CONCISENESS_SHARE, summary_score
-from rag_monitor.redaction.foreign import presentable
+from rag_monitor.redaction.redactor import presentable
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,8 +106,8 @@ def aspects_for(metrics: Collection[str]) -> frozenset[Aspect]:
 
 def metrics_for(aspects: Collection[Aspect]) -> tuple[str, ...]:
     """The metrics a judge that answers `aspects` can serve, in the order of `METRICS`."""
-    known = frozenset(aspects)
-    return tuple(name for name, metric in _METRICS.items() if metric.aspects <= known)
+    available = frozenset(aspects)
+    return tuple(name for name, metric in _METRICS.items() if metric.aspects <= available)
 
 
 def is_bad(score: Score) -> bool:
@@ -161,17 +161,17 @@ def failed_scores(
 
 def sentence_of(error: Exception) -> str:
     """What an error says, fit to be stored and shown; its type where it is not a judge's own."""
-    said = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
-    return presentable(said)
+    message = str(error) if isinstance(error, JudgeError) else f"{type(error).__name__}: {error}"
+    return presentable(message)
 
 
 def _metric(name: str) -> _Metric:
     try:
         return _METRICS[name]
     except KeyError:
-        known = ", ".join(_METRICS)
+        names = ", ".join(_METRICS)
         raise UnknownMetric(
-            "there is no live metric {name!r}; known are {names}", name=name, names=known
+            "there is no live metric {name!r}; known are {names}", name=name, names=names
         ) from None
 
 

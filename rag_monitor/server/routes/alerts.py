@@ -8,14 +8,13 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from rag_monitor.alerting.unseen import warnings_of
+from rag_monitor.alerting.rules import rule_warnings
 from rag_monitor.domain.alert import AlertState, Silence
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Reader, ServicesOf, Writer
-from rag_monitor.server.hints import sentences, unknown_names
-from rag_monitor.server.problems import AskedLanguage, ProblemError, said
+from rag_monitor.server.problems import AskedLanguage, ProblemError, translated
 from rag_monitor.server.schemas.alerts import (
     AcknowledgeIn,
     AlertOut,
@@ -30,7 +29,7 @@ from rag_monitor.server.schemas.alerts import (
     SilencesOut,
 )
 from rag_monitor.server.schemas.values import Name, RowId
-from rag_monitor.server.validation import OnceRoute, require_known
+from rag_monitor.server.validation import OnceRoute, require_known, sentences, unknown_names
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Alerts")], route_class=OnceRoute)
 
@@ -70,9 +69,9 @@ def replace_rules(
         services.rules.ship(caller.project, ())
         for rule in rules:
             services.rules.save(rule)
-        for known in services.rules.all(caller.project):
-            if known.name not in names:
-                services.rules.delete(caller.project, known.name)
+        for existing in services.rules.all(caller.project):
+            if existing.name not in names:
+                services.rules.delete(caller.project, existing.name)
 
     audit.changing(services, request, caller, replace, "rules.replace", count=len(rules))
     return list_rules(services, caller)
@@ -101,7 +100,7 @@ def check_rule(
         replayed = services.replay_rule(rule, now - timedelta(days=days), now)
     apps = [summary.app for summary in services.traces.apps(caller.project) if summary.kept]
     return RuleChecked.from_domain(
-        rule, findings, replayed, said(warnings_of(rule, apps), language)
+        rule, findings, replayed, translated(rule_warnings(rule, apps), language)
     )
 
 
@@ -115,9 +114,9 @@ def list_alerts(
     limit: Annotated[int, Query(ge=1, le=1000)] = 200,
 ) -> AlertsOut:
     """Alerts, newest first."""
-    found = services.alerts.load(caller.project, state)
+    loaded = services.alerts.load(caller.project, state)
     chosen = sorted(
-        (alert for alert in found if app is None or alert.app == app),
+        (alert for alert in loaded if app is None or alert.app == app),
         key=lambda alert: alert.since,
         reverse=True,
     )

@@ -14,8 +14,7 @@ from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Ingester, Reader, ServicesOf
-from rag_monitor.server.hints import sentences, unknown_names
-from rag_monitor.server.problems import AskedLanguage, ProblemError, said
+from rag_monitor.server.problems import AskedLanguage, ProblemError, translated
 from rag_monitor.server.schemas import trace_json
 from rag_monitor.server.schemas.traces import (
     DecisionOut,
@@ -34,7 +33,7 @@ from rag_monitor.server.schemas.values import (
     UserId,
     plain,
 )
-from rag_monitor.server.validation import OnceRoute
+from rag_monitor.server.validation import OnceRoute, sentences, unknown_names
 
 router = APIRouter(prefix="/api/v1", tags=[msgid("Traces")], route_class=OnceRoute)
 
@@ -102,7 +101,7 @@ async def post_traces(
         accepted=reply.accepted,
         trace_ids=list(reply.trace_ids),
         unknown_fields=sorted(reply.unknown_fields),
-        errors=said(errors, language),
+        errors=translated(errors, language),
     )
 
 

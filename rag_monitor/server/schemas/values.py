@@ -188,10 +188,10 @@ def counted_window(
     Raises:
         ProblemError: 422 as there, and when no minute begins in it.
     """
-    found = window_of(now, length, since, until, default).in_minutes()
-    if found is None:
+    window = window_of(now, length, since, until, default).in_minutes()
+    if window is None:
         raise _window_problem("from", "no minute begins in it; numbers are kept minute by minute")
-    return found
+    return window
 
 
 def _rounded(end: datetime, length: timedelta) -> datetime:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from rag_monitor.aggregation.people import corrects
+from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.domain.alert import AlertRule, Silence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import KeyScope
@@ -22,6 +22,7 @@ from rag_monitor.errors import NotFound, RuleError
 from rag_monitor.i18n import Message, msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, gate_of, services_of
+from rag_monitor.server.giving_up import retry
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.schemas.alerts import RuleIn
 from rag_monitor.server.schemas.traces import FeedbackIn
@@ -31,8 +32,7 @@ from rag_monitor.server.ui.confirming import FIELD as CONFIRMED
 from rag_monitor.server.ui.confirming import confirm_page
 from rag_monitor.server.ui.label_page import waiting
 from rag_monitor.server.ui.pages import settings_page
-from rag_monitor.server.ui.rule_form import RULE_FIELDS, fields_of
-from rag_monitor.server.ui.rule_problems import field_problem, rule_problem
+from rag_monitor.server.ui.rule_form import RULE_FIELDS, field_problem, fields_of, rule_problem
 from rag_monitor.server.ui.saved_views import COOKIE as VIEWS_COOKIE
 from rag_monitor.server.ui.saved_views import MAX_NAME, SavedView, cookie_text, saved_views
 from rag_monitor.server.ui.trace_list import FILTERS
@@ -53,6 +53,7 @@ _PAGES: Final = {
     "/ui/views": "/traces",
     "/ui/views/delete": "/traces",
     "/ui/feedback": "/traces",
+    "/ui/tasks/retry": "/judges",
 }
 """Where the forms stand, by the address they are sent to."""
 _LACKING: Final = {
@@ -163,19 +164,19 @@ def mark(sent: Form) -> Response:
     return _back(f"/traces/{given.trace_id}?thanks={thanks}#feedback")
 
 
-def _what_it_does(me: Visitor, mark: FeedbackIn) -> str:
+def _what_it_does(me: Visitor, annotation: FeedbackIn) -> str:
     """What becomes of a mark, as `catalog.THANKS` words it."""
-    if mark.metric is None:
+    if annotation.metric is None:
         return "kept"
     try:
-        stored = me.services.traces.get(me.principal.project, mark.trace_id)
+        stored = me.services.traces.get(me.principal.project, annotation.trace_id)
     except NotFound:
         return "kept"
     drawn = {one.judge for one in stored.decisions}
-    if any(corrects(one, drawn) for one in stored.scores if one.metric == mark.metric):
+    if any(corrects_judge(one, drawn) for one in stored.scores if one.metric == annotation.metric):
         return "estimates"
     # Whoever is unsure neither confirms nor refutes the judge.
-    return "check" if mark.value != 0.5 else "kept"
+    return "check" if annotation.value != 0.5 else "kept"
 
 
 @router.post("/ui/views")
@@ -347,8 +348,8 @@ def delete_rule(sent: Form) -> Response:
     sent.need(KeyScope.WRITE)
     name, rules, project = sent.get("name")[:200], sent.me.services.rules, sent.me.principal.project
     if not sent.get(CONFIRMED):
-        asked = (msgid("Delete this rule?"), msgid("Delete this rule"), {"name": name})
-        return confirm_page(sent.me, *asked, what=name, back="/settings#rules")
+        confirmation = (msgid("Delete this rule?"), msgid("Delete this rule"), {"name": name})
+        return confirm_page(sent.me, *confirmation, what=name, back="/settings#rules")
     sent.change(lambda: rules.delete(project, name), "rule.delete", name)
     return _back("/settings#rules")
 
@@ -387,10 +388,19 @@ def revoke_key(sent: Form) -> Response:
     id, keys, project = sent.get("id")[:64], sent.me.services.keys, sent.me.principal.project
     if not sent.get(CONFIRMED):
         called = next((key.name for key in keys.list(project) if key.id == id), id)
-        asked = (msgid("Revoke this key?"), msgid("Revoke"), {"id": id})
-        return confirm_page(sent.me, *asked, what=called, back="/settings#keys")
+        confirmation = (msgid("Revoke this key?"), msgid("Revoke"), {"id": id})
+        return confirm_page(sent.me, *confirmation, what=called, back="/settings#keys")
     sent.change(lambda: keys.revoke(project, id), "key.revoke", id)
     return _back("/settings#keys")
+
+
+@router.post("/ui/tasks/retry")
+def retry_parked(sent: Form) -> Response:
+    """Have a trace that judging gave up on, or all of them, judged again."""
+    sent.need(KeyScope.ADMIN)
+    me, trace_id = sent.me, sent.get("trace_id")[:64]
+    retry(me.services, me.request, me.principal, [trace_id] if trace_id else None)
+    return _back("/judges")
 
 
 def leave_form(me: Viewer) -> Response:

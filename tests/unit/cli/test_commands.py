@@ -81,6 +81,7 @@ def test_the_version_is_the_packages(capsys: pytest.CaptureFixture[str]) -> None
         "compare", "golden",
         "rules export", "rules check", "alerts list", "alerts acknowledge", "silences list",
         "silences create", "silences end", "keys list", "keys create", "keys revoke", "doctor",
+        "tasks parked", "tasks retry",
     ],
 )  # fmt: skip
 def test_every_command_explains_itself_and_speaks_json(

@@ -22,7 +22,7 @@ settings hand it on."""
 EXCEPTIONS = {
     ("sdk/options.py", '"; ".join(wrong)'): "settings of the SDK: English, for who writes the code",
     ("cli/name_doubts.py", "mark.join([*full, *hints])"): "sentences of `say`, translated already",
-    ("server/ui/key_form.py", "('' if me.language == 'zh' else ' ').join(said)"): (
+    ("server/ui/key_form.py", "('' if me.language == 'zh' else ' ').join(problems)"): (
         "sentences in the reader's language"
     ),
 }
@@ -37,7 +37,7 @@ def place(path: Path) -> str:
     return path.relative_to(PACKAGE).as_posix()
 
 
-def told() -> Iterator[tuple[str, ast.Call, ast.expr]]:
+def announcements() -> Iterator[tuple[str, ast.Call, ast.expr]]:
     """Every call that tells something: where it stands, and the text it is given."""
     for path, tree in TREES.items():
         # What the SDK says goes to the log of its application.
@@ -66,18 +66,18 @@ def is_put_together(text: ast.expr) -> bool:
     return isinstance(text, ast.JoinedStr | ast.BinOp)
 
 
-TOLD = list(told())
+ANNOUNCEMENTS = list(announcements())
 
 
 def test_there_is_something_to_look_at() -> None:
-    assert sum(name_of(call.func) in ERRORS for _, call, _ in TOLD) > 400
+    assert sum(name_of(call.func) in ERRORS for _, call, _ in ANNOUNCEMENTS) > 400
     assert {"ConfigurationError", "BadExport", "ClientError"} <= set(ERRORS)
 
 
 def test_no_text_is_put_together_before_it_is_told() -> None:
     together = {
         (where, ast.unparse(text)): f"{where}:{call.lineno}"
-        for where, call, text in TOLD
+        for where, call, text in ANNOUNCEMENTS
         if is_put_together(text)
     }
     expected = {(where, ast.unparse(ast.parse(text))) for where, text in EXCEPTIONS}
@@ -103,7 +103,7 @@ def test_what_is_wrong_with_a_value_is_a_message() -> None:
 def test_a_message_is_given_the_parameters_that_it_names() -> None:
     """Else it would fail in the moment in which something else has failed."""
     wrong = []
-    for where, call, text in TOLD:
+    for where, call, text in ANNOUNCEMENTS:
         given = {keyword.arg for keyword in call.keywords}
         given |= BROUGHT.get(name_of(call.func), set())
         if None in given or name_of(call.func) == "msgid" or not isinstance(text, ast.Constant):

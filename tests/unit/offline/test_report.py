@@ -159,7 +159,7 @@ def test_names_and_units_are_translated_within_a_name() -> None:
 
     assert words.metric("rouge_l") == "ROUGE-L"
     assert words.metric("rouge_l_characters_recall") == "ROUGE-L 召回率（字）"
-    assert words.metric("first_byte_ms_p90") == "首字节 p90（毫秒）"
+    assert words.metric("first_byte_ms_p90") == "首字时延 p90（毫秒）"
     assert words.metric("my_own_metric") == "my_own_metric"
 
 

@@ -15,9 +15,9 @@ import pytest
 
 from rag_monitor.judges.embedded import model
 from rag_monitor.judges.labels import LOW_LABEL_MASS
-from rag_monitor.judges.pleas import REASON as PLEA
-from rag_monitor.metrics.rag.verdicts import NOT_NEEDED, VERDICT_MISSING
-from rag_monitor.server.context import Services
+from rag_monitor.judges.prompt_injection import REASON as INJECTION
+from rag_monitor.metrics.rag.outcome import NOT_NEEDED, VERDICT_MISSING
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui.catalog import REASONS, metric_label
 from rag_monitor.server.ui.view import Visitor, change_text, score_text
 from tests.unit.i18n.extraction import catalogue
@@ -26,7 +26,7 @@ from tests.unit.server.test_pages import HTML
 
 
 def test_every_reason_a_judge_gives_is_said_in_words() -> None:
-    judging = (model.judge_claim, model.settle, model._reason)
+    judging = (model.judge_claim, model.apply_floors, model._reason)
     constants = [
         node.value
         for function in judging
@@ -36,7 +36,7 @@ def test_every_reason_a_judge_gives_is_said_in_words() -> None:
     given = {text for text in constants if re.fullmatch("[a-z_]+", text)}
 
     assert {"verbatim", "not_covered", "number_mismatch"} <= given
-    assert given | NOT_NEEDED | {VERDICT_MISSING, LOW_LABEL_MASS, PLEA} <= set(REASONS)
+    assert given | NOT_NEEDED | {VERDICT_MISSING, LOW_LABEL_MASS, INJECTION} <= set(REASONS)
 
 
 def test_every_status_a_page_may_have_is_named_in_chinese() -> None:

@@ -12,7 +12,7 @@ import pytest
 from rag_monitor.domain.alert import RuleKind
 from rag_monitor.domain.hit import Hit, HitKind
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.server.context import Services
+from rag_monitor.server.services import Services
 from rag_monitor.server.ui import catalog
 from rag_monitor.server.ui.label_page import REASONS
 from rag_monitor.server.ui.saved_views import SHIPPED
