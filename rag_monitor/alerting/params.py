@@ -54,7 +54,7 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Final
 
-from rag_monitor.aggregation.baselines import BaselineKind
+from rag_monitor.aggregation.comparison import BaselineKind
 from rag_monitor.domain.alert import AlertRule, RuleKind
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import Message, msgid

@@ -147,8 +147,8 @@ _METRIC_OPTIONAL: Final = frozenset({RuleKind.HIT_RATE})
 
 
 def _check_metric(rule: AlertRule) -> None:
-    known = _METRICS_OF.get(rule.kind)
-    if known is None:
+    metrics = _METRICS_OF.get(rule.kind)
+    if metrics is None:
         if rule.metric is not None:
             raise _refused("metric: a {kind} rule has none; leave it out", kind=rule.kind.value)
         return
@@ -158,29 +158,29 @@ def _check_metric(rule: AlertRule) -> None:
         raise _refused(
             "metric: a {kind} rule needs one of {known}",
             kind=rule.kind.value,
-            known=", ".join(known),
+            known=", ".join(metrics),
         )
-    if rule.metric not in known:
+    if rule.metric not in metrics:
         raise _refused(
             "metric: a {kind} rule knows no {metric!r}{meant}; it takes {known}",
             kind=rule.kind.value,
             metric=rule.metric,
-            meant=did_you_mean(rule.metric, known),
-            known=", ".join(known),
+            meant=did_you_mean(rule.metric, metrics),
+            known=", ".join(metrics),
         )
 
 
 def _check_params(rule: AlertRule) -> None:
-    known = PARAMS[rule.kind]
+    specs = PARAMS[rule.kind]
     for name, value in rule.params.items():
-        spec = known.get(name)
+        spec = specs.get(name)
         if spec is None:
             raise _refused(
                 "params.{name}: a {kind} rule has no such parameter{meant}; it takes {known}",
                 name=name,
                 kind=rule.kind.value,
-                meant=did_you_mean(name, known),
-                known=", ".join(known),
+                meant=did_you_mean(name, specs),
+                known=", ".join(specs),
             )
         spec.check(name, value)
 
@@ -268,3 +268,19 @@ _SPECIAL: Final[Mapping[RuleKind, Callable[[AlertRule], None]]] = {
     RuleKind.HIT_RATE: _check_hit_rate,
     RuleKind.LATENCY: _check_latency,
 }
+
+
+def rule_warnings(rule: AlertRule, apps: Collection[str]) -> list[str]:
+    """Sentences about a rule that will stay silent until something changes.
+
+    Args:
+        rule: A rule that has passed `check_rule`.
+        apps: The applications that have sent traces to its project.
+    """
+    if rule.app == "*" or rule.app in apps:
+        return []
+    near = did_you_mean(rule.app, apps)
+    return [
+        f"app: no stored trace is of an application called {rule.app!r}{near}; "
+        "the rule finds nothing until one comes"
+    ]

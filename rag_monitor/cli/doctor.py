@@ -255,7 +255,7 @@ def _database(settings: Any) -> str:
         require_writable(Path(missing))
         text = msgid("no file {path} yet; `rag-monitor serve` or `migrate` makes it")
         return say(text, path=missing)
-    revision, head = migration.known(settings.database_url), migration.head()
+    revision, head = migration.supported_revision(settings.database_url), migration.head()
     if revision is None:
         text = msgid("reachable, empty; `rag-monitor serve` or `migrate` brings it to {head}")
         return say(text, head=head)
@@ -275,13 +275,13 @@ def _file(settings: Any) -> str:
     """Whether SQLite finds its file whole, as far as it comes in a few seconds."""
     from rag_monitor.store import migration
     from rag_monitor.store.engine import parse_url
-    from rag_monitor.store.integrity import look_through
+    from rag_monitor.store.integrity import quick_check
 
     url = parse_url(settings.database_url)
     if missing := migration.not_yet_made(settings.database_url):
         return say("there is no file {path} yet", path=missing)
     until = time.monotonic() + _LOOK_THROUGH_S
-    found = look_through(Path(url.database or ""), lambda: time.monotonic() < until)
+    found = quick_check(Path(url.database or ""), lambda: time.monotonic() < until)
     if found is None:
         return say("not all pages were looked at in {seconds} s", seconds=_LOOK_THROUGH_S)
     if found:
@@ -333,11 +333,11 @@ def _queue(settings: Any) -> str:
     if backlog.waiting:
         text = msgid("{count} traces wait to be judged, the oldest for {age:.0f} s")
         found.append(say(text, count=backlog.waiting, age=backlog.oldest_age_s))
-    if backlog.drawn:
+    if backlog.sampled:
         text = msgid(
             "{count} traces wait for the judge they were drawn for, the oldest for {age:.0f} s"
         )
-        found.append(say(text, count=backlog.drawn, age=backlog.drawn_age_s))
+        found.append(say(text, count=backlog.sampled, age=backlog.sampled_age_s))
     return say("; ").join(found) or say("nothing waits to be judged")
 
 
@@ -374,7 +374,7 @@ def _store(settings: Any, clock: SharedClock) -> Store:
 
 def _rules(settings: Any) -> str:
     """Whether every rule reaches the channels it names, and watches an app that there is."""
-    from rag_monitor.alerting.unseen import warnings_of
+    from rag_monitor.alerting.rules import rule_warnings
     from rag_monitor.domain.clock import SharedClock
 
     if reason := _not_looked_at(settings):
@@ -386,7 +386,7 @@ def _rules(settings: Any) -> str:
     doubts = [
         f"{rule.project}/{rule.name}: {doubt}"
         for rule in rules
-        for doubt in warnings_of(rule, apps[rule.project])
+        for doubt in rule_warnings(rule, apps[rule.project])
     ]
     for rule in rules:
         gone = [name for name in rule.notifiers if name not in channels]

@@ -45,7 +45,7 @@ def migrate(
     url = load(config, {"database_url": database_url}).database_url
     wanted = _known(to) if to else migration.head()
     missing = migration.not_yet_made(url) if check else None
-    before = None if missing else migration.known(url)
+    before = None if missing else migration.supported_revision(url)
     after = before
     if not check:
         back = before is not None and before > wanted

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from rag_monitor.alerting.notes import notes_text
+from rag_monitor.alerting.conditions.wording import notes_text
 from rag_monitor.alerting.prometheus_export import EVERY_PROJECT
 from rag_monitor.alerting.prometheus_export import export_rules as export_as_prometheus
 from rag_monitor.cli.output import AsJson, print_json, print_line

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, datetime
 
+from rag_monitor.alerting.dispatcher import TEST_NAME, make_test_messages
 from rag_monitor.alerting.notifiers.notifier import Notifier
-from rag_monitor.alerting.trial import NAME, trial
 from rag_monitor.cli.words import chosen, say
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError, RagMonitorError
@@ -39,7 +39,7 @@ def send_trial(channel: Notifier, name: str) -> str:
     Raises:
         RagMonitorError: The channel did not take one of them, with its own words.
     """
-    for notification in trial(DEFAULT_PROJECT, name, datetime.now(UTC)):
+    for notification in make_test_messages(DEFAULT_PROJECT, name, datetime.now(UTC)):
         try:
             channel.send([notification])
         except RagMonitorError as error:
@@ -47,4 +47,4 @@ def send_trial(channel: Notifier, name: str) -> str:
             text = msgid("the {event} message: {reason}")
             raise RagMonitorError(say(text, event=event, reason=reason)) from error
     text = msgid("took an alert {name} and its resolution; look whether both arrived")
-    return say(text, name=NAME)
+    return say(text, name=TEST_NAME)

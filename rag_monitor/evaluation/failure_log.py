@@ -23,7 +23,7 @@ class FailureLog:
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
-        self._said: dict[tuple[str, str], float] = {}
+        self._logged_at: dict[tuple[str, str], float] = {}
         self._since: dict[tuple[str, str], int] = {}
 
     def note(self, judge: str, error: JudgeError) -> None:
@@ -31,10 +31,10 @@ class FailureLog:
         key = (judge, error.reason)
         count = self._since.get(key, 0) + 1
         now = self._clock.monotonic()
-        if now - self._said.get(key, -_EVERY_S) < _EVERY_S:
+        if now - self._logged_at.get(key, -_EVERY_S) < _EVERY_S:
             self._since[key] = count
             return
-        self._said[key], self._since[key] = now, 0
+        self._logged_at[key], self._since[key] = now, 0
         _log.warning(
             "judge %s: no judgement on %d %s (%s): %s",
             judge,

@@ -28,7 +28,7 @@ from rag_monitor.exposition.collector import (
 )
 from rag_monitor.exposition.packing import Part, gzipped, plain
 from rag_monitor.exposition.snapshot import Snapshot
-from rag_monitor.store.pulse import Pulse
+from rag_monitor.store.outage import Pulse
 
 COUNTED_EVERY_S: Final = 1.0
 BUILT_EVERY_S: Final = 5.0
@@ -219,10 +219,10 @@ _HELP: Final = b"# HELP "
 def _families(snapshot: Snapshot, open_metrics: bool) -> list[tuple[bytes, bytes]]:
     """The two lines at the head of each family, and the lines of its samples."""
     text = text_of(lambda: value_families(snapshot), open_metrics=open_metrics)
-    found = []
+    families = []
     # Line breaks in labels are escaped, so no sample begins a line like this.
     for family in (b"\n" + text.removesuffix(b"\n")).split(b"\n" + _HELP)[1:]:
         described, typed, *lines = family.split(b"\n", 2)
         head = b"%s%s\n%s\n" % (_HELP, described, typed)
-        found.append((head, b"".join(line + b"\n" for line in lines)))
-    return found
+        families.append((head, b"".join(line + b"\n" for line in lines)))
+    return families

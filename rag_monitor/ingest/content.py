@@ -12,12 +12,20 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
-from rag_monitor.ingest.event_payloads import contents_of, is_envelope, is_xml, text_in_xml
+from rag_monitor.ingest.event_payloads import (
+    contents_of,
+    framed_in,
+    is_envelope,
+    is_framed,
+    is_xml,
+    text_in_xml,
+)
 from rag_monitor.ingest.message_parts import answer_of, is_part, question_of
 from rag_monitor.ingest.messages import (
     Message,
     Speaker,
     instructed_in,
+    is_pair,
     message_of,
     messages_in,
     reply_in,
@@ -25,6 +33,7 @@ from rag_monitor.ingest.messages import (
     user_messages_in,
 )
 from rag_monitor.ingest.reprs import is_printed_object
+from rag_monitor.ingest.streamed import is_stream, text_in_stream
 from rag_monitor.ingest.values import is_structure, opened, present, structured
 
 _DEPTH: Final = 6
@@ -74,12 +83,12 @@ _QUESTION: Final = _Sought(
         "question", "query", "user_query", "user_question", "user_input", "input", "inputs",
         "query_str", "str_or_query_bundle", "query_bundle", "messages", "contents", "message",
         "user_message", "user_prompt", "user_msg", "inputText", "inputTranscript", "prompt", "text",
-        "chat_history",
+        "chat_history", "问题", "用户问题", "提问", "查询", "用户输入",
     ),
     plain=frozenset({"question", "user_query", "user_question", "user_input", "user_message",
-                     "user_prompt", "user_msg", "query_str"}),
+                     "user_prompt", "user_msg", "query_str", "问题", "用户问题", "提问"}),
     telling=frozenset({"question", "query", "user_query", "user_question", "user_input",
-                       "user_msg", "query_str", "messages"}),
+                       "user_msg", "query_str", "messages", "问题", "用户问题", "提问"}),
 )  # fmt: skip
 _ANSWER: Final = _Sought(
     Speaker.ASSISTANT,
@@ -87,10 +96,12 @@ _ANSWER: Final = _Sought(
         "answer", "final_answer", "final_output", "output", "outputs", "output_text", "response",
         "response_txt", "result", "completion", "reply", "replies", "answers", "text", "content",
         "messages", "message", "generations", "choices", "candidates", "generated_text", "raw",
+        "回答", "答案", "回复",
     ),
     plain=frozenset(),
     telling=frozenset({"answer", "final_answer", "final_output", "answers", "reply", "replies",
-                       "messages", "message", "choices", "generations", "generated_text"}),
+                       "messages", "message", "choices", "generations", "generated_text", "回答",
+                       "答案", "回复"}),
 )  # fmt: skip
 
 
@@ -140,11 +151,13 @@ def _unless_printed(value: object) -> str | None:
 def _search(value: object, sought: _Sought, *, lone: bool, depth: int) -> str | None:
     if depth > _DEPTH:
         return None
-    value = opened(value)
+    written, value = value, opened(value)
     if isinstance(value, str):
         text = None if is_structure(value) else _unless_printed(value)
         if text is not None and sought.speaker is Speaker.USER and is_xml(text):
             return text_in_xml(text)
+        if sought.speaker is Speaker.ASSISTANT and isinstance(written, str) and is_stream(written):
+            return text_in_stream(written)
         return None if text is None else sought.unmarked(text)
     if isinstance(value, Mapping):
         return _search_object(value, sought, lone=lone, depth=depth)
@@ -163,6 +176,8 @@ def _search_object(
         return _search_call(value, sought, depth)
     if sought.speaker is Speaker.USER and is_envelope(value):
         return _search(contents_of(value), sought, lone=lone, depth=depth + 1)
+    if sought.speaker is Speaker.ASSISTANT and is_framed(value):
+        return _search(framed_in(value), sought, lone=lone, depth=depth + 1)
     for key in sought.keys:
         if key in value and (text := _member(key, value[key], sought, lone, depth)) is not None:
             return text
@@ -236,6 +251,15 @@ def _only_text(value: Mapping[str, Any]) -> str | None:
     return None if key.lower() in _LABELS else plain_text(text)
 
 
+def _first_of(value: Sequence[Any], sought: _Sought, depth: int) -> str | None:
+    """The answer before its passages, as a function returns them together; else nothing."""
+    first, *others = value
+    beside = isinstance(first, str) and all(isinstance(o, list | Mapping) for o in others)
+    if not beside or sought.speaker is Speaker.USER:
+        return None
+    return _search(first, sought, lone=False, depth=depth + 1)
+
+
 def _holds_fields(value: object) -> bool:
     inner = value[0] if isinstance(value, list) and value else value
     return isinstance(inner, Mapping)
@@ -244,10 +268,11 @@ def _holds_fields(value: object) -> bool:
 def _search_list(value: Sequence[Any], sought: _Sought, depth: int) -> str | None:
     """Chat messages, the parts of one, or a list of one. Other lists are passages or the like."""
     objects = [item for item in value if isinstance(item, Mapping)]
-    if any(role_name(item) is not None for item in objects) or all(map(is_part, value)):
+    chat = any(role_name(item) is not None for item in objects) or all(map(is_pair, value))
+    if chat or all(map(is_part, value)):
         return _newest(messages_in(value, sought.speaker), sought)
     if len(value) > 1 and not all(isinstance(item, list) for item in value):
-        return None
+        return _first_of(value, sought, depth)
     inner = structured(value[0])
     if not isinstance(inner, Mapping):
         return _search(inner, sought, lone=False, depth=depth + 1)

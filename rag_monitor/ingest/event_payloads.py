@@ -25,6 +25,12 @@ _GRAPHQL: Final = re.compile(r"\s*(?:(?:query|mutation|subscription)\b[^{]*)?\{"
 _MENTION: Final = re.compile(r"@_(?:user_\d+|all)\s*|<at\b[^>]*>[^<]*</at>\s*")
 """How Feishu writes who is meant."""
 _XML: Final = re.compile(r"<Content>(?:<!\[CDATA\[(.*?)\]\]>|([^<]*))</Content>", re.DOTALL)
+_CODES: Final = ("code", "errcode", "errno", "error_code", "retcode", "ret", "success")
+_WORDS: Final = frozenset({"message", "msg", "errmsg"})
+_DATA: Final = frozenset({"data", "result"})
+_SAYING: Final = frozenset(
+    {"answer", "response", "output", "text", "content", "reply", "choices", "messages", "回答"}
+)
 _MOST_FIELDS: Final = 1_000
 
 
@@ -37,6 +43,21 @@ def contents_of(value: Mapping[str, Any]) -> object:
     """What an event carries: a text, or an object with the fields of a request; None: nothing."""
     contents = _opened(value)
     return None if contents is None else contents[0]
+
+
+def is_framed(value: Mapping[str, Any]) -> bool:
+    """Whether an object is the reply of an interface: a code, a word on it, and what was asked."""
+    coded = any(_is_code(value.get(name)) for name in _CODES)
+    return coded and not (_WORDS | _DATA).isdisjoint(value) and _SAYING.isdisjoint(value)
+
+
+def framed_in(value: Mapping[str, Any]) -> object:
+    """What such a reply holds; its message says how the call went, and answers nobody."""
+    return next((value[name] for name in ("data", "result") if name in value), None)
+
+
+def _is_code(value: object) -> bool:
+    return isinstance(value, int) or (isinstance(value, str) and value.isdecimal())
 
 
 def is_xml(text: str) -> bool:

@@ -130,6 +130,13 @@ def is_message(written: Mapping[str, Any]) -> bool:
     return isinstance(inner, Mapping) and is_message(inner)
 
 
+def is_pair(item: object) -> bool:
+    """Whether that is a message as a role and its text, such as `["user", "How long?"]`."""
+    if not isinstance(item, list) or len(item) != 2 or not all(isinstance(x, str) for x in item):
+        return False
+    return item[0].lower() in _SPEAKERS
+
+
 def message_of(written: Mapping[str, Any], role: str) -> Message:
     """A chat message, by its fields."""
     fields = written
@@ -207,7 +214,10 @@ def _messages(value: object, speaker: Speaker, depth: int) -> Iterator[Message]:
             yield Message(speaker, _spoken(joined(value)), any(map(calls_tool, value)))
             return
         for item in _by_index(value):
-            yield from _messages(item, speaker, depth + 1)
+            if is_pair(item):
+                yield Message(_SPEAKERS[item[0].lower()], text_in(item[1]))
+            else:
+                yield from _messages(item, speaker, depth + 1)
 
 
 def _is_plain_part(item: Any) -> bool:

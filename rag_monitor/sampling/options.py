@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from rag_monitor.domain.ranges import between, check_ranges, not_negative
 from rag_monitor.errors import ConfigurationError
-from rag_monitor.sampling.draw import MAX_SALT_BYTES, rounded_up
+from rag_monitor.sampling.hash_sampling import MAX_SALT_BYTES, rounded_up
 
 STRATUM_KINDS: Final = ("app", "knowledge_base", "tag", "release", "environment")
 """What traces can be told apart by, in the order in which strata are tried."""
@@ -52,8 +52,8 @@ class SamplingOptions:
             )
         check_ranges(self, ConfigurationError)
         for name, rate in self.strata.items():
-            kind, _, wanted = name.partition("=")
-            if kind not in STRATUM_KINDS or not wanted:
+            kind, _, value = name.partition("=")
+            if kind not in STRATUM_KINDS or not value:
                 raise ConfigurationError(
                     f"sampling stratum {name!r} is not understood; write one of "
                     + ", ".join(f"{kind}=NAME" for kind in STRATUM_KINDS)

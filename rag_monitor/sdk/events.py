@@ -169,7 +169,7 @@ class EventTrace:
         """Take one piece of the streamed answer; the first non-empty one stops the clock."""
         live = self.live
         if self.owner and isinstance(live, LiveTrace):
-            live.streamed = True
+            live.streamed = live.unframed = True
             live.chunk(text)
 
     def end(

@@ -16,6 +16,7 @@ ANSWER_KEYS: Final = (
     "答案", "回答", "回复",
 )  # fmt: skip
 """`data` before `message`: of `{"code": 0, "message": "success", "data": …}` it is the answer."""
+_CODE_KEYS: Final = ("code", "errcode", "errno", "error_code", "retcode", "ret", "success")
 _COMPONENT_KEYS: Final = ("answers", "replies", "answer", "messages", "output", "response")
 """What a part of a pipeline or a node of a graph leaves that has written the answer."""
 CONTENT_KEYS: Final = ("content", "parts", "blocks", "_content", "items", "text", "refusal")
@@ -221,14 +222,30 @@ def answer_of(result: object, depth: int = 0, keys: Sequence[str] = ()) -> str |
         return candidate_text(candidates)
     if is_asking(result):
         return None
-    for key in ANSWER_KEYS:
-        value = first(result, (key,))
-        text = None if value is None else _answer_under(key, value, depth)
-        if text is not None:
-            return text
+    text = _answer_in_fields(result, depth)
+    if text is not None:
+        return text
     if issubclass(type(result), tuple):
         return _answer_in_tuple(result, depth)
     return _answer_of_component(result, depth)
+
+
+def _answer_in_fields(result: object, depth: int) -> str | None:
+    for key in ANSWER_KEYS:
+        value = first(result, (key,))
+        if value is None or (key == "message" and _tells_how_it_went(result)):
+            continue
+        text = _answer_under(key, value, depth)
+        if text is not None:
+            return text
+    return None
+
+
+def _tells_how_it_went(result: object) -> bool:
+    """Whether a message stands beside a code, as interfaces reply: it answers nobody."""
+    return type(result) is dict and any(
+        type(result.get(name)) in (int, bool) for name in _CODE_KEYS
+    )
 
 
 def _answer_under(key: str, value: Any, depth: int) -> str | None:
@@ -284,12 +301,22 @@ def response_body(result: object) -> tuple[bytes, str] | None:
     Flask's handlers may return it with its status in a tuple.
     """
     if type(result) is dict:
-        return None
+        return _body_in(result)
     for item in items_of(result):
         body = _body_of(item)
         if body is not None:
             return body
     return _body_of(result)
+
+
+def _body_in(result: dict[Any, Any]) -> tuple[bytes, str] | None:
+    """The body of what a gateway's function returns, or the content of a bot's message: JSON."""
+    body = result.get("body") if "statusCode" in result else None
+    if body is None and "msg_type" in result:
+        body = result.get("content")
+    if type(body) is not str or result.get("isBase64Encoded") is True:
+        return None
+    return body.encode("utf-8", "replace"), ""  # whatever its headers declare, this is a text
 
 
 def _body_of(result: object) -> tuple[bytes, str] | None:

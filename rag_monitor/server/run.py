@@ -38,7 +38,7 @@ from rag_monitor.server.stopping import Stopping
 from rag_monitor.server.wiring import wire_services
 from rag_monitor.store.names import Naming
 from rag_monitor.store.store import Store
-from rag_monitor.worker.wiring import Workshop, wire_workshop
+from rag_monitor.worker.runtime import Runtime, build_runtime
 
 if TYPE_CHECKING:
     from rag_monitor.server.grpc_otlp import GrpcOtlp
@@ -86,10 +86,10 @@ class _Process:
         store = await asyncio.to_thread(Store.open, settings.store_options, clock, naming)
         own = build_self_tracing(settings.own_traces)
         try:
-            workshop = await asyncio.to_thread(wire_workshop, settings, store, clock, _owner(), own)
-            services = wire_services(settings, store, workshop, clock, own)
+            runtime = await asyncio.to_thread(build_runtime, settings, store, clock, _owner(), own)
+            services = wire_services(settings, store, runtime, clock, own)
             app = create_app(services)
-            app.router.lifespan_context = self._lifespan(store, workshop, services, stopping)
+            app.router.lifespan_context = self._lifespan(store, runtime, services, stopping)
             tune_interpreter()
             await _listen(app, settings, stopping)
         finally:
@@ -100,7 +100,7 @@ class _Process:
             await stopping.within(last_s, "closing the database", store.close)
 
     def _lifespan(
-        self, store: Store, workshop: Workshop, services: Services, stopping: Stopping
+        self, store: Store, runtime: Runtime, services: Services, stopping: Stopping
     ) -> Callable[[FastAPI], AbstractAsyncContextManager[None]]:
         role = self.settings.role
 
@@ -110,9 +110,9 @@ class _Process:
                 store.writer.start()
             for work in services.background:
                 work.start()
-            drained = asyncio.create_task(_drain(workshop, stopping))
-            if workshop.worker is not None:
-                await workshop.worker.start()
+            drained = asyncio.create_task(_drain(runtime, stopping))
+            if runtime.worker is not None:
+                await runtime.worker.start()
             try:
                 yield
             finally:
@@ -120,16 +120,16 @@ class _Process:
                 await drained
                 for work in services.background:
                     work.stop()
-                await workshop.close()
+                await runtime.close()
 
         return lifespan
 
 
-async def _drain(workshop: Workshop, stopping: Stopping) -> None:
+async def _drain(runtime: Runtime, stopping: Stopping) -> None:
     """Have the worker end what it has begun while the last requests are still answered."""
     await stopping.begun()
-    if workshop.worker is not None:
-        await workshop.worker.stop()
+    if runtime.worker is not None:
+        await runtime.worker.stop()
 
 
 class _Server(uvicorn.Server):

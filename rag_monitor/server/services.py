@@ -20,11 +20,11 @@ from rag_monitor.server.backfill import Backfill
 from rag_monitor.server.readiness import HealthReport
 from rag_monitor.server.undecided_rules import UndecidedRules
 from rag_monitor.store.alerts import Alerts, Silences
+from rag_monitor.store.annotations import FeedbackAnnotations
 from rag_monitor.store.audit import AuditLog
-from rag_monitor.store.feedback import FeedbackMarks
 from rag_monitor.store.keys import Keys
 from rag_monitor.store.label_queue import LabelQueue
-from rag_monitor.store.pulse import Pulse
+from rag_monitor.store.outage import Pulse
 from rag_monitor.store.rules import Rules
 from rag_monitor.store.tasks import Tasks
 from rag_monitor.store.traces import Traces
@@ -79,7 +79,7 @@ class Services:
 
     receiver: Receiver
     traces: Traces
-    feedback: FeedbackMarks
+    feedback: FeedbackAnnotations
     label_queue: LabelQueue
     rules: Rules
     alerts: Alerts

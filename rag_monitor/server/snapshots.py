@@ -12,8 +12,8 @@ from rag_monitor.domain.alert import AlertState
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import TimedTrace
 from rag_monitor.domain.window import Window
+from rag_monitor.exposition.scrape_state import TraceCounter
 from rag_monitor.exposition.snapshot import WINDOW, App, Memory, Snapshot, build
-from rag_monitor.exposition.trace_counter import TraceCounter
 from rag_monitor.store.alerts import Alerts
 from rag_monitor.store.traces import Traces
 

@@ -185,7 +185,7 @@ class Database:
             with self._for_reading().connect() as connection, connection.begin():
                 yield connection
         except SQLAlchemyError as error:
-            raise self._told(error) from error
+            raise self._translated(error) from error
 
     @contextmanager
     def write(self) -> Iterator[Connection]:
@@ -246,22 +246,22 @@ class Database:
             self._write_lock.release()
         return True
 
-    def _told(self, error: SQLAlchemyError) -> StoreError:
-        told = translate(error, self.name)
-        if isinstance(told, StoreDamaged):
+    def _translated(self, error: SQLAlchemyError) -> StoreError:
+        failure = translate(error, self.name)
+        if isinstance(failure, StoreDamaged):
             telemetry.STORE_DAMAGED.set(1)
             if self.malformed is None:
-                _LOG.error("%s", told)
-            self.malformed = str(told)
-        return told
+                _LOG.error("%s", failure)
+            self.malformed = str(failure)
+        return failure
 
     def _refused(self, error: SQLAlchemyError) -> StoreError:
         """The store's error for a change that did not go through; it is counted."""
-        told = self._told(error)
-        if isinstance(told, StoreUnavailable):
+        failure = self._translated(error)
+        if isinstance(failure, StoreUnavailable):
             self.doubted = True
         telemetry.STORE_REFUSED.labels(reason=reason(error)).inc()
-        return told
+        return failure
 
     def together(self, work: Callable[[], T]) -> T:
         """Run `work` so that whatever this thread reads and changes in it is one transaction.

@@ -16,7 +16,7 @@ _PASSING_CLASSES: Final = ("08", "53", "57", "58")
 """Connection, out of resources, operator intervention, system error."""
 _READ_ONLY: Final = "25006"
 """A standby, or `default_transaction_read_only`."""
-_MENDS: Final = (
+_REMEDIES: Final = (
     (r'database ".*" does not exist', "create it, or correct `database_url`"),
     (r'role ".*" does not exist|password authentication failed|no pg_hba\.conf entry'
      r"|no password supplied", "correct user and password in `database_url`"),
@@ -69,20 +69,20 @@ def is_passing(error: BaseException) -> bool:
 def is_damaged(error: BaseException) -> bool:
     """Whether SQLite met a page that is none."""
     return isinstance(error, DBAPIError) and any(
-        said in str(error.orig) for said in ("malformed", "file is not a database")
+        phrase in str(error.orig) for phrase in ("malformed", "file is not a database")
     )
 
 
 def reason(error: Exception) -> str:
     """Why a change was refused: `full`, `damaged`, `read_only`, `locked`, `away` or `refused`."""
-    said = str(getattr(error, "orig", None) or error).lower()
+    message = str(getattr(error, "orig", None) or error).lower()
     if is_disk_full(error):
         return "full"
     if is_damaged(error):
         return "damaged"
-    if re.search(r"read-?only", said):
+    if re.search(r"read-?only", message):
         return "read_only"
-    if re.search(r"locked|lock timeout", said):
+    if re.search(r"locked|lock timeout", message):
         return "locked"
     return "away" if is_passing(error) else "refused"
 
@@ -99,8 +99,10 @@ def translate(error: Exception, database: str) -> StoreError:
     if is_damaged(error):
         return StoreDamaged(f"pages of the database are damaged ({text}); {_RECOVER}")
     if is_passing(error):
-        mend = next((m for said, m in _MENDS if re.search(said, text, re.IGNORECASE)), "try again")
-        return StoreUnavailable(f"the database does not take this right now ({text}); {mend}")
+        remedy = next(
+            (m for pattern, m in _REMEDIES if re.search(pattern, text, re.IGNORECASE)), "try again"
+        )
+        return StoreUnavailable(f"the database does not take this right now ({text}); {remedy}")
     return StoreError(f"the database refused ({text})")
 
 

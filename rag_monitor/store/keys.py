@@ -117,11 +117,11 @@ class Keys:
 
     def authenticate(self, text: str) -> ApiKey | None:
         """The key that `text` is, if it is one, not revoked and not expired."""
-        found, now = self.find(text), self._clock.now()
-        if found is None or not found.alive(now):
+        key, now = self.find(text), self._clock.now()
+        if key is None or not key.alive(now):
             return None
-        self._touch(found.id, now)
-        return found
+        self._touch(key.id, now)
+        return key
 
     def find(self, text: str) -> ApiKey | None:
         """The key that `text` is, revoked and expired ones too; this is no use of it."""
@@ -166,12 +166,14 @@ class Keys:
         def work(connection: Connection) -> bytes:
             row = {"project": _SYSTEM, "name": name, "value": randomness.token_bytes(length)}
             connection.execute(self._database.insert(secrets).on_conflict_do_nothing(), [row])
-            return bytes(connection.execute(wanted).scalar_one())
+            return bytes(connection.execute(statement).scalar_one())
 
-        wanted = select(secrets.c.value).where(secrets.c.project == _SYSTEM, secrets.c.name == name)
+        statement = select(secrets.c.value).where(
+            secrets.c.project == _SYSTEM, secrets.c.name == name
+        )
         with self._database.read() as connection:
-            known = connection.execute(wanted).scalar_one_or_none()
-        return bytes(known) if known is not None else self._database.transact(work)
+            stored = connection.execute(statement).scalar_one_or_none()
+        return bytes(stored) if stored is not None else self._database.transact(work)
 
     def _digest(self, text: str) -> bytes:
         pepper = self._pepper

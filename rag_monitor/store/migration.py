@@ -86,7 +86,7 @@ def current(url: str) -> str | None:
     return _on_connection(url, current_of)
 
 
-def known(url: str) -> str | None:
+def supported_revision(url: str) -> str | None:
     """As `current`, refusing what this release does not know.
 
     Raises:

@@ -25,10 +25,15 @@ from rag_monitor.errors import (
     StoreError,
     StoreUnavailable,
 )
-from rag_monitor.store.backlog import LOOK_EVERY_S, AssemblyBacklog
 from rag_monitor.store.engine import Database
-from rag_monitor.store.evidence import PreparedBlob, prepare, write_group
 from rag_monitor.store.options import StoreOptions
+from rag_monitor.store.raw_spans import (
+    LOOK_EVERY_S,
+    AssemblyBacklog,
+    PreparedBlob,
+    prepare,
+    write_group,
+)
 
 _LOG: Final = logging.getLogger(__name__)
 _QUEUE: Final = "store_writer"

@@ -15,11 +15,11 @@ from itertools import groupby
 from typing import Final
 
 from rag_monitor import telemetry
-from rag_monitor.aggregation.memory import RollupMemory
 from rag_monitor.aggregation.rollup import summarise
+from rag_monitor.aggregation.rollup_cache import RollupCache
 from rag_monitor.aggregation.totals import merged
+from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
-from rag_monitor.alerting.outbox import Dispatcher
 from rag_monitor.alerting.rules import default_rules
 from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.clock import Clock
@@ -29,10 +29,10 @@ from rag_monitor.errors import IngestError, LeaseLost
 from rag_monitor.evaluation.pipeline import Pipeline
 from rag_monitor.ingest.derive import derive
 from rag_monitor.self_tracing import RULES, SelfTracing
-from rag_monitor.store.backlog import QUEUE as _ASSEMBLY
+from rag_monitor.store.raw_spans import QUEUE as _ASSEMBLY
 from rag_monitor.store.store import Store
-from rag_monitor.worker.drawn import Drawn
 from rag_monitor.worker.evaluating import Evaluation
+from rag_monitor.worker.sampled_queue import SampledQueue
 from rag_monitor.worker.sampling_windows import SamplingWindows
 
 _log = logging.getLogger(__name__)
@@ -80,7 +80,7 @@ class Jobs:
         owner: str,
         options: WorkerOptions,
         retention: RetentionPolicy,
-        memory: RollupMemory | None = None,
+        memory: RollupCache | None = None,
         sampling: SamplingWindows | None = None,
         own: SelfTracing | None = None,
     ) -> None:
@@ -92,7 +92,7 @@ class Jobs:
         self._owner = owner
         self._options = options
         self._evaluation = Evaluation(store.tasks, pipeline, clock, options)
-        self._drawn = Drawn(store.tasks, pipeline, clock, self._evaluation, owner, options)
+        self._sampled = SampledQueue(store.tasks, pipeline, clock, self._evaluation, owner, options)
         self._retention = retention
         self._shipped: set[str] = set()
         self._memory = memory
@@ -130,7 +130,7 @@ class Jobs:
         Assembling comes first: what is no trace yet is seen by nobody. While more than a batch
         waits for it, judging takes a few traces now and then.
 
-        What is drawn for another judge waits for that one apart: see `judge_drawn`.
+        What is sampled for another judge waits for that one apart: see `judge_sampled`.
         """
         await self._look_at_backlog()
         elapsed, most = self._clock.monotonic(), self._options.evaluate_batch
@@ -164,13 +164,13 @@ class Jobs:
         await self._evaluation.run([task])
         return 1
 
-    async def judge_drawn(self) -> int:
-        """Have the sampled judge see traces that were drawn for it."""
-        return await self._drawn.judge_due()
+    async def judge_sampled(self) -> int:
+        """Have the sampled judge see traces that were sampled for it."""
+        return await self._sampled.judge_due()
 
-    async def shed_drawn(self) -> int:
-        """Give up on drawn traces that have waited too long for the sampled judge."""
-        return await self._drawn.shed_due()
+    async def shed_sampled(self) -> int:
+        """Give up on sampled traces that have waited too long for the sampled judge."""
+        return await self._sampled.shed_due()
 
     async def _look_at_backlog(self) -> None:
         """Note how far judging is behind, now and then: counting a long queue is dear.
@@ -189,7 +189,7 @@ class Jobs:
         self._count_at = began + max(_COUNT_EVERY_S, took * _COUNT_REST)
         telemetry.waiting(_ASSEMBLY, assembling.traces, assembling.oldest_s)
         telemetry.waiting("evaluation", backlog.waiting, max(backlog.lag_s, backlog.bulk_lag_s))
-        telemetry.waiting("drawn", backlog.drawn, backlog.drawn_age_s)
+        telemetry.waiting("drawn", backlog.sampled, backlog.sampled_age_s)
         telemetry.QUEUE_DEPTH.labels(queue="parked").set(backlog.parked)
         wait = self._pipeline.plan.options.imports_wait
         self._pipeline.note_lag(backlog.lag_s if wait else max(backlog.lag_s, backlog.bulk_lag_s))
@@ -221,14 +221,14 @@ class Jobs:
 
     def _roll_up(self) -> int:
         with self._store.reading():
-            dirty = self._store.rollups.dirty(self._options.rollup_batch)
+            dirty = self._store.rollups.changed(self._options.rollup_batch)
             facts = self._store.rollups.facts(dirty)
         if not dirty:
             return 0
         rollups = summarise(facts)
         self._store.rollups.replace(dirty, rollups)
         if self._memory is not None:
-            self._memory.forget(dirty)
+            self._memory.invalidate(dirty)
         return len(dirty)
 
     async def index(self) -> int:
@@ -301,11 +301,11 @@ class Jobs:
         telemetry.QUEUE_DEPTH.labels(queue=_GIVEN_UP).set(given_up)
         return sent
 
-    async def mend_times(self) -> int:
+    async def repair_times(self) -> int:
         """Make due what a clock that was ahead has put off, once it was set back."""
         plan = self._pipeline.plan.options
         longest_s = max(self._options.lease_s, plan.wait_s(plan.max_attempts))
-        count = await asyncio.to_thread(self._store.set_back.mend, longest_s)
+        count = await asyncio.to_thread(self._store.clock_repair.repair, longest_s)
         if count:
             _log.warning("%d rows were put off by a clock that was ahead; they are due now", count)
         return count

@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from rag_monitor import telemetry
+from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
-from rag_monitor.alerting.outbox import Dispatcher
-from rag_monitor.alerting.sources import RollupEstimates
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
@@ -56,7 +56,7 @@ class House:
         self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
         self.store.writer.start()
         self.receiver = Receiver(self.store.writer, clock=self.clock)
-        self.estimates = RollupEstimates(self.store.rollups, self.store.traces)
+        self.estimates = RuleEstimates(self.store.rollups, self.store.traces)
         self.channel = Recorder()
         engine = AlertEngine(
             self.estimates,

@@ -14,9 +14,9 @@ from typing import Any
 
 import pytest
 
+from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
-from rag_monitor.alerting.outbox import Dispatcher
-from rag_monitor.alerting.sources import RollupEstimates
+from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.config import WorkerOptions
 from rag_monitor.domain.judgement import Judgement, JudgeRequest
 from rag_monitor.domain.stored import PendingTrace, RetentionPolicy
@@ -57,7 +57,7 @@ class Workplace:
         self.store = Store.open(StoreOptions(url=url, auto_migrate=True), self.clock)
         self.store.writer.start()
         engine = AlertEngine(
-            RollupEstimates(self.store.rollups, self.store.traces),
+            RuleEstimates(self.store.rollups, self.store.traces),
             self.store.rules,
             self.store.alerts,
             self.clock,

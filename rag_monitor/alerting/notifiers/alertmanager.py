@@ -8,8 +8,7 @@ from datetime import timedelta
 from typing import Any
 
 from rag_monitor.alerting.messages import alerts_url, compose, plain, sentence_of
-from rag_monitor.alerting.notifiers.channel import HttpChannel
-from rag_monitor.alerting.notifiers.transport import HttpOptions, encode, post
+from rag_monitor.alerting.notifiers.transport import HttpChannel, HttpOptions, encode, post
 from rag_monitor.domain.alert import Notification
 from rag_monitor.errors import ConfigurationError
 

@@ -73,8 +73,8 @@ class EmailNotifier:
         try:
             refused = self._transmit(mail)
         except smtplib.SMTPResponseException as error:
-            said = error.smtp_error
-            text = said.decode("utf-8", "replace") if isinstance(said, bytes) else str(said)
+            reply = error.smtp_error
+            text = reply.decode("utf-8", "replace") if isinstance(reply, bytes) else str(reply)
             raise DeliveryError(f"SMTP {error.smtp_code}: {plain(text, 200)}") from error
         except (OSError, smtplib.SMTPException) as error:
             raise DeliveryError(f"{type(error).__name__}: {plain(str(error), 200)}") from error

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from rag_monitor.alerting.messages import compose, plain, sentence_of
-from rag_monitor.alerting.notifiers.channel import HttpChannel
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
 from rag_monitor.alerting.notifiers.transport import (
+    HttpChannel,
     HttpOptions,
     decode,
     encode,

@@ -81,12 +81,13 @@ def build(
     spoken = values.pop("language", language)
     if spoken not in ("en", "zh"):
         raise ConfigurationError(f"{where}.language: must be en or zh, not {spoken!r}")
-    known = [item.name for item in fields(entry.options)]
+    options_of_kind = [item.name for item in fields(entry.options)]
     for name in values:
-        if name not in known:
+        if name not in options_of_kind:
+            meant = did_you_mean(name, options_of_kind)
             raise ConfigurationError(
-                f"{where}.{name}: a {kind} channel has no such option{did_you_mean(name, known)}; "
-                f"it takes {', '.join((*known, 'language'))}"
+                f"{where}.{name}: a {kind} channel has no such option{meant}; "
+                f"it takes {', '.join((*options_of_kind, 'language'))}"
             )
     try:
         options = TypeAdapter(entry.options).validate_python(values)

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.alerting.messages import Message, plain
-from rag_monitor.alerting.notifiers.channel import SignedOptions
 from rag_monitor.alerting.notifiers.markup import inert, markdown
 from rag_monitor.alerting.notifiers.notifier import DeliveryError
-from rag_monitor.alerting.notifiers.transport import decode
+from rag_monitor.alerting.notifiers.transport import SignedOptions, decode
 from rag_monitor.outbound.connection import Reply
 
 RATE_LIMIT_REST_S: Final = 60.0

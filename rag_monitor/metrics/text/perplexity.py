@@ -159,8 +159,8 @@ class PerplexityModel:
         with torch.inference_mode():
             logits = self.model(input_ids=batch, attention_mask=mask, use_cache=False).logits
             # -log p without a second tensor of the size of the vocabulary.
-            predicted, wanted = logits[:, :-1], batch[:, 1:, None]
-            picked = predicted.gather(2, wanted).squeeze(2).float()
+            predicted, targets = logits[:, :-1], batch[:, 1:, None]
+            picked = predicted.gather(2, targets).squeeze(2).float()
             losses = (predicted.float().logsumexp(dim=2) - picked).cpu()
         return [
             (float(losses[row, len(ids) - 1 - new : len(ids) - 1].double().sum()), new)

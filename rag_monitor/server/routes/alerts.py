@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 from fastapi import APIRouter, Query, Request, Response
 
-from rag_monitor.alerting.unseen import warnings_of
+from rag_monitor.alerting.rules import rule_warnings
 from rag_monitor.domain.alert import AlertState, Silence
 from rag_monitor.errors import RuleError
 from rag_monitor.i18n import msgid
@@ -95,7 +95,7 @@ def check_rule(
         now = services.clock.now()
         replayed = services.replay_rule(rule, now - timedelta(days=days), now)
     apps = [summary.app for summary in services.traces.apps(caller.project) if summary.kept]
-    return RuleChecked.from_domain(rule, findings, replayed, warnings_of(rule, apps))
+    return RuleChecked.from_domain(rule, findings, replayed, rule_warnings(rule, apps))
 
 
 @router.get("/alerts")

@@ -16,7 +16,7 @@ from rag_monitor.domain.score import Score
 from rag_monitor.domain.stored import ErasureReport, StoredTrace, TracePage, TraceSummary
 from rag_monitor.domain.trace import Expected, Retrieval, RetrievedDocument, Timings
 from rag_monitor.i18n import translate
-from rag_monitor.sampling.explanation import explain
+from rag_monitor.sampling.sampler import explain
 from rag_monitor.server.schemas.reported import ReportedScoreOut
 from rag_monitor.server.schemas.values import (
     Given,

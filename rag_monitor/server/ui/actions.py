@@ -14,7 +14,7 @@ from pydantic import ValidationError
 from starlette.concurrency import run_in_threadpool
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from rag_monitor.aggregation.people import corrects
+from rag_monitor.aggregation.label_eligibility import corrects_judge
 from rag_monitor.domain.alert import AlertRule, Silence
 from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.stored import KeyScope
@@ -175,7 +175,7 @@ def _what_it_does(me: Visitor, annotation: FeedbackIn) -> str:
     except NotFound:
         return "kept"
     drawn = {one.judge for one in stored.decisions}
-    if any(corrects(one, drawn) for one in stored.scores if one.metric == annotation.metric):
+    if any(corrects_judge(one, drawn) for one in stored.scores if one.metric == annotation.metric):
         return "estimates"
     # Whoever is unsure neither confirms nor refutes the judge.
     return "check" if annotation.value != 0.5 else "kept"

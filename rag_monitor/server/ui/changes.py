@@ -17,8 +17,7 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.rollup import REFUSAL_METRIC
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Estimate
-from rag_monitor.statistics.comparison import p_from_interval
-from rag_monitor.statistics.multiplicity import benjamini_hochberg
+from rag_monitor.statistics.comparison import benjamini_hochberg, p_from_interval
 from rag_monitor.statistics.wilson import Interval, wilson_interval
 
 MIN_JUDGED: Final = 20

@@ -15,15 +15,14 @@ from jinja2 import Environment, PackageLoader, StrictUndefined, select_autoescap
 from starlette.responses import HTMLResponse
 
 from rag_monitor import __version__
-from rag_monitor.alerting.findings.wording import in_zone
-from rag_monitor.alerting.notes import note_text
+from rag_monitor.alerting.conditions.wording import in_zone, note_text
 from rag_monitor.charts import durations
 from rag_monitor.charts.interval import interval_bar
 from rag_monitor.domain.alert import Alert, AlertState, Finding
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
-from rag_monitor.metrics.names import told
+from rag_monitor.metrics.names import with_display_names
 from rag_monitor.offline.problems import problem as in_language
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
@@ -163,7 +162,7 @@ class Visitor:
 
     def spoken(self, text: str) -> str:
         """A sentence of the alerts: metrics as the pages call them, times in the pages' zone."""
-        return told(in_zone(text, self.zone), self.language, own_name=False)
+        return with_display_names(in_zone(text, self.zone), self.language, own_name=False)
 
     def duration(self, seconds: float) -> str:
         """A length of time in its largest whole unit: 45 s, 10 min, 2 h, 7 d."""

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from rag_monitor import __version__
-from rag_monitor.alerting.unseen import warnings_of
+from rag_monitor.alerting.rules import rule_warnings
 from rag_monitor.cli import main
 from rag_monitor.domain.alert import AlertRule, RuleKind
 
@@ -360,7 +360,7 @@ def test_a_rule_that_could_not_tell_is_said_to(
             200,
             {
                 "history": None,
-                "warnings": warnings_of(
+                "warnings": rule_warnings(
                     AlertRule(name="mine", kind=RuleKind.NO_DATA, app="shpo"), ["shop"]
                 ),
             },

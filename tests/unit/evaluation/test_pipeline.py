@@ -41,9 +41,9 @@ class Draws:
         self.cheap: list[dict[str, float]] = []
 
     def decide(
-        self, trace: Trace, judge_name: str, *, cheap: object = None, forced: bool = False
+        self, trace: Trace, judge_name: str, *, baseline_scores: object = None, forced: bool = False
     ) -> SamplingDecision:
-        self.cheap.append(dict(cheap or {}))  # type: ignore[call-overload]
+        self.cheap.append(dict(baseline_scores or {}))  # type: ignore[call-overload]
         return SamplingDecision(
             judge=judge_name,
             included=forced or self._include(trace),
@@ -79,9 +79,9 @@ def _pipeline(
 async def _through(pipeline: Pipeline, items: Sequence[EvaluationTask]) -> list[Outcome]:
     """Both stages as one: the judge of every trace, then the one that some are drawn for."""
     first = await pipeline.evaluate(items)
-    handed = [n for n, outcome in enumerate(first) if outcome.drawn]
+    handed = [n for n, outcome in enumerate(first) if outcome.sampled]
     second = await pipeline.evaluate(
-        [replace(items[n], drawn=True, draws=first[n].decisions) for n in handed]
+        [replace(items[n], sampled=True, decisions=first[n].decisions) for n in handed]
     )
     whole = list(first)
     for n, more in zip(handed, second, strict=True):
@@ -290,7 +290,7 @@ async def test_a_spent_budget_costs_no_scores_that_are_there() -> None:
         ],
     )
 
-    assert (again.scores, again.retry_reason, again.drawn) == ((), None, False)
+    assert (again.scores, again.retry_reason, again.sampled) == ((), None, False)
     assert {score.reason for score in first.scores if score.status is ScoreStatus.FAILED} == {
         "budget_exhausted"
     }
@@ -372,7 +372,7 @@ async def test_the_sampled_judge_keeps_nobody_waiting(asked: str | None) -> None
 
     (outcome,) = await pipeline.evaluate([make_task(forced=True, judge=asked)])
 
-    assert outcome.drawn
+    assert outcome.sampled
     assert not dear.requests
     assert bool(outcome.scores) == (asked is None)
 
@@ -382,7 +382,7 @@ async def test_a_drawn_trace_keeps_the_probability_it_was_drawn_with() -> None:
         judge="dear", included=True, probability=0.0625, reason=SamplingReason.STRATUM, stratum="s"
     )
     cheap, dear = ScriptedJudge(name="cheap"), ScriptedJudge(name="dear")
-    item = make_task(drawn=True, draws=(drawn,))
+    item = make_task(sampled=True, decisions=(drawn,))
 
     (outcome,) = await _pipeline(cheap, sampled=dear).evaluate([item])
 
@@ -403,7 +403,7 @@ async def test_what_was_drawn_for_a_judge_that_is_gone_ends_and_is_counted(
     (first,) = await _pipeline(ScriptedJudge(), sampled=ScriptedJudge(name="dear")).evaluate(
         [make_task()]
     )
-    handed = make_task(drawn=True, draws=first.decisions)
+    handed = make_task(sampled=True, decisions=first.decisions)
 
     (outcome,) = await _pipeline(ScriptedJudge(), sampled=dear).evaluate([handed])
 
@@ -414,7 +414,7 @@ async def test_what_was_drawn_for_a_judge_that_is_gone_ends_and_is_counted(
 async def test_given_up_is_a_failed_score_with_a_reason_and_takes_none_that_is_there() -> None:
     pipeline = _pipeline(ScriptedJudge(), sampled=ScriptedJudge(name="dear"))
 
-    (outcome,) = pipeline.shed([make_task(drawn=True)], "judge_refused")
+    (outcome,) = pipeline.shed([make_task(sampled=True)], "judge_refused")
 
     assert {(s.status, s.reason) for s in outcome.scores} == {(ScoreStatus.FAILED, "judge_refused")}
     assert outcome.retry_reason is None

@@ -62,8 +62,7 @@ STREAMS: dict[str, list[str]] = {
             "parts": [{"kind": "text", "text": part}]}}} for part in PARTS)),
     "own_lines": _lines(
         {"type": "status", "message": "searching"},
-        *({"type": "token", "content": part} for part in PARTS),
-        {"type": "sources", "sources": []}),
+        *({"type": "token", "content": part} for part in PARTS), {"type": "sources", "n": 0}),
 }  # fmt: skip
 
 

@@ -265,7 +265,7 @@ class FakeLabelQueue:
             for s, (reason, low, high) in zip(
                 stored,
                 [
-                    (LabelReason.DRAWN, None, None),
+                    (LabelReason.SAMPLED, None, None),
                     (LabelReason.DISAGREE, 0.2, 0.9),
                     (LabelReason.UNSURE, 0.48, 0.48),
                 ],

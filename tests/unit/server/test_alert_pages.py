@@ -10,7 +10,7 @@ from datetime import timedelta
 import httpx
 import pytest
 
-from rag_monitor.alerting.notes import note_text
+from rag_monitor.alerting.conditions.wording import note_text
 from rag_monitor.domain.alert import AlertRule, AlertState, Finding, RuleKind, Silence
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.server.services import Services

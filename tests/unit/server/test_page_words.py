@@ -18,7 +18,7 @@ import rag_monitor.server as server
 from rag_monitor.judges.embedded import model
 from rag_monitor.judges.labels import LOW_LABEL_MASS
 from rag_monitor.judges.prompt_injection import REASON as INJECTION
-from rag_monitor.metrics.rag.verdicts import NOT_NEEDED, VERDICT_MISSING
+from rag_monitor.metrics.rag.outcome import NOT_NEEDED, VERDICT_MISSING
 from rag_monitor.server.services import Services
 from rag_monitor.server.ui.catalog import REASONS, metric_label
 from rag_monitor.server.ui.view import Visitor, change_text, score_text
