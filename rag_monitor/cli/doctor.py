@@ -22,11 +22,10 @@ from rag_monitor.cli.output import AsJson, print_json, print_line
 from rag_monitor.cli.settings import ConfigPath, load
 from rag_monitor.cli.words import LanguageOption, chosen, say
 from rag_monitor.errors import ConfigurationError, RagMonitorError
-from rag_monitor.i18n import ENGLISH, Message, msgid
+from rag_monitor.i18n import ENGLISH, Message, msgid, translate
 from rag_monitor.installation import install_command
 from rag_monitor.judges.judge import InspectableJudge
 from rag_monitor.language.compiled import COMPILED
-from rag_monitor.offline.problems import problem
 
 if TYPE_CHECKING:
     from rag_monitor.alerting.notifiers.notifier import Notifier
@@ -175,7 +174,7 @@ def _named(name: str) -> str:
 
 
 def _mended(error: Exception) -> str:
-    return problem(str(error), chosen())
+    return translate(error, chosen())
 
 
 def _python() -> Check:
@@ -263,7 +262,7 @@ def _database(settings: Any) -> str:
         text = msgid(
             "the schema is at {revision}, this release needs {head}: run `rag-monitor migrate`"
         )
-        raise ConfigurationError(say(text, revision=revision, head=head))
+        raise ConfigurationError(text, revision=revision, head=head)
     with _store(settings, SharedClock()) as store:
         store.try_writing()
     found = say("reachable, schema {revision}", revision=revision)
@@ -288,7 +287,7 @@ def _file(settings: Any) -> str:
         text = msgid(
             "pages of {path} are damaged ({found}): stop the monitor and run `rag-monitor recover`"
         )
-        raise ConfigurationError(say(text, path=url.database, found=found[0]))
+        raise ConfigurationError(text, path=url.database, found=found[0])
     return say("every page of {path} is in order", path=url.database)
 
 
@@ -310,22 +309,18 @@ def _queue(settings: Any) -> str:
             for task in parked
         )
         raise ConfigurationError(
-            say(
-                "{count} traces were given up, the latest {named}; look at what is special about "
-                "them, then judge them again with `rag-monitor tasks retry`",
-                count=backlog.parked,
-                named=named,
-            )
+            "{count} traces were given up, the latest {named}; look at what is special about "
+            "them, then judge them again with `rag-monitor tasks retry`",
+            count=backlog.parked,
+            named=named,
         )
     if assembling.oldest_s > _ASSEMBLY_LATE_S:
         raise ConfigurationError(
-            say(
-                "{count} acknowledged traces wait to be assembled, the oldest for {age:.0f} s: no "
-                "page and no rule sees them; see whether a process with the role `worker` or `all` "
-                "runs, or start more",
-                count=assembling.traces,
-                age=assembling.oldest_s,
-            )
+            "{count} acknowledged traces wait to be assembled, the oldest for {age:.0f} s: no "
+            "page and no rule sees them; see whether a process with the role `worker` or `all` "
+            "runs, or start more",
+            count=assembling.traces,
+            age=assembling.oldest_s,
         )
     found = []
     if assembling.traces:
@@ -384,7 +379,7 @@ def _rules(settings: Any) -> str:
         rules = [rule for rule in store.rules.all() if rule.enabled]
         apps = {project: store.traces.app_names(project) for project in _projects(rules)}
     doubts = [
-        f"{rule.project}/{rule.name}: {doubt}"
+        say("{name}: {reason}", name=f"{rule.project}/{rule.name}", reason=doubt)
         for rule in rules
         for doubt in rule_warnings(rule, apps[rule.project])
     ]
@@ -392,12 +387,10 @@ def _rules(settings: Any) -> str:
         gone = [name for name in rule.notifiers if name not in channels]
         if gone:
             raise ConfigurationError(
-                say(
-                    "{rule} names {gone}, configured: {there}; correct the rule, or [notifiers]",
-                    rule=f"{rule.project}/{rule.name}",
-                    gone=", ".join(gone),
-                    there=", ".join(channels),
-                )
+                "{rule} names {gone}, configured: {there}; correct the rule, or [notifiers]",
+                rule=f"{rule.project}/{rule.name}",
+                gone=", ".join(gone),
+                there=", ".join(channels),
             )
     text = msgid("{count} in force, all with channels that are configured")
     return _both(say(text, count=len(rules)), *doubts)
@@ -429,12 +422,10 @@ def _messages(settings: Any) -> str:
     ]
     if lost:
         raise ConfigurationError(
-            say(
-                "messages that nobody has read: {lost}; look at the Alerts page for what they "
-                "said, and correct [notifiers] (configured: {there})",
-                lost=_both(*lost),
-                there=", ".join(channels),
-            )
+            "messages that nobody has read: {lost}; look at the Alerts page for what they "
+            "said, and correct [notifiers] (configured: {there})",
+            lost=_both(*lost),
+            there=", ".join(channels),
         )
     waiting = sum(item.count for item in found if not item.given_up)
     earlier = sum(item.count for item in found if item.given_up)
@@ -449,7 +440,7 @@ def _messages(settings: Any) -> str:
 
 def _both(*parts: str | None) -> str:
     """Sentences one after the other, each in the language that was chosen."""
-    return say("; ").join(problem(part, chosen()) for part in parts if part)
+    return say("; ").join(translate(part, chosen()) for part in parts if part)
 
 
 def _projects(rules: Iterable[AlertRule]) -> set[str]:

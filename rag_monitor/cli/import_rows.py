@@ -51,7 +51,7 @@ def zone_named(name: str) -> str:
     """
     if name not in available_timezones():
         raise ConfigurationError(
-            f"--timezone {name!r} is not a time zone; write it like Asia/Shanghai or UTC"
+            "--timezone {name!r} is not a time zone; write it like Asia/Shanghai or UTC", name=name
         )
     return name
 

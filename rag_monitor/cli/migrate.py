@@ -90,8 +90,10 @@ def _known(revision: str) -> str:
     known = migration.revisions()
     if revision not in known:
         raise ConfigurationError(
-            f"there is no revision {revision!r}{did_you_mean(revision, known)}; "
-            f"this release knows {', '.join(known)}"
+            "there is no revision {revision!r}{meant}; this release knows {names}",
+            revision=revision,
+            meant=did_you_mean(revision, known),
+            names=", ".join(known),
         )
     return revision
 

@@ -133,10 +133,14 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
     try:
         envelope = _Envelope.FromString(body)
     except DecodeError as error:
-        raise MalformedPayload(f"the body is not an OTLP trace request: {error}") from None
+        raise MalformedPayload(
+            "the body is not an OTLP trace request: {reason}", reason=error
+        ) from None
     total = sum(len(s.spans) for r in envelope.resource_spans for s in r.scope_spans)
     if total > max_spans:
-        raise PayloadTooLarge(f"{total} spans in one request; send at most {max_spans}")
+        raise PayloadTooLarge(
+            "{count} spans in one request; send at most {most}", count=total, most=max_spans
+        )
     decoded = Decoded(spans=total)
     groups: dict[bytes, _Group] = {}
     for resource in envelope.resource_spans:
@@ -153,8 +157,9 @@ def split_request(body: bytes, max_spans: int) -> Decoded:
                 groups[trace_id].parts.append(part)
     if len(decoded.scores.records) > max_spans:
         raise PayloadTooLarge(
-            f"{len(decoded.scores.records)} scores on the spans of one request;"
-            f" send at most {max_spans}"
+            "{count} scores on the spans of one request; send at most {most}",
+            count=len(decoded.scores.records),
+            most=max_spans,
         )
     decoded.blobs = [
         SpanBlob(
@@ -175,7 +180,9 @@ def _check(kind: type[ResourceMessage | ScopeMessage], raw: bytes, what: str) ->
     try:
         kind.FromString(raw)
     except DecodeError as error:
-        raise MalformedPayload(f"the {what} cannot be decoded: {error}") from None
+        raise MalformedPayload(
+            "the {what} cannot be decoded: {reason}", what=what, reason=error
+        ) from None
 
 
 def _note_lost(raw: bytes, decoded: Decoded) -> None:

@@ -79,7 +79,9 @@ def logs_from_protobuf(body: bytes, max_records: int) -> DecodedLogs:
     try:
         request = LogsData.FromString(body)
     except DecodeError as error:
-        raise MalformedPayload(f"the body is not an OTLP log request: {error}") from None
+        raise MalformedPayload(
+            "the body is not an OTLP log request: {reason}", reason=error
+        ) from None
     return _decoded(
         [
             (resource.resource, scope.scope, record)
@@ -122,7 +124,9 @@ def logs_from_json(value: object, max_records: int) -> DecodedLogs:
 def _decoded(records: list[_Sourced], reasons: list[str], max_records: int) -> DecodedLogs:
     count = len(records) + len(reasons)
     if count > max_records:
-        raise PayloadTooLarge(f"{count} log records in one request; send at most {max_records}")
+        raise PayloadTooLarge(
+            "{count} log records in one request; send at most {most}", count=count, most=max_records
+        )
     evaluations: list[EvaluationRecord] = []
     events: list[tuple[Resource, InstrumentationScope, LogRecord, Span.Event]] = []
     own = 0

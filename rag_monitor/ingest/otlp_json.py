@@ -60,7 +60,9 @@ def traces_from_json(value: object, max_spans: int) -> tuple[TracesData, list[st
                 raise MalformedPayload("`spans` must be a list of objects")
             count += len(spans)
             if count > max_spans:
-                raise PayloadTooLarge(f"more than {max_spans} spans in one request; send fewer")
+                raise PayloadTooLarge(
+                    "more than {most} spans in one request; send fewer", most=max_spans
+                )
             reasons.extend(_add_spans(target, spans))
     return request, reasons
 
@@ -76,7 +78,7 @@ def _add_spans(target: ScopeSpans, spans: list[object]) -> Iterator[str]:
 def envelope(value: object, name: str) -> dict[str, Any]:
     """The request object."""
     if not isinstance(value, dict):
-        raise MalformedPayload(f"an OTLP request is a JSON object with `{name}`")
+        raise MalformedPayload("an OTLP request is a JSON object with `{name}`", name=name)
     return value
 
 
@@ -96,7 +98,7 @@ def objects(value: dict[str, Any], name: str) -> Iterator[dict[str, Any]]:
     listed = member(value, name)
     items = [] if listed is None else listed
     if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise MalformedPayload(f"`{name}` must be a list of objects")
+        raise MalformedPayload("`{name}` must be a list of objects", name=name)
     yield from items
 
 
@@ -105,14 +107,14 @@ def fill(target: Resource | InstrumentationScope, value: object, what: str) -> N
     if value is None:
         return
     if not isinstance(value, dict):
-        raise MalformedPayload(f"`{what}` must be an object")
+        raise MalformedPayload("`{what}` must be an object", what=what)
     try:
         target.attributes.extend(attributes(value))
         if isinstance(target, InstrumentationScope):
             target.name = text(value.get("name") or "", "scope.name")
             target.version = text(value.get("version") or "", "scope.version")
     except FieldError as error:
-        raise MalformedPayload(f"`{what}`: {error}") from None
+        raise MalformedPayload("`{what}`: {reason}", what=what, reason=error) from None
 
 
 def span_from_json(value: object) -> Span:

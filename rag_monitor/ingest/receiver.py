@@ -231,7 +231,7 @@ class Receiver:
                 await asyncio.wait_for(keeping, _KEPT_WITHIN_S)
             except TimeoutError:
                 raise StoreUnavailable(
-                    f"scores were not stored within {_KEPT_WITHIN_S:g} s; try again"
+                    "scores were not stored within {seconds:g} s; try again", seconds=_KEPT_WITHIN_S
                 ) from None
 
     def _traces(self, encoding: str | None, content_encoding: str | None, body: bytes) -> Decoded:
@@ -249,7 +249,9 @@ class Receiver:
     def _content(self, encoding: str | None, content_encoding: str | None, body: bytes) -> bytes:
         if encoding is None:
             raise UnsupportedMediaType(
-                f"the content type is not one this endpoint reads; send {PROTOBUF} or {JSON}"
+                "the content type is not one this endpoint reads; send {protobuf} or {json}",
+                protobuf=PROTOBUF,
+                json=JSON,
             )
         return inflate(body, content_encoding, self._options.max_bytes)
 

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from rag_monitor import telemetry
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.ingest.values import clean_name
 from rag_monitor.installation import install_command
 
@@ -96,17 +97,29 @@ def _compiled(pattern: str, replacement: str) -> Any:
         import regex
     except ModuleNotFoundError:
         raise ConfigurationError(
-            f"[apps] rewrite needs the package regex: {install_command('server')}"
+            "[apps] rewrite needs the package regex: {command}", command=install_command("server")
         ) from None
     try:
         compiled = regex.compile(pattern)
     except regex.error as error:
-        raise ValueError(f"`rewrite`: {pattern!r} is no regular expression: {error}") from None
+        raise ValueError(
+            Message(
+                "`rewrite`: {pattern!r} is no regular expression: {reason}",
+                pattern=pattern,
+                reason=error,
+            )
+        ) from None
     for number, name in _REFERENCE.findall(replacement):
         if (number and int(number) > compiled.groups) or (
             name and not name.isdecimal() and name not in compiled.groupindex
         ):
-            raise ValueError(f"`rewrite`: {pattern!r} has no group {number or name!r}")
+            raise ValueError(
+                Message(
+                    "`rewrite`: {pattern!r} has no group {group!r}",
+                    pattern=pattern,
+                    group=number or name,
+                )
+            )
     return compiled
 
 

@@ -41,8 +41,9 @@ def decode_rows(
     """
     if len(body) > options.max_bytes:
         raise PayloadTooLarge(
-            f"the body is larger than {options.max_bytes} bytes; send fewer rows, or raise "
-            "`http.max_body_bytes` of the server"
+            "the body is larger than {most} bytes; send fewer rows, or raise "
+            "`http.max_body_bytes` of the server",
+            most=options.max_bytes,
         )
     blobs: list[SpanBlob] = []
     errors: list[RowError] = []
@@ -101,7 +102,9 @@ def _lines(body: bytes, options: IngestOptions) -> Iterator[Any]:
 
 def _check_count(count: int, options: IngestOptions) -> None:
     if count > options.max_spans:
-        raise PayloadTooLarge(f"{count} rows in one request; send at most {options.max_spans}")
+        raise PayloadTooLarge(
+            "{count} rows in one request; send at most {most}", count=count, most=options.max_spans
+        )
 
 
 def _blob(trace_id: str, row: Mapping[str, Any]) -> SpanBlob:

@@ -27,7 +27,7 @@ def decode_spans(payload: bytes, limits: DeriveLimits | None = None) -> list[Spa
     try:
         request = ExportTraceServiceRequest.FromString(payload)
     except DecodeError as error:
-        raise MalformedPayload(f"stored spans cannot be decoded: {error}") from None
+        raise MalformedPayload("stored spans cannot be decoded: {reason}", reason=error) from None
     limits = limits or DeriveLimits()
     spans: list[Span] = []
     for resource_spans in request.resource_spans:

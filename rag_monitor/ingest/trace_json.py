@@ -23,6 +23,7 @@ from rag_monitor.domain.trace import (
     derive_trace_id,
 )
 from rag_monitor.errors import MalformedPayload
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.ingest.fields import FieldReader, at_fault, is_object
 from rag_monitor.ingest.strict_json import parse, parse_text
 from rag_monitor.ingest.trace_encoding import TIMINGS, encode_trace
@@ -102,8 +103,9 @@ def decode_trace(
     question, answer = reader.text("question"), reader.text("answer")
     if trace_id is None and "question" not in row and "answer" not in row:
         raise MalformedPayload(
-            "a trace needs a `question` and an `answer` (null where they are withheld); "
-            f"this one has {_names_of(row)}"
+            "a trace needs a `question` and an `answer` (null where they are withheld); this one "
+            "has {names}",
+            names=_names_of(row),
         )
     retrievals = _retrievals(reader, documents)
     return Trace(
@@ -157,8 +159,9 @@ def row_trace_id(row: Mapping[str, Any], project: str, app: str) -> str:
 def _names_of(row: Mapping[str, Any]) -> str:
     """What a row calls its fields, for whoever has to map them: short, on one line."""
     names = [f"`{clean_name(str(name), _NAME_SHOWN)}`" for name in row]
-    more = f" and {len(names) - _NAMES_SHOWN} more" if len(names) > _NAMES_SHOWN else ""
-    return (", ".join(names[:_NAMES_SHOWN]) or "no field") + more
+    shown = ", ".join(names[:_NAMES_SHOWN]) or Message("no field")
+    more = len(names) - _NAMES_SHOWN
+    return Message("{names} and {more} more", names=shown, more=more) if more > 0 else shown
 
 
 def _attributes(reader: FieldReader) -> dict[str, Any]:
@@ -176,7 +179,7 @@ def _status(reader: FieldReader) -> TraceStatus:
     try:
         return TraceStatus(text)
     except ValueError:
-        raise reader.fail("status", f"one of {', '.join(TraceStatus)}") from None
+        raise reader.fail("status", "one of {names}", names=", ".join(TraceStatus)) from None
 
 
 class _Documents:
@@ -300,7 +303,7 @@ def _hit(item: Any, place: int) -> Hit:
     try:
         hit_kind = HitKind(kind or "")
     except ValueError:
-        raise reader.fail("kind", f"one of {', '.join(HitKind)}") from None
+        raise reader.fail("kind", "one of {names}", names=", ".join(HitKind)) from None
     if not name:
         raise reader.fail("name", "a name")
     ok = reader.flag("ok")
@@ -362,7 +365,7 @@ def _moment(reader: FieldReader) -> datetime | None:
     value = reader.values.get("started_at")
     if value is None:
         return None
-    expected = "an ISO 8601 time, e.g. 2026-01-05T12:00:00Z"
+    expected = msgid("an ISO 8601 time, e.g. 2026-01-05T12:00:00Z")
     try:
         if isinstance(value, str):
             moment = datetime.fromisoformat(value)

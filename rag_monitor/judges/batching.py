@@ -87,7 +87,9 @@ class DeviceBatches:
             telemetry.dropped("judges", "out_of_memory")
         self._release()
         if len(inputs) == 1:
-            raise JudgeUnavailable(f"one {self._noun} alone does not fit into the device's memory")
+            raise JudgeUnavailable(
+                "one {noun} alone does not fit into the device's memory", noun=self._noun
+            )
         self._budget = max(1, self._budget // 2)
         half = len(inputs) // 2
         return [

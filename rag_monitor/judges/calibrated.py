@@ -50,10 +50,14 @@ class Calibration:
         if not self.version:
             raise ConfigurationError("a calibration needs a version")
         if self.threshold is not None and not 0.0 <= self.threshold <= 1.0:
-            raise ConfigurationError(f"a threshold is from 0 to 1, not {self.threshold}")
+            raise ConfigurationError(
+                "a threshold is from 0 to 1, not {threshold}", threshold=self.threshold
+            )
         wrong = sorted(aspect.value for aspect in NOT_CALIBRATED & self.maps.keys())
         if wrong:
-            raise ConfigurationError(f"these are no probabilities of a yes: {', '.join(wrong)}")
+            raise ConfigurationError(
+                "these are no probabilities of a yes: {names}", names=", ".join(wrong)
+            )
 
 
 class CalibratedJudge:
@@ -71,8 +75,11 @@ class CalibratedJudge:
         own = judge.identity
         if own.calibration:
             raise ConfigurationError(
-                f"judge {own} brings calibration {own.calibration!r}; turn that off before "
-                f"applying {calibration.version!r}"
+                "judge {judge} brings calibration {calibration!r}; turn that off before applying "
+                "{version!r}",
+                judge=own,
+                calibration=own.calibration,
+                version=calibration.version,
             )
         self._judge = judge
         self._calibration = calibration

@@ -36,9 +36,15 @@ class Overloaded(JudgeUnavailable):
     """The judge asked us to come back later."""
 
     def __init__(
-        self, message: str, retry_after_s: float | None = None, *, broke: bool = False
+        self,
+        text: str,
+        /,
+        *,
+        retry_after_s: float | None = None,
+        broke: bool = False,
+        **params: object,
     ) -> None:
-        super().__init__(message)
+        super().__init__(text, **params)
         self.retry_after_s = retry_after_s
         """What the server said, in seconds; None when it said nothing."""
         self.broke = broke
@@ -74,10 +80,14 @@ class LimitOptions:
     def __post_init__(self) -> None:
         for name in ("attempt_timeout_s", "deadline_s", "backoff_s", "backoff_cap_s"):
             if getattr(self, name) <= 0:
-                raise ConfigurationError(f"{name} must be above 0, not {getattr(self, name)}")
+                raise ConfigurationError(
+                    "{name} must be above 0, not {value}", name=name, value=getattr(self, name)
+                )
         for name in ("attempts", "concurrency", "breaker_failures", "isolated_attempts"):
             if getattr(self, name) < 1:
-                raise ConfigurationError(f"{name} must be at least 1, not {getattr(self, name)}")
+                raise ConfigurationError(
+                    "{name} must be at least 1, not {value}", name=name, value=getattr(self, name)
+                )
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +162,9 @@ class Limits:
                 alone = self._answers > answers and _may_be_the_request(error)
                 isolated = isolated + 1 if alone else 0
                 if deadline.may_split and isolated >= self.options.isolated_attempts:
-                    raise PoisonRequest(f"{error}; other requests are answered") from error
+                    raise PoisonRequest(
+                        "{reason}; other requests are answered", reason=error
+                    ) from error
                 pause = self._pause(number, error)
                 last = number == self.options.attempts or isinstance(error, JudgeRefused)
                 if last or self._now() + pause >= deadline.at:
@@ -198,7 +210,9 @@ class Limits:
             async with asyncio.timeout(max(0.0, limit)):
                 return await attempt()
         except TimeoutError:
-            raise JudgeTimeout(f"the judge did not answer within {limit:.1f} s") from None
+            raise JudgeTimeout(
+                "the judge did not answer within {limit:.1f} s", limit=limit
+            ) from None
         finally:
             self._slots.release()
 
@@ -209,8 +223,10 @@ class Limits:
                 if self._refusal is not None:
                     raise type(self._refusal)(str(self._refusal))
                 raise JudgeUnavailable(
-                    f"the judge failed {self.options.breaker_failures} times in a row; "
-                    f"nothing is sent for another {pause:.1f} s"
+                    "the judge failed {failures} times in a row; nothing is sent for another "
+                    "{pause:.1f} s",
+                    failures=self.options.breaker_failures,
+                    pause=pause,
                 )
             await self._sleep(pause)
 

@@ -105,8 +105,10 @@ def create(
         if entry is None:
             registered = names()
             raise UnknownJudge(
-                f"no judge named {name!r}{did_you_mean(name, registered)}; choose one of: "
-                f"{', '.join(registered)}"
+                "no judge named {name!r}{meant}; choose one of: {names}",
+                name=name,
+                meant=did_you_mean(name, registered),
+                names=", ".join(registered),
             )
         return cast("Judge", entry.load()(options or {}))
     built_in = BUILT_IN[name]
@@ -117,6 +119,9 @@ def create(
         return cast("Judge", factory(options or {}, **given))
     except ModuleNotFoundError as error:
         raise UnknownJudge(
-            f"judge {name!r} needs {error.name!r}, which is not installed; install the extra "
-            "of rag-monitor that brings it, or choose one of: " + ", ".join(names())
+            "judge {name!r} needs {reason!r}, which is not installed; install the extra of "
+            "rag-monitor that brings it, or choose one of: {names}",
+            name=name,
+            reason=error.name,
+            names=", ".join(names()),
         ) from error

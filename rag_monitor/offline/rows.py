@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, Any, cast
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.installation import install_command
 from rag_monitor.offline import workbook
 from rag_monitor.offline.columns import names_with
@@ -87,6 +88,11 @@ def row_of(number: int, read: Shaped) -> Row | BadRow:
     return Row(number, read.fields, read.unread)
 
 
+def at_row(number: int, reason: object) -> Message:
+    """What is wrong with a row or left out of it, with its place, from 0; `reason` as it is."""
+    return Message("row {number}: {reason}", number=number + 1, reason=reason)
+
+
 def raw_rows(path: Path) -> Iterator[Row | BadRow]:
     """Rows of `path` as they are, see `read_rows`.
 
@@ -94,7 +100,7 @@ def raw_rows(path: Path) -> Iterator[Row | BadRow]:
         ConfigurationError: As `read_rows`.
     """
     if not path.exists():
-        raise ConfigurationError(f"there is no file {path}")
+        raise ConfigurationError("there is no file {path}", path=path)
     with readable(path):
         for number, raw in enumerate(_open_rows(path)):
             yield BadRow(number, raw) if isinstance(raw, str) else Row(number, raw)
@@ -163,7 +169,7 @@ def readable(path: Path) -> Iterator[None]:
         yield
     except (OSError, EOFError, zlib.error, csv.Error) as error:
         reason = getattr(error, "strerror", None) or error
-        raise ConfigurationError(f"cannot read {path}: {reason}") from None
+        raise ConfigurationError("cannot read {path}: {reason}", path=path, reason=reason) from None
 
 
 def open_bytes(path: Path) -> IO[bytes]:
@@ -196,11 +202,14 @@ def _open_rows(path: Path) -> Iterator[Mapping[str, Any] | str]:
     if kind in workbook.KINDS:
         return workbook.read_workbook(path)
     if kind == ".xls":
-        raise ConfigurationError(f"{path.name}: save it as .xlsx or .csv; .xls is not read")
+        raise ConfigurationError(
+            "{path}: save it as .xlsx or .csv; .xls is not read", path=path.name
+        )
     if kind not in (*_LINES, ".json"):
         raise ConfigurationError(
-            f"{path.name}: unknown kind of file; known are .jsonl, .json, .csv (also .gz), .xlsx, "
-            ".parquet and a saved data set folder"
+            "{path}: unknown kind of file; known are .jsonl, .json, .csv (also .gz), .xlsx, "
+            ".parquet and a saved data set folder",
+            path=path.name,
         )
     return _jsonl(path) if holds_lines(path) else _json(path)
 
@@ -231,10 +240,10 @@ def _object(line: bytes) -> Mapping[str, Any] | str:
     try:
         value = json.loads(line.decode("utf-8-sig"))
     except UnicodeDecodeError as error:
-        return f"not UTF-8 (byte {error.start})"
+        return Message("not UTF-8 (byte {byte})", byte=error.start)
     except (ValueError, RecursionError) as error:
-        return f"not valid JSON: {error}"
-    return value if isinstance(value, dict) else "not a JSON object"
+        return Message("not valid JSON: {reason}", reason=error)
+    return value if isinstance(value, dict) else Message("not a JSON object")
 
 
 def _json(path: Path) -> Iterator[Mapping[str, Any] | str]:
@@ -242,9 +251,11 @@ def _json(path: Path) -> Iterator[Mapping[str, Any] | str]:
         try:
             value = json.load(stream)
         except (ValueError, RecursionError) as error:
-            raise ConfigurationError(f"{path.name} is not valid JSON: {error}") from None
+            raise ConfigurationError(
+                "{path} is not valid JSON: {reason}", path=path.name, reason=error
+            ) from None
     for row in rows_in(value):
-        yield row if isinstance(row, dict) else "not a JSON object"
+        yield row if isinstance(row, dict) else Message("not a JSON object")
 
 
 def _csv(path: Path) -> Iterator[Mapping[str, Any] | str]:
@@ -257,14 +268,15 @@ def _csv(path: Path) -> Iterator[Mapping[str, Any] | str]:
         followed.since = 0
         for row in table:
             if followed.ended:
-                yield (
-                    "a quotation mark opens here and is never closed: the rest of the file is"
-                    f" in this row (lines: {followed.since})"
+                yield Message(
+                    "a quotation mark opens here and is never closed: the rest of the file is in "
+                    "this row (lines: {lines})",
+                    lines=followed.since,
                 )
                 continue
             followed.since = 0
             if None in row:
-                yield "more cells than the header has columns"
+                yield Message("more cells than the header has columns")
                 continue
             yield {name: value for name, value in row.items() if value not in ("", None)}
 
@@ -311,14 +323,16 @@ def _parquet(path: Path) -> Iterator[Mapping[str, Any] | str]:
         import pyarrow.parquet as parquet
     except ImportError:
         raise ConfigurationError(
-            f"Parquet files need pyarrow: {install_command('parquet')}"
+            "Parquet files need pyarrow: {command}", command=install_command("parquet")
         ) from None
     try:
         with parquet.ParquetFile(path) as file:
             for batch in file.iter_batches(batch_size=256):
                 yield from map(restored, batch.to_pylist())
     except arrow.ArrowException as error:
-        raise ConfigurationError(f"cannot read {path} as Parquet: {error}") from None
+        raise ConfigurationError(
+            "cannot read {path} as Parquet: {reason}", path=path, reason=error
+        ) from None
 
 
 def _data_set(path: Path) -> Iterator[Mapping[str, Any] | str]:
@@ -327,11 +341,11 @@ def _data_set(path: Path) -> Iterator[Mapping[str, Any] | str]:
         import pyarrow as arrow
     except ImportError:
         raise ConfigurationError(
-            f"saved data sets need pyarrow: {install_command('parquet')}"
+            "saved data sets need pyarrow: {command}", command=install_command("parquet")
         ) from None
     files = sorted(path.rglob("*.arrow"))
     if not files:
-        raise ConfigurationError(f"{path} holds no .arrow file: not a saved data set")
+        raise ConfigurationError("{path} holds no .arrow file: not a saved data set", path=path)
     for file in files:
         with arrow.memory_map(str(file)) as source, arrow.ipc.open_stream(source) as stream:
             for batch in stream:
@@ -345,7 +359,7 @@ def count_rows(path: Path) -> int | None:
         ConfigurationError: As `read_rows`.
     """
     if not path.exists():
-        raise ConfigurationError(f"there is no file {path}")
+        raise ConfigurationError("there is no file {path}", path=path)
     kind = _kind(path)
     with readable(path):
         if kind in _LINES and holds_lines(path):

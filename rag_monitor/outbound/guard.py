@@ -17,6 +17,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from rag_monitor.errors import OutboundRefused
+from rag_monitor.i18n import Message, msgid
 
 Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 Resolver = Callable[[str, int], Sequence[str]]
@@ -108,10 +109,12 @@ def check_url(url: str, policy: OutboundPolicy) -> Target:
         parts = urlsplit(url)
         given = parts.port
     except ValueError as error:
-        raise OutboundRefused(f"the URL cannot be read: {error}") from None
+        raise OutboundRefused("the URL cannot be read: {reason}", reason=error) from None
     scheme = parts.scheme.lower()
     if scheme not in _SCHEMES:
-        raise OutboundRefused(f"the URL must begin with https:// or http://, not {scheme!r}")
+        raise OutboundRefused(
+            "the URL must begin with https:// or http://, not {scheme!r}", scheme=scheme
+        )
     if parts.username is not None or parts.password is not None:
         raise OutboundRefused("the URL holds a user name; put credentials into a header")
     host = (parts.hostname or "").rstrip(".").lower()
@@ -140,24 +143,27 @@ def resolve(
     return list(dict.fromkeys(addresses))
 
 
-def check_address(text: str, policy: OutboundPolicy) -> None:
+def check_address(given: str, policy: OutboundPolicy) -> None:
     """Refuse an address we do not connect to.
 
     Raises:
         OutboundRefused: With the reason.
     """
-    address = _unwrapped(ipaddress.ip_address(text.split("%", 1)[0]))
+    address = _unwrapped(ipaddress.ip_address(given.split("%", 1)[0]))
     if _in_allowed_network(address, policy):
         return
     reason = _reason(address)
     if reason is None or (policy.allow_private and reason == "private"):
         return
-    hint = (
-        "set allow_private or name it in allow_hosts"
+    text = (
+        msgid(
+            "{address} is a {kind} address; to allow it, set allow_private or name it in "
+            "allow_hosts"
+        )
         if reason == "private"
-        else "name it in allow_hosts"
+        else msgid("{address} is a {kind} address; to allow it, name it in allow_hosts")
     )
-    raise OutboundRefused(f"{text} is a {reason} address; to allow it, {hint}")
+    raise OutboundRefused(text, address=given, kind=reason)
 
 
 def system_resolver(host: str, port: int) -> Sequence[str]:
@@ -168,7 +174,7 @@ def system_resolver(host: str, port: int) -> Sequence[str]:
 
 def _check_port(port: int) -> None:
     if (port < 1024 and port not in _LOW_PORTS) or port in _OTHER_PROTOCOLS:
-        raise OutboundRefused(f"port {port} is not one that web services listen on")
+        raise OutboundRefused("port {port} is not one that web services listen on", port=port)
 
 
 def _check_host(host: str, policy: OutboundPolicy) -> None:
@@ -181,12 +187,13 @@ def _check_host(host: str, policy: OutboundPolicy) -> None:
         check_address(str(literal), policy)
         return
     if not _HOST.fullmatch(host) or len(host) > 253:
-        raise OutboundRefused(f"{host!r} is not a host name")
+        raise OutboundRefused("{host!r} is not a host name", host=host)
     inner = host == "localhost" or host.endswith(_INNER_NAMES) or "." not in host
     if inner and not policy.allow_private:
         raise OutboundRefused(
-            f"{host} is a name of an inner network; to allow it, set allow_private or name it in "
-            "allow_hosts"
+            "{host} is a name of an inner network; to allow it, set allow_private or name it in "
+            "allow_hosts",
+            host=host,
         )
 
 
@@ -203,7 +210,7 @@ def _literal(host: str) -> Address | None:
     try:
         return ipaddress.IPv4Address(socket.inet_aton(host))
     except OSError:
-        raise OutboundRefused(f"{host!r} is neither a host name nor an address") from None
+        raise OutboundRefused("{host!r} is neither a host name nor an address", host=host) from None
 
 
 def _unwrapped(address: Address) -> Address:
@@ -265,5 +272,5 @@ def _look_up(target: Target, timeout_s: float, resolver: Resolver) -> Sequence[s
     thread.join(timeout_s)
     if answers and answers[0]:
         return answers[0]
-    reason = str(errors[0]) if errors else "no answer in time"
-    raise OutboundRefused(f"{target.host} does not resolve: {reason}")
+    reason = errors[0] if errors else Message("no answer in time")
+    raise OutboundRefused("{host} does not resolve: {reason}", host=target.host, reason=reason)

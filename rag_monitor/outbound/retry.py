@@ -13,6 +13,8 @@ from email.utils import parsedate_to_datetime
 from http import HTTPStatus
 from typing import Final
 
+from rag_monitor.i18n import Message
+
 REFUSED: Final = frozenset({HTTPStatus.TOO_MANY_REQUESTS})
 """Answers given before anything was done, so that any request may be sent again."""
 LATER: Final = REFUSED | {HTTPStatus.SERVICE_UNAVAILABLE}
@@ -87,6 +89,9 @@ class Waiting:
         self.tries += 1
         return pause
 
-    def __str__(self) -> str:
+    @property
+    def times(self) -> Message:
         """How often it was tried, for a message: `once`, `3 times in 7 s`."""
-        return "once" if self.tries == 1 else f"{self.tries} times in {self.waited_s:.0f} s"
+        if self.tries == 1:
+            return Message("once")
+        return Message("{count} times in {seconds:.0f} s", count=self.tries, seconds=self.waited_s)

@@ -61,7 +61,7 @@ class Redactor:
         unknown = sorted(used - set(MODES))
         if unknown:
             raise ConfigurationError(
-                f"unknown redaction mode {', '.join(unknown)}; use mask, hash or drop"
+                "unknown redaction mode {names}; use mask, hash or drop", names=", ".join(unknown)
             )
         if "hash" in used and not self.key:
             raise ConfigurationError("hashing needs a key: give redaction_key= any secret string")
@@ -211,8 +211,11 @@ def presentable(text: str, secrets: Iterable[str] = (), longest: int = LONGEST) 
         text: What the other server said.
         secrets: Our own, which it may repeat; shorter ones than four characters are passed over.
         longest: Characters kept.
+
+    Returns:
+        `text` itself, so that a `Message` can be translated, where nothing had to be changed.
     """
-    text = text[:_READ]
+    whole, text = text, text[:_READ]
     for secret in sorted(set(secrets), key=len, reverse=True):
         if len(secret) >= _SHORTEST_SECRET:
             text = text.replace(secret, _HIDDEN)
@@ -220,7 +223,8 @@ def presentable(text: str, secrets: Iterable[str] = (), longest: int = LONGEST) 
         text = pattern.sub(_hidden, text)
     text = _ESCAPES.sub("", text)
     line = " ".join("".join(c if c.isprintable() else " " for c in text).split())
-    return line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    line = line if len(line) <= longest else line[: longest - 1].rstrip() + "…"
+    return whole if line == whole else line
 
 
 def without_credentials(url: str) -> str:

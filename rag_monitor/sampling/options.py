@@ -55,14 +55,15 @@ class SamplingOptions:
             kind, _, value = name.partition("=")
             if kind not in STRATUM_KINDS or not value:
                 raise ConfigurationError(
-                    f"sampling stratum {name!r} is not understood; write one of "
-                    + ", ".join(f"{kind}=NAME" for kind in STRATUM_KINDS)
+                    "sampling stratum {name!r} is not understood; write one of {kinds}",
+                    name=name,
+                    kinds=", ".join(f"{kind}=NAME" for kind in STRATUM_KINDS),
                 )
             if not _SOME.holds(rate):
                 raise ConfigurationError(_SOME.refused(f"strata[{name!r}]", rate))
         for name in ("salt", "human_salt"):
             if not 0 < len(getattr(self, name).encode("utf-8", "surrogatepass")) <= MAX_SALT_BYTES:
-                raise ConfigurationError(f"sampling.{name} needs 1 to 64 bytes")
+                raise ConfigurationError("sampling.{name} needs 1 to 64 bytes", name=name)
         if self.salt == self.human_salt:
             raise ConfigurationError("sampling.salt and sampling.human_salt must differ")
 

@@ -98,7 +98,9 @@ def _read(given: dict[str, Any], *, strict: bool) -> Options:
     except Exception:
         raise
     except BaseException as error:  # of a value: reading takes microseconds, so no Ctrl-C fell here
-        raise ConfigurationError(f"a setting raised {type(error).__name__} when read") from error
+        raise ConfigurationError(
+            "a setting raised {kind} when read", kind=type(error).__name__
+        ) from error
     return options
 
 
@@ -248,7 +250,11 @@ def _options(given: dict[str, Any], *, strict: bool) -> Options:
     unknown = sorted(set(values) - set(Options.__dataclass_fields__))
     if unknown:
         allowed = ", ".join(Options.__dataclass_fields__)
-        raise ConfigurationError(f"unknown setting {', '.join(unknown)}; there are: {allowed}")
+        raise ConfigurationError(
+            "unknown setting {unknown}; there are: {names}",
+            unknown=", ".join(unknown),
+            names=allowed,
+        )
     if not strict:
         _to_the_safe_side(values)
     return Options(**values)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Final
 from urllib.parse import urlencode
 
@@ -13,7 +14,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Match
 
 from rag_monitor import __version__
-from rag_monitor.errors import RagMonitorError
+from rag_monitor.errors import NotFound, RagMonitorError
+from rag_monitor.i18n import Message
 from rag_monitor.server.auth import Gate
 from rag_monitor.server.concurrency_limit import ConcurrencyLimit
 from rag_monitor.server.csrf import HostGuard
@@ -126,6 +128,9 @@ def _answer(request: Request, error: Exception) -> Response:
         query = f"?{request.url.query}" if request.url.query else ""
         target = f"{request.url.path}{query}" if request.method == "GET" else "/"
         return RedirectResponse(f"/login?{urlencode({'next': target})}", 303)
+    if isinstance(error, NotFound):
+        # What the store says names ids and projects; a person wants to know that it is gone.
+        problem = replace(problem, detail=Message("This is not there any more."))
     return problem_page(request, problem)
 
 

@@ -23,7 +23,7 @@ from fastapi import Depends, Request
 from rag_monitor.domain.stored import ApiKey, KeyScope
 from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import StoreUnavailable
-from rag_monitor.i18n import Message
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.server.oidc import scopes_of
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.rates import FailureLimit, KeyLimit
@@ -45,10 +45,11 @@ _LOOKUP_S: Final = 5.0
 """How long a look-up may take."""
 _ALL_SCOPES: Final = frozenset(KeyScope)
 _REFUSED: Final = {
-    "unknown": "The key is not valid: nobody has it here.",
-    "revoked": "The key is not valid: it was revoked.",
-    "expired": "The key is not valid: it has expired. Make another one "
-    "with `rag-monitor keys create`.",
+    "unknown": msgid("The key is not valid: nobody has it here."),
+    "revoked": msgid("The key is not valid: it was revoked."),
+    "expired": msgid(
+        "The key is not valid: it has expired. Make another one with `rag-monitor keys create`."
+    ),
 }
 """What a caller is told of a key that opens nothing, by `Gate.ended`."""
 
@@ -192,7 +193,9 @@ class Gate:
                 return principal
         raise ProblemError(
             401,
-            "This server needs a key: send it as `X-API-Key: …` or `Authorization: Bearer …`."
+            msgid(
+                "This server needs a key: send it as `X-API-Key: …` or `Authorization: Bearer …`."
+            )
             if key is None
             else _REFUSED[self.ended(key)],
             kind="key-needed" if key is None else "key-invalid",
@@ -316,7 +319,7 @@ class Gate:
         if session is None or not self.same(token, self.form_token(session)):
             raise ProblemError(
                 403,
-                Message("The form is no longer valid. Reload the page and send it again."),
+                "The form is no longer valid. Reload the page and send it again.",
                 kind="form-token",
             )
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import quote, urlencode
 
-from rag_monitor.config import OidcOptions
+from rag_monitor.config.options import OidcOptions
 from rag_monitor.domain.stored import KeyScope
 from rag_monitor.errors import ConfigurationError, OutboundRefused, RagMonitorError
 from rag_monitor.installation import install_command
@@ -99,7 +99,8 @@ class Provider:
             import joserfc  # noqa: F401
         except ImportError:
             raise ConfigurationError(
-                f"signing in with [oidc] needs its libraries: {install_command('oidc')}"
+                "signing in with [oidc] needs its libraries: {command}",
+                command=install_command("oidc"),
             ) from None
         self._options = options
         self._redirect_uri = redirect_uri
@@ -200,7 +201,9 @@ class Provider:
                 read = jwt.decode(token, self._key_set(), algorithms=list(ALGORITHMS))
             registry.validate(read.claims)
         except (JoseError, ValueError) as error:
-            raise SignInFailed(f"the ID token does not hold ({type(error).__name__})") from error
+            raise SignInFailed(
+                "the ID token does not hold ({kind})", kind=type(error).__name__
+            ) from error
         claims: Mapping[str, Any] = read.claims
         audience = claims["aud"]
         if isinstance(audience, list) and len(audience) > 1:
@@ -224,11 +227,13 @@ class Provider:
             issuer = self._options.issuer
             configuration = self._json(f"{issuer.rstrip('/')}/.well-known/openid-configuration")
             if configuration.get("issuer") != issuer:
-                raise SignInFailed(f"the provider's document is of another issuer than {issuer}")
+                raise SignInFailed(
+                    "the provider's document is of another issuer than {issuer}", issuer=issuer
+                )
             kept = self._document = (self._now(), configuration)
         url = kept[1].get(name)
         if not isinstance(url, str) or not self._options.trusts(url):
-            raise SignInFailed(f"the provider's document has no usable {name}")
+            raise SignInFailed("the provider's document has no usable {name}", name=name)
         return url
 
     def _json(
@@ -249,10 +254,12 @@ class Provider:
                 max_reply_bytes=_MAX_REPLY_BYTES,
             )
             if reply.status != 200:
-                raise SignInFailed(f"the identity provider answered {reply.status}")
+                raise SignInFailed("the identity provider answered {status}", status=reply.status)
             content = json.loads(reply.body)
         except (OutboundFailed, OutboundRefused, ValueError) as error:
-            raise SignInFailed(f"the identity provider cannot be used: {error}") from error
+            raise SignInFailed(
+                "the identity provider cannot be used: {reason}", reason=error
+            ) from error
         if not isinstance(content, dict):
             raise SignInFailed("the identity provider's answer is no JSON object")
         return content

@@ -215,8 +215,11 @@ def _bind(host: str, port: int) -> socket.socket:
     except OSError as error:
         listener.close()
         raise ConfigurationError(
-            f"cannot listen on {host}:{port} ({error.strerror}); "
-            "stop what uses the port, or choose another with --port"
+            "cannot listen on {host}:{port} ({reason}); stop what uses the port, or choose "
+            "another with --port",
+            host=host,
+            port=port,
+            reason=error.strerror,
         ) from None
     listener.set_inheritable(False)
     return listener

@@ -20,6 +20,7 @@ from rag_monitor.aggregation.keys import COMBINED
 from rag_monitor.domain.selection import Selection
 from rag_monitor.domain.window import Series, Window
 from rag_monitor.exposition.snapshot import LATENCIES
+from rag_monitor.i18n import Message, msgid, translate
 from rag_monitor.ingest.strict_json import repeated_key
 from rag_monitor.metrics.rag import METRICS
 from rag_monitor.server.problems import ProblemError
@@ -29,11 +30,15 @@ from rag_monitor.spelling import nearest
 METRIC_NAMES: Final = METRICS
 """Every metric that traces are scored by. None can be added: judges are plug-ins, metrics not."""
 _NOT_KEPT: Final = {
-    "environment": "nothing is told apart by it; give what must be told apart names of its own in "
-    "`app` or `release`.",
-    "knowledge_base": "only /api/v1/series can be asked for one; /api/v1/summary tells the metrics "
-    "of each under `knowledge_bases`.",
-    "release": "what is asked for here is not kept by release.",
+    "environment": Message(
+        "nothing is told apart by it; give what must be told apart names of its own in `app` or "
+        "`release`."
+    ),
+    "knowledge_base": Message(
+        "only /api/v1/series can be asked for one; /api/v1/summary tells the metrics of each "
+        "under `knowledge_bases`."
+    ),
+    "release": Message("what is asked for here is not kept by release."),
 }
 """Filters that callers may expect everywhere: why they are refused where nothing would apply them.
 Answering for all traces instead would be a wrong answer."""
@@ -46,7 +51,9 @@ def require_known(field: str, name: str, names: Collection[str], kind: str | Non
         ProblemError: 422, with the nearest name there is.
     """
     if name not in names:
-        raise ProblemError(422, f"`{field}`: {_unknown(kind or field, name, names)}")
+        raise ProblemError(
+            422, "`{field}`: {reason}", field=field, reason=_unknown(kind or field, name, names)
+        )
 
 
 def check_parameters(request: Request) -> None:
@@ -63,7 +70,7 @@ def check_parameters(request: Request) -> None:
         return
     if len(set(names)) < len(names):
         twice = next(name for name in names if names.count(name) > 1)
-        raise ProblemError(422, f"`{twice[:100]}`: is given more than once.")
+        raise ProblemError(422, "`{name}`: is given more than once.", name=twice[:100])
     operations = request.app.openapi()["paths"].get(request.scope["route"].path_format, {})
     operation = operations.get(request.method.lower())
     if operation is None:
@@ -73,10 +80,23 @@ def check_parameters(request: Request) -> None:
     for name in names:
         if name not in parameters:
             if name in _NOT_KEPT:
-                raise ProblemError(422, f"`{name}`: {_NOT_KEPT[name]}", kind="invalid-input")
-            those = f" Known are {', '.join(parameters)}." if parameters else " None is taken here."
-            detail = f"`{name[:100]}`: {_unknown('parameter', name[:100], parameters)}{those}"
-            raise ProblemError(422, detail, kind="invalid-input")
+                reason = _NOT_KEPT[name]
+            elif parameters:
+                reason = Message(
+                    "{unknown} Known are {names}.",
+                    unknown=_unknown("parameter", name[:100], parameters),
+                    names=", ".join(parameters),
+                )
+            else:
+                unknown = _unknown("parameter", name[:100], parameters)
+                reason = Message("{unknown} None is taken here.", unknown=unknown)
+            raise ProblemError(
+                422,
+                "`{field}`: {reason}",
+                field=name[:100],
+                reason=reason,
+                kind="invalid-input",
+            )
 
 
 def known_metric(name: str) -> str:
@@ -86,17 +106,26 @@ def known_metric(name: str) -> str:
         ValueError: With the nearest name there is, and all of them.
     """
     if name in LATENCIES:
-        raise ValueError(f"{name} is a time, not a score; `/api/v1/summary` has it")
+        raise ValueError(
+            Message("{name} is a time, not a score; `/api/v1/summary` has it", name=name)
+        )
     if name not in METRIC_NAMES:
-        names = ", ".join(METRIC_NAMES)
-        raise ValueError(f"{_unknown('metric', name, METRIC_NAMES)} Known are {names}")
+        raise ValueError(
+            Message(
+                "{unknown} Known are {names}",
+                unknown=_unknown("metric", name, METRIC_NAMES),
+                names=", ".join(METRIC_NAMES),
+            )
+        )
     return name
 
 
-def _unknown(field: str, name: str, names: Collection[str]) -> str:
+def _unknown(kind: str, name: str, names: Collection[str]) -> Message:
     near = nearest(name, names)
-    meant = f" Did you mean {near!r}?" if near else ""
-    return f"there is no {field} {name!r}.{meant}"
+    text = msgid("there is no {kind} {name!r}.")
+    if near:
+        text = msgid("there is no {kind} {name!r}. Did you mean {near!r}?")
+    return Message(text, kind=kind, name=name, near=near)
 
 
 class OnceRequest(Request):
@@ -129,12 +158,12 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(unique) == len(pairs):
         return unique
     key = repeated_key(pairs)
-    detail = f"`{key}`: stands twice in one JSON object; name each key once."
     raise ProblemError(
         400,
-        detail,
+        "`{key}`: stands twice in one JSON object; name each key once.",
+        key=key,
         kind="malformed-payload",
-        errors=[{"field": key, "message": "stands twice in one JSON object"}],
+        errors=[{"field": key, "message": Message("stands twice in one JSON object")}],
     )
 
 
@@ -163,14 +192,22 @@ class Unknown:
         few = () if near is not None or len(choices) > _FEW else tuple(choices)
         return cls(field=field, value=value, near=near, choices=few)
 
-    def __str__(self) -> str:
+    @property
+    def message(self) -> Message:
         """A sentence for callers of the API."""
-        head = f"`{self.field}`: nothing stored here has {self.field} {self.value!r}."
+        text = msgid("`{field}`: nothing stored here has {field} {value!r}.")
         if self.near is not None:
-            return f"{head} Did you mean {self.near!r}?"
-        if len(self.choices) == 1:
-            return f"{head} There is only {self.choices[0]!r}."
-        return f"{head} There are {', '.join(map(repr, self.choices))}." if self.choices else head
+            text = msgid(
+                "`{field}`: nothing stored here has {field} {value!r}. Did you mean {near!r}?"
+            )
+        elif len(self.choices) == 1:
+            text = msgid(
+                "`{field}`: nothing stored here has {field} {value!r}. There is only {names}."
+            )
+        elif self.choices:
+            text = msgid("`{field}`: nothing stored here has {field} {value!r}. There are {names}.")
+        names = ", ".join(map(repr, self.choices))
+        return Message(text, field=self.field, value=self.value, near=self.near, names=names)
 
 
 def unknown_names(
@@ -235,6 +272,6 @@ def _unknown_judge(value: str, judges: Sequence[str]) -> Unknown:
     return Unknown(field="judge", value=value, near=by_name[near])
 
 
-def sentences(unknown: Sequence[Unknown]) -> list[str]:
-    """What an answer says of them."""
-    return [str(one) for one in unknown]
+def sentences(unknown: Sequence[Unknown], language: str) -> list[str]:
+    """What an answer says of them, in a language."""
+    return [translate(one.message, language) for one in unknown]

@@ -9,6 +9,7 @@ from sqlalchemy.exc import DBAPIError, InterfaceError, OperationalError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from rag_monitor.errors import StoreDamaged, StoreError, StoreFull, StoreUnavailable
+from rag_monitor.i18n import Message
 
 _RETRIED_SQLSTATES: Final = frozenset({"40001", "40P01", "55P03"})
 """Serialisation failure, deadlock, lock not available: the same work may succeed right away."""
@@ -17,17 +18,27 @@ _PASSING_CLASSES: Final = ("08", "53", "57", "58")
 _READ_ONLY: Final = "25006"
 """A standby, or `default_transaction_read_only`."""
 _REMEDIES: Final = (
-    (r'database ".*" does not exist', "create it, or correct `database_url`"),
-    (r'role ".*" does not exist|password authentication failed|no pg_hba\.conf entry'
-     r"|no password supplied", "correct user and password in `database_url`"),
-    (r"connection refused|failed to resolve host|timeout expired|no such file or directory",
-     "try again; if it stays so, see whether the server runs and `database_url` names it"),
-    (r"read-?only (transaction|database)",
-     "name the server that takes changes in `database_url`, or make the database writable"),
-    (r"database is locked|lock timeout", "try again; another program keeps it locked"),
-)  # fmt: skip
+    (r'database ".*" does not exist', Message("create it, or correct `database_url`")),
+    (
+        r'role ".*" does not exist|password authentication failed|no pg_hba\.conf entry'
+        r"|no password supplied",
+        Message("correct user and password in `database_url`"),
+    ),
+    (
+        r"connection refused|failed to resolve host|timeout expired|no such file or directory",
+        Message(
+            "try again; if it stays so, see whether the server runs and `database_url` names it"
+        ),
+    ),
+    (
+        r"read-?only (transaction|database)",
+        Message(
+            "name the server that takes changes in `database_url`, or make the database writable"
+        ),
+    ),
+    (r"database is locked|lock timeout", Message("try again; another program keeps it locked")),
+)
 """What databases say, and what an operator can do about it."""
-_RECOVER: Final = "stop the monitor and run `rag-monitor recover`, or restore a backup"
 _PASSING_SQLITE: Final = ("locked", "busy", "full", "disk i/o", "readonly", "unable to open")
 
 
@@ -95,15 +106,24 @@ def translate(error: Exception, database: str) -> StoreError:
     detail = str(cause).strip().splitlines()
     text = f"{database}: {detail[0] if detail else type(cause).__name__}"
     if is_disk_full(error):
-        return StoreFull(f"the disk of the database is full ({text}); make room on it")
-    if is_damaged(error):
-        return StoreDamaged(f"pages of the database are damaged ({text}); {_RECOVER}")
-    if is_passing(error):
-        remedy = next(
-            (m for pattern, m in _REMEDIES if re.search(pattern, text, re.IGNORECASE)), "try again"
+        return StoreFull(
+            "the disk of the database is full ({reason}); make room on it", reason=text
         )
-        return StoreUnavailable(f"the database does not take this right now ({text}); {remedy}")
-    return StoreError(f"the database refused ({text})")
+    if is_damaged(error):
+        return StoreDamaged(
+            "pages of the database are damaged ({reason}); stop the monitor and run "
+            "`rag-monitor recover`, or restore a backup",
+            reason=text,
+        )
+    if is_passing(error):
+        fitting = (m for pattern, m in _REMEDIES if re.search(pattern, text, re.IGNORECASE))
+        remedy = next(fitting, Message("try again"))
+        return StoreUnavailable(
+            "the database does not take this right now ({reason}); {remedy}",
+            reason=text,
+            remedy=remedy,
+        )
+    return StoreError("the database refused ({reason})", reason=text)
 
 
 def _sqlstate(error: DBAPIError) -> str:

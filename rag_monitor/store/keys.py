@@ -87,7 +87,9 @@ class Keys:
         def work(connection: Connection) -> tuple[str, ApiKey]:
             old = connection.execute(select(api_keys).where(*mine)).one_or_none()
             if old is None:
-                raise NotFound(f"project {project!r} has no valid key {id!r}")
+                raise NotFound(
+                    "project {project!r} has no valid key {id!r}", project=project, id=id
+                )
             until = now + grace
             changes: dict[str, Any] = {"revoked_at": now}
             if grace > timedelta(0):
@@ -95,7 +97,9 @@ class Keys:
                 changes = {"expires_at": ends}
             replaced = connection.execute(update(api_keys).where(*mine).values(changes)).rowcount
             if not replaced:
-                raise NotFound(f"project {project!r} has no valid key {id!r}")
+                raise NotFound(
+                    "project {project!r} has no valid key {id!r}", project=project, id=id
+                )
             row.update({name: getattr(old, name) for name in _INHERITED})
             row["expires_at"] = expires_at or old.expires_at
             return text, self._insert(connection, row)
@@ -158,7 +162,7 @@ class Keys:
         )
         changed = self._database.transact(lambda connection: connection.execute(statement).rowcount)
         if not changed:
-            raise NotFound(f"project {project!r} has no key {id!r}")
+            raise NotFound("project {project!r} has no key {id!r}", project=project, id=id)
 
     def secret(self, name: str, length: int = 32) -> bytes:
         """A random secret of this installation, made on first use; the same ever after."""

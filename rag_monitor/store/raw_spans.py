@@ -255,6 +255,7 @@ class AssemblyBacklog:
         if self._full:
             telemetry.dropped("store", "assembly_behind", count)
             raise QueueFull(
-                f"{self._bound} traces or more wait to be assembled; nothing was stored, send it "
-                "again later"
+                "{most} traces or more wait to be assembled; nothing was stored, send it again "
+                "later",
+                most=self._bound,
             )

@@ -53,15 +53,15 @@ def salvage(source: Path, target: Path) -> list[Salvaged]:
         SchemaMismatch: A newer release wrote the source.
     """
     if not source.is_file():
-        raise ConfigurationError(f"there is no file {source}")
+        raise ConfigurationError("there is no file {path}", path=source)
     if target.exists():
-        raise ConfigurationError(f"{target} is there already; name a new file")
+        raise ConfigurationError("{target} is there already; name a new file", target=target)
     lock = FileLock(source)
     try:
         with contextlib.closing(_opened(source)) as old:
             tables = _tables(old, source)
             if not {"spans", "traces"} & set(tables):
-                raise ConfigurationError(f"{source} is no database of rag-monitor")
+                raise ConfigurationError("{path} is no database of rag-monitor", path=source)
             migration.upgrade(f"sqlite:///{target}", _revision(old))
             with contextlib.closing(sqlite3.connect(target, isolation_level=None)) as new:
                 # The file is worth nothing before it is complete.
@@ -92,7 +92,7 @@ def _tables(connection: sqlite3.Connection, path: Path) -> list[str]:
         return [name for (name,) in connection.execute(statement)]
     except sqlite3.DatabaseError as error:
         raise ConfigurationError(
-            f"nothing of {path} can be read ({error}); restore a backup"
+            "nothing of {path} can be read ({reason}); restore a backup", path=path, reason=error
         ) from None
 
 

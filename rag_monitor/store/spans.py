@@ -61,7 +61,7 @@ def decompress(stored: bytes) -> bytes:
     try:
         return _decompress(stored)
     except _failures as error:
-        raise MalformedPayload(f"stored evidence is damaged: {error}") from error
+        raise MalformedPayload("stored evidence is damaged: {reason}", reason=error) from error
 
 
 _LOG: Final = logging.getLogger(__name__)

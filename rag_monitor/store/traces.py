@@ -96,7 +96,11 @@ class Traces:
         with self._database.read() as connection:
             loaded = load_traces(connection, [(project, trace_id)]).get((project, trace_id))
             if loaded is None:
-                raise NotFound(f"project {project!r} has no trace {trace_id!r}")
+                raise NotFound(
+                    "project {project!r} has no trace {trace_id!r}",
+                    project=project,
+                    trace_id=trace_id,
+                )
             row, trace = loaded
             marks = connection.execute(
                 select(scores).where(_same_trace(scores, row), scores.c.superseded.is_(False))

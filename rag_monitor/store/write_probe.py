@@ -73,8 +73,9 @@ class WriteProbe:
             elif doubted:  # whoever has the turn may be waiting for what refused the last one
                 self._database.doubted = True
                 self._failed = StoreUnavailable(
-                    f"the database does not take this right now ({self._database.name}: a change "
-                    "was refused, and another takes long); try again"
+                    "the database does not take this right now ({name}: a change was refused, "
+                    "and another takes long); try again",
+                    name=self._database.name,
                 )
         self._tried_at = time.monotonic()
 

@@ -21,7 +21,7 @@ from rag_monitor.aggregation.totals import merged
 from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.rules import default_rules
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.stored import PendingTrace, RetentionPolicy
 from rag_monitor.domain.trace import DEFAULT_PROJECT, Trace

@@ -18,7 +18,8 @@ from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.notifiers.registry import build_all
 from rag_monitor.alerting.replay import Replay, replay
-from rag_monitor.config import Settings, WorkerOptions
+from rag_monitor.config import Settings
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.alert import AlertRule, Finding
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.ports import BudgetState

@@ -14,7 +14,7 @@ from datetime import timedelta
 from typing import Final
 
 from rag_monitor import telemetry
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.clock import Clock
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.errors import JudgeBehind

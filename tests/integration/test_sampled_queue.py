@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from rag_monitor import telemetry
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.domain.score import ScoreStatus
 from rag_monitor.domain.stored import Backlog

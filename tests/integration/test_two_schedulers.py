@@ -17,7 +17,7 @@ from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.estimates import RuleEstimates
 from rag_monitor.alerting.options import DeliveryOptions
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.alert import Alert, AlertRule, AlertState, Notification, RuleKind
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest, Verdict
 from rag_monitor.domain.stored import Lease, RetentionPolicy

@@ -15,7 +15,7 @@ from rag_monitor import telemetry
 from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.estimates import RuleEstimates
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.alert import Alert, AlertState, Finding, Notification, Severity
 from rag_monitor.domain.judgement import Aspect, Judgement, JudgeRequest
 from rag_monitor.domain.score import ScoreStatus

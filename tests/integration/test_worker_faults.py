@@ -17,7 +17,7 @@ import pytest
 from rag_monitor.alerting.dispatcher import Dispatcher
 from rag_monitor.alerting.engine import AlertEngine
 from rag_monitor.alerting.estimates import RuleEstimates
-from rag_monitor.config import WorkerOptions
+from rag_monitor.config.options import WorkerOptions
 from rag_monitor.domain.judgement import Judgement, JudgeRequest
 from rag_monitor.domain.stored import PendingTrace, RetentionPolicy
 from rag_monitor.errors import StoreUnavailable

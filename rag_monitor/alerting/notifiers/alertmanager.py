@@ -39,8 +39,9 @@ class AlertmanagerNotifier(HttpChannel[AlertmanagerOptions]):
         super().__init__(options, language=language, public_url=public_url, timezone=timezone)
         if options.valid_for_s <= 0:
             raise ConfigurationError(
-                f"valid_for_s: must be above 0, not {options.valid_for_s:g}: every alert would be "
-                "over when it arrives"
+                "valid_for_s: must be above 0, not {valid_for_s:g}: every alert would be over "
+                "when it arrives",
+                valid_for_s=options.valid_for_s,
             )
         base = options.url.rstrip("/")
         self._url = base if base.endswith(_PATH) else base + _PATH

@@ -38,7 +38,7 @@ class SlackNotifier(HttpChannel[SlackOptions]):
         reply = post(self._options, encode(self._payload(batch)))
         answer = reply.body.strip()
         if answer != b"ok" and b'"ok":true' not in answer.replace(b" ", b""):
-            raise DeliveryError(f"Slack did not say ok: {excerpt(reply)}")
+            raise DeliveryError("Slack did not say ok: {reply}", reply=excerpt(reply))
 
     def _payload(self, batch: Sequence[Notification]) -> dict[str, Any]:
         message = compose(batch, self._language, self._public_url, zone=self._zone)

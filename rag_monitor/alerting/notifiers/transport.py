@@ -69,7 +69,9 @@ def post(
     if 200 <= reply.status < 300:
         return reply
     raise DeliveryError(
-        f"HTTP {reply.status}: {excerpt(reply)}",
+        "HTTP {status}: {reply}",
+        status=reply.status,
+        reply=excerpt(reply),
         retry_after_s=retry_after(reply),
         permanent=reply.status in _UNACCEPTABLE,
     )
@@ -89,9 +91,9 @@ def decode(reply: Reply) -> dict[str, Any]:
     try:
         content = json.loads(reply.body)
     except ValueError:
-        raise DeliveryError(f"the answer is no JSON: {excerpt(reply)}") from None
+        raise DeliveryError("the answer is no JSON: {reply}", reply=excerpt(reply)) from None
     if not isinstance(content, dict):
-        raise DeliveryError(f"the answer is no JSON object: {excerpt(reply)}")
+        raise DeliveryError("the answer is no JSON object: {reply}", reply=excerpt(reply))
     return content
 
 
@@ -115,8 +117,9 @@ def check_options(options: HttpOptions) -> None:
     """
     if not 0 < options.timeout_s <= _LONGEST_S:
         raise ConfigurationError(
-            f"timeout_s: must be above 0 and at most {_LONGEST_S:g} seconds, not "
-            f"{options.timeout_s:g}"
+            "timeout_s: must be above 0 and at most {longest:g} seconds, not {timeout_s:g}",
+            longest=_LONGEST_S,
+            timeout_s=options.timeout_s,
         )
     check_url(options.url, options.policy)
 

@@ -122,10 +122,14 @@ def read_texts(folder: Path, form: Format) -> Texts:
         tokenizer = Tokenizer.from_buffer(file.read_bytes())
     except ImportError as error:
         raise ConfigurationError(
-            f"a detector needs {error.name or error}: {install_command('server')}"
+            "a detector needs {reason}: {command}",
+            reason=error.name or error,
+            command=install_command("server"),
         ) from None
     except Exception as error:  # noqa: BLE001 - the library's errors have no base of their own
-        raise ConfigurationError(f"the tokenizer {file} cannot be read: {error}") from None
+        raise ConfigurationError(
+            "the tokenizer {file} cannot be read: {reason}", file=file, reason=error
+        ) from None
     return Texts(tokenizer, special_tokens=form.special_tokens)
 
 
@@ -136,8 +140,10 @@ def _through_transformers(
         from rag_monitor.judges.detectors import transformers_runner as runs
     except ImportError as error:
         raise ConfigurationError(
-            f"a detector through transformers needs {error.name or error}: "
-            f"{install_command('gpu')}; a folder with model.onnx needs no more than is there"
+            "a detector through transformers needs {reason}: {command}; a folder with model.onnx "
+            "needs no more than is there",
+            reason=error.name or error,
+            command=install_command("gpu"),
         ) from None
     if form.reads is Reads.WORDS:
         from rag_monitor.judges.detectors.loading import guardian_layout

@@ -48,14 +48,17 @@ def load_hhem(folder: Path) -> Any:
         model = T5ForTokenClassification(shape_of(state))
     except KeyError as error:
         raise ConfigurationError(
-            f"the detector {folder} has no weights of HHEM-2.1-Open: {error} is missing"
+            "the detector {folder} has no weights of HHEM-2.1-Open: {reason} is missing",
+            folder=folder,
+            reason=error,
         ) from None
     state[_TIED] = state[_SHARED]
     loaded = model.load_state_dict(state, strict=False)
     if loaded.missing_keys or loaded.unexpected_keys:
         raise ConfigurationError(
-            f"the detector {folder} has no weights of HHEM-2.1-Open: "
-            f"{', '.join([*loaded.missing_keys, *loaded.unexpected_keys][:3])}"
+            "the detector {folder} has no weights of HHEM-2.1-Open: {weights}",
+            folder=folder,
+            weights=", ".join([*loaded.missing_keys, *loaded.unexpected_keys][:3]),
         )
     return model
 
@@ -246,7 +249,7 @@ def word_ids(tokenizer: Any, word: str) -> list[int]:
     ]  # fmt: skip
     ids = [n for n in short if tokenizer.decode([n]).strip().lower() == word]
     if not ids:
-        raise ConfigurationError(f"no token of the detector reads {word!r}")
+        raise ConfigurationError("no token of the detector reads {word!r}", word=word)
     return sorted(ids)
 
 
@@ -261,7 +264,9 @@ def load_tokenizer(folder: str) -> Any:
             folder, trust_remote_code=False, local_files_only=True
         )
     except (OSError, ValueError, ImportError) as error:
-        raise ConfigurationError(f"cannot load the detector's tokenizer: {error}") from None
+        raise ConfigurationError(
+            "cannot load the detector's tokenizer: {reason}", reason=error
+        ) from None
     if getattr(tokenizer, "backend_tokenizer", None) is None:
         raise ConfigurationError("the detector's tokenizer has no tokenizer.json")
     return tokenizer
@@ -284,4 +289,6 @@ def _loaded(options: DetectorOptions, load: Callable[[], Any]) -> Any:
     try:
         return load().to(device=device, dtype=getattr(torch, dtype)).eval()
     except (OSError, ValueError, RuntimeError, ImportError, KeyError) as error:
-        raise ConfigurationError(f"cannot load the detector {options.model!r}: {error}") from error
+        raise ConfigurationError(
+            "cannot load the detector {model!r}: {reason}", model=options.model, reason=error
+        ) from error

@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_monitor.errors import RagMonitorError
+from rag_monitor.i18n import Message
 from rag_monitor.judges.embedded.features import CLAIM_FEATURES, ClaimEvidence
 from rag_monitor.judges.embedded.model import (
     ClaimVerdict,
@@ -109,9 +110,11 @@ def distil(lessons: Sequence[Lesson], start: Model, encoder: str = "") -> Distil
         facts[language] = _facts(own, before, with_encoder=with_encoder)
     if not any(fact["learnt"] for fact in facts.values()):
         raise RagMonitorError(
-            f"distilling needs {FEWEST} answers of one language, {_FEWEST_OF_A_CLASS} of them held"
-            f" and {_FEWEST_OF_A_CLASS} rejected by the teacher; there are "
-            + ", ".join(f"{_counted(own)} in {language}" for language, own in by_language.items())
+            "distilling needs {fewest} answers of one language, {fewest_of_a_class} of them held "
+            "and {fewest_of_a_class} rejected by the teacher; there are {there}",
+            fewest=FEWEST,
+            fewest_of_a_class=_FEWEST_OF_A_CLASS,
+            there=tuple(_counted(own, language) for language, own in by_language.items()),
         )
     languages = {name: _plain(weights) for name, weights in learnt.items()}
     content = {"features": list(CLAIM_FEATURES), "encoder": encoder, "languages": languages}
@@ -121,9 +124,14 @@ def distil(lessons: Sequence[Lesson], start: Model, encoder: str = "") -> Distil
     return Distilled(packed=packed.encode(), version=version, facts=facts)
 
 
-def _counted(lessons: Sequence[Lesson]) -> str:
+def _counted(lessons: Sequence[Lesson], language: str) -> Message:
     held = sum(lesson.holds for lesson in lessons)
-    return f"{held} held and {len(lessons) - held} rejected"
+    return Message(
+        "{held} held and {rejected} rejected in {language}",
+        held=held,
+        rejected=len(lessons) - held,
+        language=language,
+    )
 
 
 def _enough(lessons: Sequence[Lesson]) -> bool:

@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.field_values import wrong_value
 from rag_monitor.installation import install_command
 
 FORMAT: Final = 1
@@ -101,16 +102,27 @@ def load_encoder(folder: Path, threads: int) -> OnnxEncoder:
         spec = TypeAdapter(EncoderSpec).validate_json((folder / "encoder.json").read_bytes())
         return OnnxEncoder(folder, spec, threads)
     except OSError as error:
-        raise ConfigurationError(f"encoder {folder}: {error.filename}: {error.strerror}") from None
+        raise ConfigurationError(
+            "encoder {folder}: {file}: {reason}",
+            folder=folder,
+            file=error.filename,
+            reason=error.strerror,
+        ) from None
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         raise ConfigurationError(
-            f"encoder {folder}: encoder.json {first['loc']}: {first['msg']}"
+            "encoder {folder}: encoder.json {place}: {reason}",
+            folder=folder,
+            place=first["loc"],
+            reason=wrong_value(first),
         ) from None
     except ImportError as error:
         raise ConfigurationError(
-            f"encoder {folder} needs {error.name or error}: {install_command('server')};"
-            " or judge by words alone with the judge embedded-lexical"
+            "encoder {folder} needs {reason}: {command}; or judge by words alone with the judge "
+            "embedded-lexical",
+            folder=folder,
+            reason=error.name or error,
+            command=install_command("server"),
         ) from None
 
 
@@ -136,7 +148,11 @@ class OnnxEncoder:
         self._wanted = [value.name for value in self._session.get_inputs()]
         unknown = set(self._wanted) - {"input_ids", "attention_mask", "token_type_ids"}
         if unknown:
-            raise ConfigurationError(f"encoder {folder}: model.onnx asks for {sorted(unknown)}")
+            raise ConfigurationError(
+                "encoder {folder}: model.onnx asks for {names}",
+                folder=folder,
+                names=sorted(unknown),
+            )
         settings = json.dumps({name: getattr(spec, name) for name in EncoderSpec.__slots__})
         self.version = hashlib.sha256(packed + vocabulary + settings.encode()).hexdigest()[:12]
 
@@ -188,13 +204,15 @@ class OnnxEncoder:
             if len(row) == 2:
                 return float(row[0]), float(row[1])
             raise ConfigurationError(
-                f"the encoder gives {len(row)} numbers; encoder.json must name `entailment`"
+                "the encoder gives {count} numbers; encoder.json must name `entailment`",
+                count=len(row),
             )
         against = self._spec.contradiction
         if max(place, against or 0) >= len(row):
             raise ConfigurationError(
-                f"the encoder gives {len(row)} numbers; encoder.json must name `entailment`"
-                " and `contradiction` among them"
+                "the encoder gives {count} numbers; encoder.json must name `entailment` and "
+                "`contradiction` among them",
+                count=len(row),
             )
         others = np.delete(row, [place] if against is None else [place, against])
         missing = float(np.logaddexp.reduce(others))
@@ -222,4 +240,6 @@ def _session(packed: bytes, folder: Path) -> Any:
     try:
         return onnxruntime.InferenceSession(packed, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # noqa: BLE001 - the library's errors have no base of their own
-        raise ConfigurationError(f"encoder {folder}: model.onnx cannot be run: {error}") from None
+        raise ConfigurationError(
+            "encoder {folder}: model.onnx cannot be run: {reason}", folder=folder, reason=error
+        ) from None

@@ -16,7 +16,6 @@ from rag_monitor.domain.judgement import (
     JudgeRequest,
     JudgeUsage,
 )
-from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.calibration import Calibration, read_calibration
 from rag_monitor.judges.embedded.combination import with_relevance
 from rag_monitor.judges.embedded.evidence_index import EvidenceIndex
@@ -91,7 +90,7 @@ class EmbeddedJudge:
         self._model = model or weights_of(self._options)
         self._encoder = encoder or encoder_of(self._options, self._model)
         if self._encoder and self._model.encoder != self._encoder.version:
-            raise ConfigurationError(mismatch(self._options, self._model, self._encoder))
+            raise mismatch(self._options, self._model, self._encoder)
         self._passage_cache = PassageCache(self._options.passage_cache_chars)
         kind = f"coverage-{FEATURES_VERSION}"
         own = JudgeIdentity(

@@ -230,11 +230,16 @@ def read_model(path: Path) -> Model:
     try:
         return Model(path.read_bytes())
     except OSError as error:
-        raise ConfigurationError(f"weights {path}: {error.strerror}") from None
+        raise ConfigurationError(
+            "weights {path}: {reason}", path=path, reason=error.strerror
+        ) from None
     except (ValueError, KeyError, TypeError) as error:
         raise ConfigurationError(
-            f"weights {path} cannot be used ({type(error).__name__}: {error}); "
-            f"learn them anew with: rag-monitor distil ROWS --output {path}"
+            "weights {path} cannot be used ({kind}: {reason}); learn them anew with: rag-monitor "
+            "distil ROWS --output {path}",
+            path=path,
+            kind=type(error).__name__,
+            reason=error,
         ) from None
 
 

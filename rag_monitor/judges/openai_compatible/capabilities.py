@@ -21,7 +21,7 @@ from rag_monitor.judges.openai_compatible.scoring_methods import (
     forget_scoring_methods,
     label_fields,
 )
-from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message
+from rag_monitor.judges.openai_compatible.transport import ChatMessage, ChatTransport
 
 __all__ = ["AdaptiveChat", "Capabilities", "Shape", "forget"]
 
@@ -49,7 +49,7 @@ class AdaptiveChat:
 
     async def structured(
         self,
-        messages: Sequence[Message],
+        messages: Sequence[ChatMessage],
         schema: Mapping[str, Any],
         max_tokens: int,
         deadline: Deadline,
@@ -84,12 +84,13 @@ class AdaptiveChat:
             # A limit of the operator's stands; the same request would bring the same.
             room = None if _LIMITS & self._options.extra_body.keys() else _MORE_ROOM.get(room)
         raise ReplyCut(
-            f"the model thought for all of the {tried} tokens it was given and did not reply; turn "
-            "its thinking off, or give it more by max_completion_tokens in extra_body"
+            "the model thought for all of the {tokens} tokens it was given and did not reply; "
+            "turn its thinking off, or give it more by max_completion_tokens in extra_body",
+            tokens=tried,
         )
 
     async def one_token(
-        self, messages: Sequence[Message], deadline: Deadline, meter: Meter
+        self, messages: Sequence[ChatMessage], deadline: Deadline, meter: Meter
     ) -> ChatReply:
         """The first token of the reply with its alternatives, where the server gives them.
 
@@ -106,7 +107,11 @@ class AdaptiveChat:
         return await self._send(messages, body, deadline, meter)
 
     async def label_token(
-        self, messages: Sequence[Message], method: ScoringMethod, deadline: Deadline, meter: Meter
+        self,
+        messages: Sequence[ChatMessage],
+        method: ScoringMethod,
+        deadline: Deadline,
+        meter: Meter,
     ) -> ChatReply:
         """The first token with the logprobs of the labels of `method` and no others.
 
@@ -120,7 +125,7 @@ class AdaptiveChat:
         )
 
     async def _send(
-        self, messages: Sequence[Message], body: Any, deadline: Deadline, meter: Meter
+        self, messages: Sequence[ChatMessage], body: Any, deadline: Deadline, meter: Meter
     ) -> ChatReply:
         current = self.capabilities
         while True:
@@ -128,7 +133,7 @@ class AdaptiveChat:
             fields = self._fields(current, body(current))
 
             async def attempt(
-                turns: Sequence[Message] = turns, fields: dict[str, Any] = fields
+                turns: Sequence[ChatMessage] = turns, fields: dict[str, Any] = fields
             ) -> ChatReply:
                 return await self._transport.chat(turns, fields, meter)
 
@@ -168,7 +173,7 @@ def forget() -> None:
     forget_scoring_methods()
 
 
-def _turns(messages: Sequence[Message], current: Capabilities) -> Sequence[Message]:
+def _turns(messages: Sequence[ChatMessage], current: Capabilities) -> Sequence[ChatMessage]:
     """The messages; where there is no system role, its text begins the user's turn."""
     if current.system or messages[0]["role"] != "system":
         return messages

@@ -78,9 +78,13 @@ def _read_choice(choice: Mapping[str, Any], usage: object) -> ChatReply:
     calls = list(_arguments(message))
     content = _text(message.get("content"))
     if isinstance(finish, str) and finish.lower() in _WITHHELD:
-        raise ReplyWithheld(f"the judge's server withholds its reply: {presentable(finish)}")
+        raise ReplyWithheld(
+            "the judge's server withholds its reply: {finish}", finish=presentable(finish)
+        )
     if declined and isinstance(declined, str) and not content.strip() and not calls:
-        raise ReplyWithheld(f"the model declines to judge: {presentable(declined)}")
+        raise ReplyWithheld(
+            "the model declines to judge: {declined}", declined=presentable(declined)
+        )
     cut = finish in ("length", "max_tokens", "MAX_TOKENS")
     texts = [*calls, without_thoughts(content)] if content.strip() else calls
     if not texts and not cut:

@@ -10,6 +10,7 @@ from typing import Any, Final
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.field_values import wrong_value
 from rag_monitor.judges.limits import FORMER_NAMES, LimitOptions
 
 
@@ -109,7 +110,7 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
         values["limits"] = {FORMER_NAMES.get(name, name): value for name, value in limits}
     for name in ("base_url", "model"):
         if not values.get(name):
-            raise ConfigurationError(f"{where}.{name} is missing")
+            raise ConfigurationError("{where}.{name} is missing", where=where, name=name)
     for name, kind in _NESTED.items():
         if isinstance(values.get(name), Mapping):
             _check(values[name], kind, f"{where}.{name}")
@@ -118,7 +119,9 @@ def read_options(raw: Mapping[str, Any]) -> OpenAICompatibleOptions:
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join((where, *map(str, first["loc"])))
-        raise ConfigurationError(f"{place}: {first['msg']}") from None
+        raise ConfigurationError(
+            "{place}: {reason}", place=place, reason=wrong_value(first)
+        ) from None
 
 
 def _check(values: Mapping[str, Any], kind: type[Any], where: str) -> None:
@@ -126,5 +129,8 @@ def _check(values: Mapping[str, Any], kind: type[Any], where: str) -> None:
     for name in values:
         if name not in settings:
             raise ConfigurationError(
-                f"{where} has no setting {name!r}; known are {', '.join(sorted(settings))}"
+                "{where} has no setting {name!r}; known are {names}",
+                where=where,
+                name=name,
+                names=", ".join(sorted(settings)),
             )

@@ -25,7 +25,7 @@ from rag_monitor.errors import (
 from rag_monitor.judges.openai_compatible.address import address_of
 from rag_monitor.judges.openai_compatible.meter import Meter
 from rag_monitor.judges.openai_compatible.options import OpenAICompatibleOptions
-from rag_monitor.judges.openai_compatible.transport import ChatTransport, Message
+from rag_monitor.judges.openai_compatible.transport import ChatMessage, ChatTransport
 from rag_monitor.judges.prompts import PromptSet
 
 _TRIAL: Final = (
@@ -132,7 +132,7 @@ class ScoringProbe:
             rows = await self._vllm(method, query, items, meter)
         return [method.masses(row) for row in rows]
 
-    async def token_ids(self, messages: Sequence[Message]) -> list[int]:
+    async def token_ids(self, messages: Sequence[ChatMessage]) -> list[int]:
         """The tokens of a rendered chat, up to where the reply begins.
 
         Raises:

@@ -14,6 +14,7 @@ from enum import StrEnum
 from typing import Final
 
 from rag_monitor.errors import JudgeError, JudgeRefused, QuotaExhausted
+from rag_monitor.i18n import Message, msgid
 from rag_monitor.judges.limits import Overloaded
 from rag_monitor.judges.openai_compatible.error_body import ErrorBody
 from rag_monitor.judges.openai_compatible.refused import ReplyWithheld, RequestRefused, TooLong
@@ -167,7 +168,6 @@ _BROKEN_BY_SHAPE: Final = re.compile(
     _I,
 )
 """What servers that render prompts themselves answer 500 with, and would answer again."""
-_INSIDE: Final = {200: " with an error inside"}
 _NO_ACCESS: Final = frozenset({401, 403, 404, 405, 407, 410})
 _BAD_REQUEST: Final = frozenset({400, 412, 413, 415, 422, 501})
 _BROKE: Final = frozenset({200, 500})
@@ -235,9 +235,15 @@ def error_of(
     """
     stated = status if status != 200 else words.status or status
     wait_s = wait_of(headers, words.text)
-    sentence = presentable(words.sentence, secrets) or "it gave no reason"
-    inside = f" with an error inside ({stated})" if stated != status else _INSIDE.get(status, "")
-    message = f"the judge's server answered {status}{inside}: {sentence}"
+    text = msgid("the judge's server answered {status}: {reason}")
+    if stated != status:
+        text = msgid(
+            "the judge's server answered {status} with an error inside ({stated}): {reason}"
+        )
+    elif status == 200:
+        text = msgid("the judge's server answered {status} with an error inside: {reason}")
+    reason = presentable(words.sentence, secrets) or Message("it gave no reason")
+    message = Message(text, status=status, stated=stated, reason=reason)
     match error_kind(stated, words, wait_s):
         case ErrorKind.QUOTA:
             return QuotaExhausted(message)
@@ -246,10 +252,10 @@ def error_of(
         case ErrorKind.CONTENT:
             return ReplyWithheld(message)
         case ErrorKind.SIZE:
-            return TooLong(message, words.text)
+            return TooLong(message, words=words.text)
         case ErrorKind.SHAPE:
-            return RequestRefused(message, words.text)
+            return RequestRefused(message, words=words.text)
         case ErrorKind.RATE_LIMIT:
-            return Overloaded(message, wait_s)
+            return Overloaded(message, retry_after_s=wait_s)
         case ErrorKind.TRANSIENT:
-            return Overloaded(message, wait_s, broke=stated in _BROKE)
+            return Overloaded(message, retry_after_s=wait_s, broke=stated in _BROKE)

@@ -37,7 +37,9 @@ class InputBudget:
             TooLong: Next to nothing is left to show.
         """
         if self.max_chars <= _MIN_CHARS:
-            raise TooLong(f"even a cut trace does not fit into the model's context: {refused}")
+            raise TooLong(
+                "even a cut trace does not fit into the model's context: {refused}", refused=refused
+            )
         self.max_chars //= 2
 
 
@@ -198,7 +200,9 @@ class ListWriter:
                 continue
             if len(texts) == count or not exactly:
                 return texts
-            refusal = JudgeOutputInvalid(f"{len(texts)} of {count} {kind}")
+            refusal = JudgeOutputInvalid(
+                "{there} of {count} {kind}", there=len(texts), count=count, kind=kind
+            )
         raise refusal
 
 

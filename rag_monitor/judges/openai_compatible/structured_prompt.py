@@ -188,7 +188,7 @@ def _read_group(
 def _entries(value: object, questions: Sequence[Question], where: str) -> dict[Question, Any]:
     by_key = {str(question.index + 1): question for question in questions}
     if not isinstance(value, Mapping):
-        raise JudgeOutputInvalid(f"{where} is not an object")
+        raise JudgeOutputInvalid("{where} is not an object", where=where)
     parsing.only(value, by_key)
     return {by_key[key]: entry for key, entry in value.items() if entry is not None}
 
@@ -196,11 +196,15 @@ def _entries(value: object, questions: Sequence[Question], where: str) -> dict[Q
 def _read_list(name: str, value: object) -> list[tuple[str, float]]:
     text_field, value_field = _LISTS[name]
     if not isinstance(value, list) or not 1 <= len(value) <= MAX_INFERRED:
-        raise JudgeOutputInvalid(f"{name} is not a list of 1 to {MAX_INFERRED} entries")
+        raise JudgeOutputInvalid(
+            "{name} is not a list of 1 to {most} entries", name=name, most=MAX_INFERRED
+        )
     rows: list[tuple[str, float]] = []
     for entry in value:
         if not isinstance(entry, Mapping) or set(entry) != {text_field, value_field}:
-            raise JudgeOutputInvalid(f"an entry of {name} has other fields than asked for")
+            raise JudgeOutputInvalid(
+                "an entry of {name} has other fields than asked for", name=name
+            )
         (text,) = parsing.texts([entry[text_field]], 1, name)
         rows.append((text, parsing.probability(entry[value_field], name)))
     return rows

@@ -28,7 +28,7 @@ from rag_monitor.judges.openai_compatible.scoring_methods import (
 )
 from rag_monitor.judges.openai_compatible.structured import InputBudget
 from rag_monitor.judges.openai_compatible.structured_prompt import Answers
-from rag_monitor.judges.openai_compatible.transport import Message
+from rag_monitor.judges.openai_compatible.transport import ChatMessage
 from rag_monitor.judges.prompt_evidence import gather_evidence
 from rag_monitor.judges.prompts import PromptSet
 from rag_monitor.judges.questions import Plan, Question, question_text
@@ -124,7 +124,7 @@ class TokenAsker:
                 _record(question, verdict_of(*masses), answers)
             return answers
 
-        async def put(messages: Sequence[Message]) -> ChatReply:
+        async def put(messages: Sequence[ChatMessage]) -> ChatReply:
             if method.scoring is Scoring.LABEL_IDS:
                 return await self._chat.label_token(messages, method, deadline, meter)
             return await self._chat.one_token(messages, deadline, meter)
@@ -142,7 +142,7 @@ class TokenAsker:
 
     async def _scored(
         self,
-        conversations: Sequence[Sequence[Message]],
+        conversations: Sequence[Sequence[ChatMessage]],
         method: ScoringMethod,
         deadline: Deadline,
         meter: Meter,

@@ -176,8 +176,10 @@ class PackedEngine:
                 worst = max(worst, abs(share(*one) - share(*other)))
         if not worst <= limit:
             raise ConfigurationError(
-                f"packed and separate verdicts differ by {worst:.2g} (limit {limit:.0e}): this "
-                "model does not honour tree attention; use openai_compatible with a server"
+                "packed and separate verdicts differ by {worst:.2g} (limit {limit:.0e}): this "
+                "model does not honour tree attention; use openai_compatible with a server",
+                worst=worst,
+                limit=limit,
             )
 
 
@@ -196,7 +198,8 @@ def check_attention(config: Any) -> None:
     text = config.get_text_config()
     if text._attn_implementation != "sdpa":
         raise ConfigurationError(
-            f"the packed judge needs sdpa attention, not {text._attn_implementation!r}"
+            "the packed judge needs sdpa attention, not {attention!r}",
+            attention=text._attn_implementation,
         )
     if getattr(text, "attn_logit_softcapping", None):
         raise ConfigurationError(
@@ -205,7 +208,8 @@ def check_attention(config: Any) -> None:
     others = set(getattr(text, "layer_types", None) or ()) - {"full_attention"}
     if others:
         raise ConfigurationError(
-            f"layers of type {', '.join(sorted(others))} cannot be packed; use openai_compatible"
+            "layers of type {others} cannot be packed; use openai_compatible",
+            others=", ".join(sorted(others)),
         )
 
 

@@ -62,7 +62,7 @@ class ChatTemplate:
         ids_of_labels = {ids[0] for label in labels if len(ids := self.plain(label)) == 1}
         if not ids_of_labels:
             raise ConfigurationError(
-                f"none of the labels {', '.join(labels)} is one token of this model"
+                "none of the labels {labels} is one token of this model", labels=", ".join(labels)
             )
         return sorted(ids_of_labels)
 

@@ -46,7 +46,7 @@ def create(
         from rag_monitor.judges.ray import judge
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            f"a judge of kind ray needs Ray: {install_command('ray')}"
+            "a judge of kind ray needs Ray: {command}", command=install_command("ray")
         ) from error
     leave = judge.connect(options)
     try:

@@ -27,6 +27,7 @@ from rag_monitor.errors import (
     JudgeUnavailable,
     RagMonitorError,
 )
+from rag_monitor.i18n import Message
 from rag_monitor.judges.judge import Judge
 from rag_monitor.judges.ray.actor import ActorInfo, JudgeActor
 from rag_monitor.judges.ray.options import RayOptions
@@ -38,7 +39,7 @@ _TRIES: Final = 2
 _RETRY_S: Final = 2.0
 """Pause before another actor is placed where one could not be."""
 
-_CLOSED: Final = "the judge is closed"
+_CLOSED: Final = Message("the judge is closed")
 
 Results = list[Judgement | Exception]
 
@@ -155,8 +156,10 @@ class ActorPool:
         first = self._first.result()
         if info != first:
             raise ConfigurationError(
-                f"one actor has the judge {first.identity}, another {info.identity}: "
-                "every machine needs the same release and files"
+                "one actor has the judge {first}, another {other}: every machine needs the same "
+                "release and files",
+                first=first.identity,
+                other=info.identity,
             )
 
     def _get(self, reference: Any, timeout_s: float) -> Any:
@@ -170,8 +173,9 @@ class ActorPool:
                 left -= step
             if left <= 0:
                 raise JudgeUnavailable(
-                    f"Ray placed no actor that was ready within {timeout_s:g} s; has the cluster "
-                    "the processors and GPUs that `cpus` and `gpus` ask for?"
+                    "Ray placed no actor that was ready within {timeout_s:g} s; has the cluster "
+                    "the processors and GPUs that `cpus` and `gpus` ask for?",
+                    timeout_s=timeout_s,
                 )
         raise JudgeUnavailable(_CLOSED)
 
@@ -187,7 +191,7 @@ class ActorPool:
             return
         _log.warning("a Ray actor could not begin to judge: %s", error)
         if nobody:
-            self._refuse_waiting(f"no Ray actor is at work: {error}")
+            self._refuse_waiting(Message("no Ray actor is at work: {reason}", reason=error))
 
     def _work(self, actor: Any) -> None:
         """Hand batches to the actor until it dies or the pool is closed."""
@@ -221,7 +225,9 @@ class ActorPool:
         elif len(batch.requests) > 1:
             _SplitBatch(batch, self.submit)
         else:
-            batch.refuse(f"{_TRIES} Ray actors failed over it: {error}")
+            batch.refuse(
+                Message("{count} Ray actors failed over it: {reason}", count=_TRIES, reason=error)
+            )
 
     def _refuse_waiting(self, reason: str) -> None:
         for _ in range(self._waiting.qsize()):

@@ -13,6 +13,7 @@ import ray
 from rag_monitor.domain.judgement import Aspect, JudgeIdentity, Judgement, JudgeRequest
 from rag_monitor.domain.ports import BudgetLedger
 from rag_monitor.errors import ConfigurationError
+from rag_monitor.i18n import Message
 from rag_monitor.judges.accounting import Account
 from rag_monitor.judges.judge import BatchJudge, Judge
 from rag_monitor.judges.ray.actor_pool import ActorPool
@@ -107,15 +108,18 @@ def connect(options: RayOptions) -> Callable[[], None]:
                 **shared,
             )
     except (ConnectionError, ValueError, RuntimeError, OSError) as error:
-        where = options.address or "on this machine"
-        raise ConfigurationError(f"Ray does not answer ({where}): {error}") from error
+        where = options.address or Message("on this machine")
+        raise ConfigurationError(
+            "Ray does not answer ({where}): {reason}", where=where, reason=error
+        ) from error
     if options.on_loopback and not _address().startswith(_LOOPBACK):
         # Ray was imported before we could tell it.
         listening = _address()
         ray.shutdown()
         raise ConfigurationError(
-            f"Ray would listen on {listening}; "
-            "set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 for this process"
+            "Ray would listen on {address}; set RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER=0 for this "
+            "process",
+            address=listening,
         )
     return _leave
 

@@ -170,7 +170,9 @@ def _metric(name: str) -> _Metric:
         return _METRICS[name]
     except KeyError:
         names = ", ".join(_METRICS)
-        raise UnknownMetric(f"there is no live metric {name!r}; known are {names}") from None
+        raise UnknownMetric(
+            "there is no live metric {name!r}; known are {names}", name=name, names=names
+        ) from None
 
 
 def _stamp(name: str, outcome: Outcome, judgement: Judgement, created_at: datetime | None) -> Score:

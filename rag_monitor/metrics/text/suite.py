@@ -120,7 +120,11 @@ def score_text(
     for name in metrics:
         measure = _MEASURES.get(name)
         if measure is None:
-            raise UnknownMetric(f"no text metric {name!r}; there are {', '.join(TEXT_METRICS)}")
+            raise UnknownMetric(
+                "no text metric {name!r}; there are {names}",
+                name=name,
+                names=", ".join(TEXT_METRICS),
+            )
         try:
             results[name] = measure(text, references, chosen)
         except NotApplicable as reason:

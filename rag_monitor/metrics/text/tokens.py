@@ -116,7 +116,9 @@ def read_weights(path: Path) -> dict[str, float]:
         match = _WEIGHTED_LINE.fullmatch(line.strip())
         if not match or not float(match[2]):
             raise ConfigurationError(
-                f"{path.name}, line {number}: write a term and its weight above 0, e.g. 营收 3"
+                "{path}, line {number}: write a term and its weight above 0, e.g. 营收 3",
+                path=path.name,
+                number=number,
             )
         weights[fold(match[1])] = float(match[2])
     return weights

@@ -13,7 +13,7 @@ from rag_monitor.server import audit
 from rag_monitor.server.auth import Admin, Principal, Reader, ServicesOf, Writer
 from rag_monitor.server.backfill import BackfillRequest
 from rag_monitor.server.giving_up import retry
-from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.schemas.admin import (
     AuditEventOut,
     AuditOut,
@@ -38,7 +38,11 @@ router = APIRouter(prefix="/api/v1", tags=[msgid("Administration")], route_class
 
 @router.post("/evaluations")
 def backfill(
-    services: ServicesOf, request: Request, caller: Writer, given: BackfillIn
+    services: ServicesOf,
+    request: Request,
+    caller: Writer,
+    language: AskedLanguage,
+    given: BackfillIn,
 ) -> BackfillOut:
     """Judge stored traces again. By default only says what that would cost."""
     window = window_of(services.clock.now(), None, given.from_, given.to, default="24h")
@@ -62,7 +66,7 @@ def backfill(
         if preview.traces
         else unknown_names(services, caller.project, app=given.app, release=given.release)
     )
-    return BackfillOut.from_domain(preview, queued, sentences(unknown))
+    return BackfillOut.from_domain(preview, queued, sentences(unknown, language))
 
 
 @router.get("/tasks/parked")

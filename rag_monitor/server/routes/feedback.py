@@ -11,6 +11,7 @@ from rag_monitor.domain.feedback import Feedback
 from rag_monitor.domain.labelling import LabelReason, LabelTask
 from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Marker, Reader, ServicesOf
+from rag_monitor.server.problems import AskedLanguage
 from rag_monitor.server.schemas.traces import FeedbackIn, FeedbackOut, TraceRow
 from rag_monitor.server.schemas.values import (
     Given,
@@ -86,12 +87,15 @@ class LabelFilter(Given):
 
 @router.get("/labels/waiting")
 def waiting_labels(
-    services: ServicesOf, caller: Reader, where: Annotated[LabelFilter, Query()]
+    services: ServicesOf,
+    caller: Reader,
+    language: AskedLanguage,
+    where: Annotated[LabelFilter, Query()],
 ) -> LabelTasks:
     """Traces nobody has marked, those first whose mark teaches most."""
     since = services.clock.now() - parse_length(where.window)
     tasks = services.label_queue.waiting(caller.project, since, where.limit, where.app)
     unknown = [] if tasks else unknown_names(services, caller.project, app=where.app)
     return LabelTasks(
-        items=[LabelTaskOut.from_domain(task) for task in tasks], hints=sentences(unknown)
+        items=[LabelTaskOut.from_domain(task) for task in tasks], hints=sentences(unknown, language)
     )

@@ -18,7 +18,7 @@ from rag_monitor.domain.window import Series, Window
 from rag_monitor.errors import MalformedPayload
 from rag_monitor.i18n import msgid
 from rag_monitor.server.auth import Principal, Reader, ServicesOf
-from rag_monitor.server.problems import ProblemError
+from rag_monitor.server.problems import AskedLanguage, ProblemError
 from rag_monitor.server.quality import (
     app_quality,
     by_knowledge_base,
@@ -93,17 +93,20 @@ class SummaryQuery(WindowQuery):
 
 @router.get("/summary")
 def summary(
-    services: ServicesOf, caller: Reader, where: Annotated[SummaryQuery, Query()]
+    services: ServicesOf,
+    caller: Reader,
+    language: AskedLanguage,
+    where: Annotated[SummaryQuery, Query()],
 ) -> Summary:
     """Every app (or one) over a window: quality with intervals, latency, hits, open alerts.
 
     Of more than `limit` apps the busiest come first; `next` is the cursor of the others.
     """
     with services.reading():
-        return _summary(services, caller, where)
+        return _summary(services, caller, language, where)
 
 
-def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summary:
+def _summary(services: Services, caller: Principal, language: str, where: SummaryQuery) -> Summary:
     window = counted_window(services.clock.now(), where.window, where.from_, where.to)
     fired = services.alerts.load(caller.project)
     apps = []
@@ -159,7 +162,7 @@ def _summary(services: Services, caller: Principal, where: SummaryQuery) -> Summ
         apps=apps,
         next=page.next,
         apps_folded=page.less_busy,
-        hints=sentences(unknown),
+        hints=sentences(unknown, language),
     )
 
 
@@ -179,8 +182,10 @@ def _last_seen(
 
 def _no_app(services: Services, caller: Principal, name: str) -> ProblemError:
     near = nearest(name, (app.app for app in services.traces.apps(caller.project)))
-    meant = f" Did you mean {near!r}?" if near else ""
-    return ProblemError(404, f"No app named {name!r} has sent traces.{meant}", kind="not-found")
+    text = msgid("No app named {name!r} has sent traces.")
+    if near:
+        text = msgid("No app named {name!r} has sent traces. Did you mean {near!r}?")
+    return ProblemError(404, text, name=name, near=near, kind="not-found")
 
 
 class ReleasesQuery(Given):
@@ -244,13 +249,18 @@ class SeriesQuery(WindowQuery):
 
 @router.get("/series")
 def series(
-    services: ServicesOf, caller: Reader, where: Annotated[SeriesQuery, Query()]
+    services: ServicesOf,
+    caller: Reader,
+    language: AskedLanguage,
+    where: Annotated[SeriesQuery, Query()],
 ) -> SeriesOut:
     """One metric over time, one estimate per step."""
     window = counted_window(services.clock.now(), where.window, where.from_, where.to)
     step = parse_length(where.step) if where.step else step_for(window, POINTS)
     if window.length / step > MAX_POINTS:
-        raise ProblemError(422, f"`step`: makes more than {MAX_POINTS} points; take a longer step.")
+        raise ProblemError(
+            422, "`step`: makes more than {most} points; take a longer step.", most=MAX_POINTS
+        )
     judge = where.judge if where.judge is not None else COMBINED
     wanted = Series(
         project=caller.project,
@@ -277,5 +287,7 @@ def series(
         knowledge_base=where.knowledge_base,
         step_s=step.total_seconds(),
         points=[EstimateOut.from_domain(point) for point in points],
-        hints=[] if has_scores else sentences(unknown_in_series(services, wanted, window)),
+        hints=[]
+        if has_scores
+        else sentences(unknown_in_series(services, wanted, window), language),
     )

@@ -72,12 +72,12 @@ async def read_form(request: Request) -> dict[str, str]:
     """The fields of a form that a browser sent url-encoded."""
     content_type = request.headers.get("content-type", "").split(";")[0].strip().lower()
     if content_type != "application/x-www-form-urlencoded":
-        raise ProblemError(415, Message("Forms are sent as application/x-www-form-urlencoded."))
+        raise ProblemError(415, "Forms are sent as application/x-www-form-urlencoded.")
     try:
         text = (await request.body()).decode("ascii")
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=MAX_FIELDS)
     except ValueError:
-        raise ProblemError(400, Message("The form cannot be read.")) from None
+        raise ProblemError(400, "The form cannot be read.") from None
     form: dict[str, str] = {}
     for name, value in pairs:
         form[name] = f"{form[name]},{value}" if name in form else value
@@ -140,9 +140,7 @@ def mark(sent: Form) -> Response:
             comment=sent.get("comment") or None,
         )
     except ValidationError:
-        raise ProblemError(
-            422, Message("The mark cannot be read; go back and choose again.")
-        ) from None
+        raise ProblemError(422, "The mark cannot be read; go back and choose again.") from None
     # Looked up first: a mark that is stored must not end in a page that says it is not.
     thanks = _what_it_does(sent.me, given)
     sent.me.services.feedback.add(
@@ -187,7 +185,7 @@ def save_view(sent: Form) -> Response:
     name = sent.get("name")[:MAX_NAME]
     filters = {key: sent.get(key)[:500] for key in FILTERS if sent.get(key)}
     if not name or not filters:
-        raise ProblemError(422, Message("A view needs a name and at least one filter."))
+        raise ProblemError(422, "A view needs a name and at least one filter.")
     view = SavedView(name=name, filters=filters)
     kept = [old for old in saved_views(sent.me.request, FILTERS) if old.name != name]
     return _with_views(sent, view.address, [*kept, view])
@@ -228,7 +226,7 @@ def silence(sent: Form) -> Response:
     """Mute a rule, an app, or one on the other."""
     sent.need(KeyScope.WRITE)
     if sent.get("hours") not in SILENCE_HOURS:
-        raise ProblemError(422, Message("Choose for how long."))
+        raise ProblemError(422, "Choose for how long.")
     hours = int(sent.get("hours"))
     now = sent.me.services.clock.now()
     made = Silence(
@@ -322,10 +320,8 @@ def _check_name(sent: Sent, name: str) -> None:
     """Raise RuleError when saving would silently replace a rule other than the one edited."""
     if name != _opened_as(sent) and name in _rule_names(sent.me):
         raise RuleError(
-            Message(
-                "name: another rule is called {name!r}; choose another name, or edit that one",
-                name=name,
-            )
+            "name: another rule is called {name!r}; choose another name, or edit that one",
+            name=name,
         )
 
 
@@ -340,7 +336,7 @@ def try_rule(sent: Form) -> Response:
     else:
         saved = {rule.name: rule for rule in me.services.rules.all(me.principal.project)}
         if sent.get("name") not in saved:
-            raise ProblemError(404, Message("There is no such rule."), kind="not-found")
+            raise ProblemError(404, "There is no such rule.", kind="not-found")
         rule = saved[sent.get("name")]
     days = sent.get("days")
     return trial_page(me, rule, int(days) if days in TRIAL_DAYS else 0, _opened_as(sent))

@@ -142,19 +142,15 @@ def _params(text: str) -> dict[str, float | str]:
         name, *value = (part.strip() for part in _PAIR.split(line, maxsplit=1))
         if not name or not value or not value[0]:
             raise RuleError(
-                Message(
-                    "params: line {number} should read name = value, not {line!r}",
-                    number=number,
-                    line=line.strip()[:100],
-                )
+                "params: line {number} should read name = value, not {line!r}",
+                number=number,
+                line=line.strip()[:100],
             )
         if name in params:
             raise RuleError(
-                Message(
-                    "params: line {number} gives {name!r} again; give it once",
-                    number=number,
-                    name=name[:100],
-                )
+                "params: line {number} gives {name!r} again; give it once",
+                number=number,
+                name=name[:100],
             )
         params[name] = _number(value[0])
     return params
@@ -181,6 +177,7 @@ _NAMED: Final = re.compile(r"window_s|hold_for_s|keep_firing_s|repeat_s|min_judg
 _FIELDS: Final = {
     "float_parsing": msgid("must be a number"),
     "float_type": msgid("must be a number"),
+    "number_type": msgid("must be a number"),
     "finite_number": msgid("must be a number"),
     "int_parsing": msgid("must be a whole number"),
     "int_from_float": msgid("must be a whole number"),
@@ -207,9 +204,7 @@ def field_problem(errors: Sequence[Mapping[str, Any]], language: str) -> str:
     # Behind the names stand the places in a list, and the types that pydantic tried.
     names = [str(part) for part in error["loc"][: 2 if error["loc"][0] == "params" else 1]]
     kind = str(error["type"])
-    if str(error["msg"]) == "Value error, must be a number":
-        kind = "float_type"
-    elif kind == "string_pattern_mismatch" and names[0] in _NAMES:
+    if kind == "string_pattern_mismatch" and names[0] in _NAMES:
         kind = "name_pattern"
     message = Message(
         _FIELDS.get(kind, _UNREADABLE),

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Request
 from starlette.responses import RedirectResponse, Response
 
 from rag_monitor.domain.stored import KeyScope
-from rag_monitor.i18n import Message, msgid
+from rag_monitor.i18n import msgid
 from rag_monitor.server import audit
 from rag_monitor.server.auth import COOKIE, NOBODY, OIDC, Gate, Principal, gate_of, services_of
 from rag_monitor.server.oidc import Attempt, Provider, SignInFailed, scopes_of
@@ -30,7 +30,7 @@ def _provider(request: Request, services: Services) -> Provider:
     """The provider of this application, made once."""
     options = services.settings.oidc
     if not options.enabled:
-        raise ProblemError(404, Message("Single sign-on is not set up here."), kind="not-found")
+        raise ProblemError(404, "Single sign-on is not set up here.", kind="not-found")
     provider: Provider | None = getattr(request.app.state, "identity_provider", None)
     if provider is None:
         back = f"{(services.settings.public_url or '').rstrip('/')}{PATH}/callback"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import lru_cache
 from typing import Annotated, Any, Final
@@ -23,7 +23,6 @@ from rag_monitor.domain.stored import KeyScope
 from rag_monitor.domain.window import Window
 from rag_monitor.i18n import ENGLISH, Message, languages, msgid, name_of, tag_of, translate
 from rag_monitor.metrics.names import with_display_names
-from rag_monitor.offline.problems import problem as in_language
 from rag_monitor.server.auth import COOKIE, Gate, Principal, Session, gate_of, services_of
 from rag_monitor.server.problems import Problem, ProblemError, preferred_language
 from rag_monitor.server.services import Services
@@ -183,10 +182,6 @@ class Visitor:
         """A machine word in the visitor's language; one that nobody knows stays as it is."""
         return self.translate(catalog.REASONS.get(word, word))
 
-    def sentence(self, text: str) -> str:
-        """What a judge or its server said; a server's own words stay as they are."""
-        return in_language(text, self.language)
-
     def note(self, word: str) -> str:
         """What stands beside a number, in the visitor's language."""
         sentence = note_text(word, self.language)
@@ -251,7 +246,7 @@ def visitor_of(request: Request) -> Visitor:
     principal = gate.identify(request)
     if not principal.allows(KeyScope.READ):
         raise ProblemError(
-            403, Message("This key may not read; sign in with one that has the scope `read`.")
+            403, "This key may not read; sign in with one that has the scope `read`."
         )
     return make_visitor(request, services, gate, principal)
 
@@ -267,7 +262,7 @@ def make_visitor(request: Request, services: Services, gate: Gate, principal: Pr
         cookie = gate.open_session(principal)
         session = gate.read_session(cookie)
     if session is None:
-        raise ProblemError(503, Message("No session could be opened."))
+        raise ProblemError(503, "No session could be opened.")
     return Visitor(
         request=request,
         services=services,
@@ -359,9 +354,6 @@ def problem_page(request: Request, problem: Problem) -> HTMLResponse:
     """A problem as a page that needs neither key nor database."""
     services = services_of(request)
     language = language_of(request, services)
-    if problem.kind == "not-found" and not isinstance(problem.detail, Message):
-        # What the store says names ids and projects; a person wants to know that it is gone.
-        problem = replace(problem, detail=Message("This is not there any more."))
 
     def said(text: str) -> str:
         return translate(_message(text), language)

@@ -69,7 +69,7 @@ async def test_waits_double_up_to_a_cap_and_then_the_answer_comes() -> None:
 async def test_the_server_s_own_waiting_time_is_respected() -> None:
     time = Time()
     limits = make(time, backoff_s=0.5)
-    _, attempt = failing(1, Overloaded("429", 7.0))
+    _, attempt = failing(1, Overloaded("429", retry_after_s=7.0))
 
     await limits.call(attempt, limits.deadline())
 
@@ -79,7 +79,7 @@ async def test_the_server_s_own_waiting_time_is_respected() -> None:
 async def test_nothing_is_tried_when_the_wait_would_pass_the_deadline() -> None:
     time = Time()
     limits = make(time, deadline_s=5.0)
-    calls, attempt = failing(99, Overloaded("429", 60.0))
+    calls, attempt = failing(99, Overloaded("429", retry_after_s=60.0))
 
     with pytest.raises(Overloaded):
         await limits.call(attempt, limits.deadline())

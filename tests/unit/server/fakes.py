@@ -8,7 +8,8 @@ from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 
 from rag_monitor.alerting.replay import Replay
-from rag_monitor.config import HttpOptions, Settings
+from rag_monitor.config import Settings
+from rag_monitor.config.options import HttpOptions
 from rag_monitor.domain.alert import (
     Alert,
     AlertRule,

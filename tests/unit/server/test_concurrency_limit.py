@@ -12,7 +12,7 @@ import httpx
 import pytest
 from fastapi import FastAPI
 
-from rag_monitor.config import HttpOptions
+from rag_monitor.config.options import HttpOptions
 from rag_monitor.domain.stored import ApiKey, KeyScope
 from rag_monitor.errors import StoreUnavailable
 from rag_monitor.server.app import create_app

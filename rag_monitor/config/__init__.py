@@ -16,21 +16,21 @@ import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Final, Literal, cast, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, Literal, cast, get_origin, get_type_hints
 from urllib.parse import urlsplit
 from zoneinfo import available_timezones
 
 from pydantic import TypeAdapter, ValidationError
 
 from rag_monitor.alerting.options import AlertOptions
+from rag_monitor.config.options import GrpcOptions, HttpOptions, OidcOptions, WorkerOptions
 from rag_monitor.domain.names import NameLimits
-from rag_monitor.domain.ranges import above, at_least, between, check_ranges, not_negative
 from rag_monitor.domain.stored import RetentionPolicy
-from rag_monitor.domain.trace import DEFAULT_PROJECT
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.evaluation.options import EvaluationOptions
 from rag_monitor.exposition.options import ExportOptions, OwnTracesOptions
-from rag_monitor.i18n import languages
+from rag_monitor.field_values import wrong_value
+from rag_monitor.i18n import Message, languages
 from rag_monitor.ingest.options import IngestOptions
 from rag_monitor.ingest.rewriting import AppOptions
 from rag_monitor.sampling.options import SamplingOptions
@@ -49,9 +49,6 @@ FOREIGN_VARIABLES = frozenset(
 """Variables of the same prefix that the SDK or the command line reads; not settings."""
 
 _INGEST_DEFAULT: Final = IngestOptions().max_bytes
-_LEASE: Final = at_least(
-    1.0, "`{name}` must be at least {least:g} s, not {value:g}: nobody could renew it in time"
-)
 _LONGEST: Final = {"s": 1_000_000_000, "hours": 300_000, "days": 36_500}
 """The most of a setting whose name ends in that unit: decades."""
 
@@ -60,155 +57,6 @@ if TYPE_CHECKING:
     Language = str
 else:
     Language = Literal[languages()]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class WorkerOptions:
-    """How the worker works. All times in seconds."""
-
-    poll_s: Annotated[float, above(0)] = 0.5
-    """How often derivation, evaluation and rollups look for work."""
-    rules_every_s: Annotated[float, above(0)] = 15.0
-    """How often alert rules are evaluated."""
-    deliver_every_s: Annotated[float, above(0)] = 2.0
-    retention_every_s: Annotated[float, above(0)] = 3600.0
-    derive_batch: Annotated[int, above(0)] = 200
-    """Traces claimed and assembled together."""
-    derive_lanes: Annotated[int, above(0)] = 2
-    """Such batches under way at once: while one waits for the database, another is assembled."""
-    evaluate_batch: Annotated[int, above(0)] = 32
-    """Traces claimed and judged together."""
-    evaluate_lanes: Annotated[int, above(0)] = 4
-    """Such batches under way at once: while one waits for the database, others go on."""
-    sampled_batch: Annotated[int, above(0)] = 32
-    """Traces drawn for the sampled judge that are claimed and judged together."""
-    sampled_lanes: Annotated[int, above(0)] = 2
-    """Such batches under way at once. How many calls the judge gets at once is its own limit
-    (`limits.concurrency`)."""
-    sampled_wait_s: Annotated[float, above(0)] = 900.0
-    """How long a drawn trace may wait for the sampled judge before its scores there have failed."""
-    rollup_batch: Annotated[int, above(0)] = 60
-    """Dirty minutes recomputed together."""
-    fold_every_s: Annotated[float, above(0)] = 10.0
-    """How often minutes that have become quiet are added up to ten minutes, hours and days."""
-    fold_batch: Annotated[int, above(0)] = 40
-    """Such sums made in one go."""
-    lease_s: Annotated[float, _LEASE] = 60.0
-    """How long a claimed evaluation may take before another worker takes it."""
-    leader_ttl_s: Annotated[float, _LEASE] = 10.0
-    drain_s: Annotated[float, not_negative()] = 10.0
-    """How long a stopping worker may finish what it has begun."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HttpOptions:
-    """What the HTTP side admits."""
-
-    max_body_bytes: Annotated[int, above(0)] = 16 * 1024 * 1024
-    """Largest request body, before and after decompression."""
-    max_inflight_bytes: int = 128 * 1024 * 1024
-    """Request bodies held in memory at once; beyond it 503 with Retry-After."""
-    body_timeout_s: Annotated[float, above(0)] = 30.0
-    """Longest pause between two pieces of a request body; beyond it 408. The whole body may take
-    ten times that."""
-    requests_per_minute: Annotated[
-        int, not_negative("`{name}` must be above 0, or 0 for no limit")
-    ] = 60_000
-    """Of one key, to one process; beyond it 429 with Retry-After. A key may have a limit of its
-    own. 0: no limit."""
-    threads: Annotated[int, above(0)] = 16
-    """Requests to the API and pages that are worked on at once; ingest, scrapes and health checks
-    have threads of their own."""
-    waiting_requests: Annotated[int, not_negative()] = 200
-    """Further ones that may wait for their turn; beyond it 503 with Retry-After."""
-    session_hours: Annotated[float, above(0)] = 12.0
-    """How long a login to the pages lasts."""
-    allowed_hosts: tuple[str, ...] = ()
-    """Further values of the Host header that are answered."""
-    allow_insecure_bind: bool = False
-    """Serve beyond loopback without a key. Only behind something that authenticates."""
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-        if self.max_inflight_bytes < self.max_body_bytes:
-            raise ValueError(
-                f"`max_inflight_bytes` ({self.max_inflight_bytes}) must be at least "
-                f"`max_body_bytes` ({self.max_body_bytes}), or one large body is never taken"
-            )
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GrpcOptions:
-    """OTLP over gRPC, with the limits and keys of `[http]`."""
-
-    enabled: bool | None = None
-    """None: where the extra `grpc` is installed and the port is free."""
-    host: str | None = None
-    """None: that of the server."""
-    port: Annotated[
-        int | None,
-        between(0, 65535, "`{name}` must be between {least} and {most}, not {value}"),
-    ] = None
-    """None: 4317, the port of OTLP over gRPC."""
-
-    @property
-    def asked_for(self) -> bool:
-        """Whether it is an error when gRPC is not possible."""
-        return self.enabled is True or self.host is not None or self.port is not None
-
-    def __post_init__(self) -> None:
-        check_ranges(self)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class OidcOptions:
-    """Signing in to the pages through an OpenID Connect provider."""
-
-    issuer: str = ""
-    """The provider's issuer URL, exactly as it names itself; empty: off."""
-    client_id: str = ""
-    client_secret: str = field(default="", repr=False)
-    scopes: str = "openid email profile"
-    """What is asked of the provider; `openid` must be among them."""
-    claim: str = "email"
-    """The claim that says who may do what: `email` (only when verified), `groups` …"""
-    admins: tuple[str, ...] = ()
-    """Values of the claim that may do everything in the project."""
-    writers: tuple[str, ...] = ()
-    """Values that may read and change rules, silences and marks."""
-    readers: tuple[str, ...] = ()
-    """Values that may read; `*`: everybody whom the provider vouches for."""
-    project: str = DEFAULT_PROJECT
-    """The project people see."""
-    allow_hosts: tuple[str, ...] = ()
-    """Private hosts of the provider that may be reached, and by http."""
-
-    def __post_init__(self) -> None:
-        if not self.issuer:
-            return
-        if not self.trusts(self.issuer):
-            raise ValueError("`issuer` must be https (http only for hosts in `allow_hosts`)")
-        if not self.client_id or not self.client_secret:
-            raise ValueError("`client_id` and `client_secret` are needed with `issuer`")
-        if "openid" not in self.scopes.split():
-            raise ValueError("`scopes` must contain openid")
-        if not (self.admins or self.writers or self.readers):
-            raise ValueError("`admins`, `writers` or `readers` must name somebody")
-
-    @property
-    def enabled(self) -> bool:
-        """Whether people sign in through a provider."""
-        return bool(self.issuer)
-
-    def trusts(self, url: str) -> bool:
-        """Whether the provider may be reached at this address: TLS, or a host named here."""
-        parts = urlsplit(url)
-        return parts.scheme == "https" or (
-            parts.scheme == "http" and parts.hostname in self.allow_hosts
-        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -306,12 +154,30 @@ def _read_file(path: Path | None) -> dict[str, Any]:
         return tomllib.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise ConfigurationError(
-            f"the configuration file {file} does not exist; check the path given with --config"
+            "the configuration file {file} does not exist; check the path given with --config",
+            file=file,
         ) from None
     except OSError as error:
-        raise ConfigurationError(f"the configuration file {file} cannot be read: {error}") from None
+        raise ConfigurationError(
+            "the configuration file {file} cannot be read: {reason}", file=file, reason=error
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigurationError(f"{file} is not valid TOML: {error}") from None
+        raise _not_toml(file, error) from None
+
+
+def _not_toml(file: Path, error: ValueError) -> ConfigurationError:
+    # Before Python 3.14 an error of `tomllib` holds its place in its text only.
+    reason, _, place = str(error).partition(" (at line ")
+    line, _, column = place.removesuffix(")").partition(", column ")
+    if not column:
+        return ConfigurationError("{file} is not valid TOML: {reason}", file=file, reason=error)
+    return ConfigurationError(
+        "{file} is not valid TOML: {reason} (at line {line}, column {column})",
+        file=file,
+        reason=reason,
+        line=line,
+        column=column,
+    )
 
 
 def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
@@ -334,13 +200,18 @@ def _apply_variable(values: dict[str, Any], name: str, text: str) -> None:
     known += [f"{PREFIX}{t.upper()}_{n.upper()}" for t, o in _TABLES.items() for n in _names(o)]
     if kind := next((k for k in _FREE_TABLES if lowered.startswith(f"{k}_")), None):
         raise ConfigurationError(
-            f"{name}: the configuration file has no table that it belongs to; "
-            f"{PREFIX}{kind.upper()}_<NAME>_<KEY> sets a key of [{kind}.<name>] where that "
-            "stands in the file"
+            "{name}: the configuration file has no table that it belongs to; "
+            "RAG_MONITOR_{variable}_<NAME>_<KEY> sets a key of [{kind}.<name>] where that stands "
+            "in the file",
+            name=name,
+            variable=kind.upper(),
+            kind=kind,
         )
     raise ConfigurationError(
-        f"unknown environment variable {name}{did_you_mean(name, known)}; "
-        "unset it, or correct its name (the documentation's page on settings has them all)"
+        "unknown environment variable {name}{meant}; unset it, or correct its name (the "
+        "documentation's page on settings has them all)",
+        name=name,
+        meant=did_you_mean(name, known),
     )
 
 
@@ -380,7 +251,9 @@ def _build(values: dict[str, Any]) -> Settings:
     for name, value in values.items():
         if name in _TABLES:
             if not isinstance(value, Mapping):
-                raise ConfigurationError(f"`{name}` is a table: write [{name}] and its keys below")
+                raise ConfigurationError(
+                    "`{name}` is a table: write [{name}] and its keys below", name=name
+                )
             given[name] = _table(name, value)
         else:
             given[name] = _value(name, _HINTS[name], value)
@@ -397,7 +270,7 @@ def _table(name: str, values: Mapping[str, Any]) -> Any:
     try:
         return cast("type", options)(**given)
     except ValueError as error:
-        raise ConfigurationError(f"[{name}]: {error}") from None
+        raise ConfigurationError("[{name}]: {reason}", name=name, reason=error) from None
 
 
 def _value(name: str, hint: Any, value: Any) -> Any:
@@ -405,21 +278,28 @@ def _value(name: str, hint: Any, value: Any) -> Any:
         read = TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
-        problem = first["msg"]
-        if first["type"] == "tuple_type":
-            problem = 'must be a list, such as ["…"]'
         shown = (
             "(hidden)"
             if "key" in name or "secret" in name or "notifiers" in name or name.endswith(".headers")
             else repr(value)
         )
-        raise ConfigurationError(f"`{name}` = {shown}: {problem[0].lower()}{problem[1:]}") from None
+        raise ConfigurationError(
+            "`{name}` = {shown}: {reason}",
+            name=name,
+            shown=shown,
+            reason=wrong_value(first).lowered(),
+        ) from None
     if isinstance(read, float) and not math.isfinite(read):
-        raise ConfigurationError(f"`{name}` = {read}: must be a finite number")
+        raise ConfigurationError(
+            "`{name}` = {value}: must be a finite number", name=name, value=read
+        )
     longest = _LONGEST.get(name.rpartition("_")[2])
     if longest is not None and isinstance(read, int | float) and read > longest:
         raise ConfigurationError(
-            f"`{name}` = {read:g}: at most {longest:,}, or times would pass the calendar's end"
+            "`{name}` = {value:g}: at most {longest:,}, or times would pass the calendar's end",
+            name=name,
+            value=read,
+            longest=longest,
         )
     return read
 
@@ -428,8 +308,11 @@ def _refuse_unknown(values: Mapping[str, Any], known: list[str], where: str) -> 
     for key in values:
         if key not in known:
             raise ConfigurationError(
-                f"unknown key {where}`{key}`{did_you_mean(key, known)}; "
-                f"known here: {', '.join(sorted(known))}"
+                "unknown key {where}`{key}`{meant}; known here: {names}",
+                where=where,
+                key=key,
+                meant=did_you_mean(key, known),
+                names=", ".join(sorted(known)),
             )
 
 
@@ -442,7 +325,7 @@ _ZONE_OF_CITY: Final = dict.fromkeys(
 def _nearest_zone(name: str) -> str:
     meant = _ZONE_OF_CITY.get(name.rpartition("/")[2].strip().lower())
     if meant is not None:
-        return f" (did you mean {meant!r}?)"
+        return Message(" (did you mean {near!r}?)", near=meant)
     return did_you_mean(name, sorted(available_timezones()))
 
 
@@ -456,8 +339,9 @@ def _check_public_url(url: str) -> None:
         raise ConfigurationError("`public_url` must begin with http:// or https://")
     if not parts.hostname or parts.query or parts.fragment:
         raise ConfigurationError(
-            f"`public_url` = {url!r}: must name a host and end there or with a path, such as "
-            "https://rag-monitor.example.com, for links begin with it"
+            "`public_url` = {url!r}: must name a host and end there or with a path, such as "
+            "https://rag-monitor.example.com, for links begin with it",
+            url=url,
         )
 
 
@@ -465,13 +349,19 @@ def _check(settings: Settings) -> None:
     if settings.store.url != StoreOptions().url:
         raise ConfigurationError(
             "[store] `url` is not read: name the database with `database_url`, at the top of the "
-            f"file, or {PREFIX}DATABASE_URL"
+            "file, or RAG_MONITOR_DATABASE_URL"
         )
     if not 0 <= settings.port <= 65535:
-        raise ConfigurationError(f"`port` = {settings.port}: a port is between 0 and 65535")
+        raise ConfigurationError(
+            "`port` = {port}: a port is between 0 and 65535", port=settings.port
+        )
     if settings.timezone not in available_timezones():
         near = _nearest_zone(settings.timezone)
-        raise ConfigurationError(f"`timezone` = {settings.timezone!r} is not a time zone{near}")
+        raise ConfigurationError(
+            "`timezone` = {timezone!r} is not a time zone{meant}",
+            timezone=settings.timezone,
+            meant=near,
+        )
     if settings.public_url:
         _check_public_url(settings.public_url)
     if settings.oidc.issuer and not (settings.api_key and settings.public_url):
