@@ -344,15 +344,14 @@ class Client:
 
     def _content(self, reply: Reply, member: str) -> dict[str, Any]:
         try:
-            content = json.loads(reply.body)
+            content: dict[str, Any] = json.loads(reply.body)
         except ValueError as error:
             raise self._strange(Message("something that is not JSON")) from error
         if not _holds(content, member):
             raise self._strange(Message("JSON of another shape"))
-        answered: dict[str, Any] = content
-        for hint in answered.get("hints") or ():
+        for hint in content.get("hints") or ():
             logger.warning("%s", hint)
-        return answered
+        return content
 
     def _gave_up(self, error: ClientError, waiting: Waiting) -> ClientError:
         """The last refusal, with what was tried."""
