@@ -17,7 +17,7 @@ from rag_monitor.sdk import asgi, wsgi
 from rag_monitor.sdk.http_body import answer_in_body
 from rag_monitor.testing import InMemoryExporter
 
-PAUSE_S = 0.06
+PAUSE_S = 0.2  # far longer than a loaded machine takes for what is between
 ROLE = b'data: {"choices":[{"delta":{"role":"assistant","content":""}}]}\n\n'
 WORD = 'data: {"choices":[{"delta":{"content":"二十四"}}]}\n\n'.encode()
 REST = 'data: {"choices":[{"delta":{"content":"个月"}}]}\n\ndata: [DONE]\n\n'.encode()
