@@ -15,7 +15,7 @@ from rag_monitor.judges.embedded.lexicon import weight
 from rag_monitor.judges.embedded.matching import Match, Matches, common_words
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.judges.embedded.replied import agrees
-from rag_monitor.language import answers
+from rag_monitor.language.citations import strip_source_phrases
 from rag_monitor.language.replies import strip_opening
 from rag_monitor.language.sentences import Span
 from rag_monitor.language.tokens import term_set
@@ -80,7 +80,7 @@ def look_up_all(spans: Sequence[Span], evidence: Evidence) -> list[ClaimEvidence
 
 def _claim(span: Span) -> Piece:
     piece = Piece(span.text)
-    piece.folded = answers.strip_source_phrases(strip_opening(piece.folded))
+    piece.folded = strip_source_phrases(strip_opening(piece.folded))
     return piece
 
 
