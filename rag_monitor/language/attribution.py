@@ -8,7 +8,7 @@ is for everything above it, and those of a lead-in are for the list below it.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,7 +22,9 @@ _MOST_CHARACTERS: Final = 20_000
 """Of an answer; what stands behind is not looked at."""
 _COMMAS: Final = " \t，,"
 _SENTENCE_ENDS: Final = tuple("。！？；.!?;\n")
-_NAMED: Final = re.compile(r"(?:sources?|references?|来源|出处|参考|资料|引用|见)\s*(?=[:：\[(（]|\s|$)", re.I)
+_NAMED: Final = re.compile(
+    r"(?:sources?|references?|来源|出处|参考|资料|引用|见)\s*(?=[:：\[(（]|\s|$)", re.I
+)
 _MARKERS: Final = " \t-*•·●>#0123456789.)、）(（|"
 
 
@@ -55,14 +57,19 @@ class Attribution:
     """All of them, cited or not, in order."""
 
 
-def attribute(answer: str, sources: Sequence[Source]) -> Attribution | None:
-    """The citations of an answer; None: it has none."""
+def attribute(answer: str, sources: Callable[[], Sequence[Source]]) -> Attribution | None:
+    """The citations of an answer; None: it has none.
+
+    Args:
+        answer: What the user saw.
+        sources: Gives the passages in the order of the model; asked only if it may cite.
+    """
     answer = answer[:_MOST_CHARACTERS]
     marks = find_marks(answer)
     references = find_references(answer)
     if not (marks or references.entries):
         return None
-    placed = _Placed(answer, marks, references, Sources(sources))
+    placed = _Placed(answer, marks, references, Sources(sources()))
     return placed.attribution() if placed.citations else None
 
 
@@ -154,7 +161,9 @@ class _Placed:
         behind = before is not None and self.claims[before].end > line
         ahead = after is not None and self.claims[after].start < line_end
         if behind and before is not None and self._silent(self.claims[before].end, mark.start):
-            yield after if ahead and after is not None and self._leads(line, mark, before) else before
+            yield (
+                after if ahead and after is not None and self._leads(line, mark, before) else before
+            )
         elif ahead and after is not None and self._silent(mark.end, self.claims[after].start):
             yield after
         elif self._silent(line, line_end):
@@ -181,9 +190,7 @@ class _Placed:
     def _silent(self, start: int, end: int) -> bool:
         """Whether nothing but citations, names of sources and marks stands between two places."""
         left = "".join(
-            char
-            for at, char in enumerate(self.bare[start:end], start)
-            if not self._is_mark(at)
+            char for at, char in enumerate(self.bare[start:end], start) if not self._is_mark(at)
         )
         return not any(map(str.isalnum, _NAMED.sub("", left)))
 
@@ -213,8 +220,10 @@ class _Placed:
     def _one_sentence(self, place: int) -> bool:
         claim, following = self.claims[place : place + 2]
         between = self.bare[claim.end : following.start]
-        return not between.strip(_COMMAS) and "\n" not in between and not claim.text.endswith(
-            _SENTENCE_ENDS
+        return (
+            not between.strip(_COMMAS)
+            and "\n" not in between
+            and not claim.text.endswith(_SENTENCE_ENDS)
         )
 
     def _opens(self, place: int) -> bool:

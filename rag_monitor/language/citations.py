@@ -7,7 +7,7 @@ Numbers in brackets that cite nothing are left alone: years, indices in code, in
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from rag_monitor.language.hints import Hints
@@ -72,7 +72,9 @@ _WORDED_ITEM: Final = re.compile(
     rf"|第\s*(?P<nth>{_NUMBER})\s*[个段条份篇]?(?:{_ZH_WORDS})",
     re.IGNORECASE,
 )
-_LEAD: Final = re.compile(rf"(?:(?:{_EN_LEAD})\s+(?:the\s+)?|(?:{_ZH_LEAD})\s*[:：]?\s*)", re.IGNORECASE)
+_LEAD: Final = re.compile(
+    rf"(?:(?:{_EN_LEAD})\s+(?:the\s+)?|(?:{_ZH_LEAD})\s*[:：]?\s*)", re.IGNORECASE
+)
 _NAMED: Final = re.compile(rf"{_WORD}\s*[:：]\s*(?=\S)", re.IGNORECASE)
 _SPLIT: Final = re.compile(_AND, re.IGNORECASE)
 _SPLIT_NAMES: Final = re.compile(r"\s*[,，、;；]\s*")
@@ -136,7 +138,7 @@ _MAY_SPEAK: Final = re.compile(
     re.IGNORECASE,
 )
 _NOUNS: Final = frozenset({"passage", "passages", "source", "sources", "context", "contexts"})
-"""Words that mean a source also in small letters without a preposition; "document 3 cases" is none."""
+"""Words that mean a source without capital and preposition, too; "document 3 cases" has none."""
 
 _IN_CODE: Final = re.compile(
     r"(?:[a-zA-Z][\w.]*[_.][\w.]*|(?<![a-zA-Z])(?:arr(?:ay)?|args|argv|list|lst|vec|nums|items|rows|row|str|matrix"
@@ -184,29 +186,27 @@ def _written(text: str) -> Iterator[Mark]:
 def _labels(text: str, match: re.Match[str]) -> Sequence[Label] | None:
     """What a match calls its sources; None where it cites none."""
     found = match.groupdict()
-    if found["turns"]:
-        return [_from_0(turn) for turn in re.findall(r"(\d+)(?=\ue202|$)", found["turns"])]
-    for name in ("oaicite", "hashes"):
+    for name, read in _READ_ALONE.items():
         if found[name]:
-            return [_from_0(found[name])]
-    if found["dagger"]:
-        first, colon, second = found["dagger"].partition(":")
-        return [_from_0(second) if colon else _numbered(first)]
-    if found["inner"]:
-        return _inside(found["inner"])
-    if found["attribute"]:
-        return [_called(part) for part in found["attribute"].split(",")]
-    if found["closing"]:
-        return []
+            return read(found[name])
     if found["url"]:
         return None if found["image"] else _linked(found["anchor"], found["url"])
-    if found["bare"]:
-        return [Label(found["bare"], sure=False)]
     if found["raised"]:
         return _raised(text, match)
     if found["circled"]:
         return _circled(text, match)
     return _bracketed(text, match) if _CLOSES[found["open"]] == found["close"] else None
+
+
+def _turns(turns: str) -> Sequence[Label]:
+    """Where the results of a search stand in the interface of a chat product."""
+    return [_from_0(place) for place in re.findall(r"(\d+)(?=\ue202|$)", turns)]
+
+
+def _dagger(numbers: str) -> Sequence[Label]:
+    """The number of a message and of a passage, or of a passage alone."""
+    first, colon, second = numbers.partition(":")
+    return [_from_0(second) if colon else _numbered(first)]
 
 
 def _inside(inner: str) -> Sequence[Label] | None:
@@ -225,7 +225,7 @@ def _inside(inner: str) -> Sequence[Label] | None:
 
 
 def _linked(anchor: str, url: str) -> Sequence[Label]:
-    """A link: by its number where it leads nowhere else, by its address, or by what it is called."""
+    """A link: by its number where it leads nowhere else, else by its address."""
     text = anchor.strip("[]^ ")
     if url.startswith("#") and _PLAIN_LIST.fullmatch(text):
         return _numbers(text)
@@ -273,7 +273,7 @@ def _bracketed(text: str, match: re.Match[str]) -> Sequence[Label] | None:
 
 
 def _worded(content: str) -> Sequence[Label] | None:
-    """ "Source 2", "see passages 1 and 3", 来源：资料2、资料3."""
+    """Such as "Source 2", "see passages 1 and 3", 来源：资料2、资料3."""
     rest = content
     lead = _LEAD.match(rest)
     if lead:
@@ -289,9 +289,11 @@ def _worded(content: str) -> Sequence[Label] | None:
     for item in items:
         if item is None:
             return None
-        labels += _numbers(item["first"] + (f"-{item['last']}" if item["last"] else "")) if item[
-            "first"
-        ] else [_numbered(item["han"] or item["nth"])]
+        labels += (
+            _numbers(item["first"] + (f"-{item['last']}" if item["last"] else ""))
+            if item["first"]
+            else [_numbered(item["han"] or item["nth"])]
+        )
     return labels
 
 
@@ -322,10 +324,9 @@ def _states_values(text: str, match: re.Match[str], content: str) -> bool:
     if any(int(number) == 0 for number in re.findall(r"\d+", content)) and several:
         return True
     after = text[match.end() : match.end() + 2]
-    if before[-1:].isascii() and before[-1:].isalnum() or before[-1:] in "_":
+    if (before[-1:].isascii() and before[-1:].isalnum()) or before[-1:] in "_":
         return bool(before) and (
-            _IN_CODE.search(before) is not None
-            or re.match(r"\s?=|\.[a-z_]|\(", after) is not None
+            _IN_CODE.search(before) is not None or re.match(r"\s?=|\.[a-z_]|\(", after) is not None
         )
     return False
 
@@ -360,8 +361,21 @@ def _han(written: str) -> int:
     return (digits.index(tens) if tens else 1) * 10 * bool(ten) + (digits.find(ones) if ones else 0)
 
 
+_READ_ALONE: Final[Mapping[str, Callable[[str], Sequence[Label] | None]]] = {
+    "turns": _turns,
+    "oaicite": lambda place: [_from_0(place)],
+    "hashes": lambda place: [_from_0(place)],
+    "dagger": _dagger,
+    "inner": _inside,
+    "attribute": lambda listed: [_called(part) for part in listed.split(",")],
+    "closing": lambda _: [],
+    "bare": lambda url: [Label(url, sure=False)],
+}
+"""Groups of `_MARK` that need no look at their neighbours."""
+
+
 def _spoken(text: str, marks: Sequence[Mark]) -> Iterator[Mark]:
-    """ "According to passage 2", 根据片段2."""
+    """Such as "According to passage 2", 根据片段2."""
     code = [match.span() for match in _CODE.finditer(text)] if "`" in text else []
     taken = [*code, *(mark[:2] for mark in marks)]
     for match in _SPOKEN.finditer(text):
@@ -389,8 +403,9 @@ _SOURCE_PHRASE: Final = re.compile(
 )
 _ONLY_WORD: Final = re.compile(rf"\W*{_WORD}\W*", re.IGNORECASE)
 _SOURCE_HINTS: Final = Hints((
-    "passage", "context", "document", "source", "根据", "基于", "依据", "参考", "按照", "片段", "资料",
-    "来源", "文档", "段落", "文献", "引用", "出处", "上下文", "材料", "检索结果", "搜索结果",
+    "passage", "context", "document", "source", "根据", "基于", "依据", "参考", "按照", "片段",
+    "资料", "来源", "文档", "段落", "文献", "引用", "出处", "上下文", "材料", "检索结果",
+    "搜索结果",
 ))  # fmt: skip
 
 

@@ -95,7 +95,9 @@ _HOLE: Final = re.compile(r"[ \t]{2,}|[ \t]+(?=[.,;:!?。，；：！？、)）]
 
 def _tidied(parts: AnswerParts) -> AnswerParts:
     """The same without the blanks that citations left."""
-    return AnswerParts(*(tuple(map(_tidy, spans)) for spans in (parts.claims, parts.refusals, parts.others)))
+    return AnswerParts(
+        *(tuple(map(_tidy, spans)) for spans in (parts.claims, parts.refusals, parts.others))
+    )
 
 
 def _tidy(span: Span) -> Span:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.language.citations import URL, Mark, find_removable
@@ -27,7 +27,8 @@ _ENTRY: Final = re.compile(
     r"[ \t]*(?P<text>[^\n]*)$"
 )
 _DEFINITION: Final = re.compile(
-    r"^[ \t]*\[\^?(?P<key>[\w.-]{1,40})\](?::[ \t]*|[ \t]+(?=https?://))(?P<text>\S[^\n]*)$", re.MULTILINE
+    r"^[ \t]*\[\^?(?P<key>[\w.-]{1,40})\](?::[ \t]*|[ \t]+(?=https?://))(?P<text>\S[^\n]*)$",
+    re.MULTILINE,
 )
 _LINK: Final = re.compile(r"\[(?P<anchor>[^\[\]\n]+)\]\((?P<url>[^\s()]+)[^()\n]*\)")
 _TITLE_OF_URL: Final = re.compile(r"\"([^\"\n]+)\"")
@@ -127,7 +128,9 @@ def _listed(rest: str, start: int) -> list[Entry] | None:
         if part.strip(" ,，、;；"):
             match = _ENTRY.match(part)
             key = match["key"] if match else None
-            found.append(Entry(start + place, start + at, key, _names(match["text"] if match else part)))
+            found.append(
+                Entry(start + place, start + at, key, _names(match["text"] if match else part))
+            )
     return found
 
 

@@ -13,7 +13,8 @@ from rag_monitor.language.normalise import fold
 
 _DIGITS: Final = re.compile(r"\d+")
 _SOURCE_ANCHOR: Final = re.compile(
-    r"\d{1,3}|sources?|link|here|来源|出处|链接|原文|详情|https?://.*|[\w-]+(?:\.[\w-]+)+", re.IGNORECASE
+    r"\d{1,3}|sources?|link|here|来源|出处|链接|原文|详情|https?://.*|[\w-]+(?:\.[\w-]+)+",
+    re.IGNORECASE,
 )
 
 
@@ -81,7 +82,9 @@ class Sources:
                 return found
         return () if any(_host(_plain(n)) and self._hosts for n in names) else None
 
-    def _by_number(self, number: int) -> tuple[int, ...]:
+    def _by_number(self, number: int) -> tuple[int, ...] | None:
+        if number < 1:
+            return None
         if self._labels:
             return ()
         return (number - 1,) if 1 <= number <= self._count else ()
@@ -100,7 +103,11 @@ class Sources:
             if any(label.text in text for text in self._texts):
                 return False
             cites = label.anchor is None or _SOURCE_ANCHOR.fullmatch(label.anchor.strip())
-            return bool(self._hosts) and bool(cites) and (host in self._hosts or label.number is not None)
+            return (
+                bool(self._hosts)
+                and bool(cites)
+                and (host in self._hosts or label.number is not None)
+            )
         if label.sure:
             return self.named
         return bool(_DIGITS.search(plain)) and _shape(plain) in self._shapes

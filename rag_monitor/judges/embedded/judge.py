@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -19,17 +19,25 @@ from rag_monitor.domain.judgement import (
 from rag_monitor.errors import ConfigurationError
 from rag_monitor.judges.calibration import Calibration, read_calibration
 from rag_monitor.judges.embedded.case import Case, open_request
+from rag_monitor.judges.embedded.cited import settle_citations
 from rag_monitor.judges.embedded.combination import with_relevance
+from rag_monitor.judges.embedded.consulting import consult
 from rag_monitor.judges.embedded.evidence import Evidence
 from rag_monitor.judges.embedded.features import look_up_all
-from rag_monitor.judges.embedded.model import Model
+from rag_monitor.judges.embedded.model import ClaimVerdict, Model
 from rag_monitor.judges.embedded.options import EmbeddedOptions, encoder_of, mismatch, weights_of
-from rag_monitor.judges.embedded.packing import reading
 from rag_monitor.judges.embedded.pieces import PassageCache
-from rag_monitor.judges.embedded.settling import FOREIGN, settle_case, suspicion, threshold
+from rag_monitor.judges.embedded.settling import (
+    FOREIGN,
+    settle_case,
+    settle_claim,
+    suspicion,
+    threshold,
+)
+from rag_monitor.language.sentences import Span
 
 if TYPE_CHECKING:
-    from rag_monitor.judges.embedded.encoder import Encoder, Reading
+    from rag_monitor.judges.embedded.encoder import Encoder
 
 FULL: Final = "embedded"
 LEXICAL: Final = "embedded-lexical"
@@ -44,12 +52,15 @@ ASPECTS: Final = frozenset(
         Aspect.COVERAGE,
         Aspect.GRADE,
         Aspect.NONCOMMITTAL,
+        Aspect.CITED_SUPPORT,
+        Aspect.CITATION,
     }
 )
 """What the embedded judge answers; it regenerates no questions and writes no text."""
 
 _ON_SUPPORT: Final = (
-    Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED, Aspect.USEFULNESS, Aspect.USE, Aspect.GRADE
+    Aspect.SUPPORT, Aspect.ANSWER_SUPPORTED, Aspect.USEFULNESS, Aspect.USE, Aspect.GRADE,
+    Aspect.CITED_SUPPORT, Aspect.CITATION,
 )  # fmt: skip
 """What follows from how well the statements are supported."""
 FEATURES_VERSION: Final = "2"
@@ -121,6 +132,8 @@ class EmbeddedJudge:
         beyond = request.aspects - ASPECTS
         case.missing.update((aspect, "unsupported_aspect") for aspect in Aspect if aspect in beyond)
         settle_case(case, self._model, self._calibration)
+        if case.asks(Aspect.CITED_SUPPORT, Aspect.CITATION):
+            settle_citations(case, self._by_passages, self._options)
         return Judgement(
             identity=self._identity,
             verdicts=tuple(v for v in case.verdicts if v.aspect in request.aspects),
@@ -159,27 +172,29 @@ class EmbeddedJudge:
         """Let the encoder read the claims of a trace, within its window."""
         if self._encoder is None or case.unsupported or not case.asks(*_ON_SUPPORT):
             return
-        chosen = dict(self._readings(case, evidence, self._encoder))
-        if chosen:
-            told = self._encoder.doubts(list(chosen.values()))
-            case.read = dict(zip(chosen, told, strict=True))
+        claims = [(claim, evidence) for claim in case.claims]
+        case.read = consult(claims, self._model, self._encoder, self._options.encoder_window)
 
-    def _readings(
-        self, case: Case, evidence: Evidence, encoder: Encoder
-    ) -> Iterator[tuple[int, Reading]]:
-        """Which claims of a trace the encoder reads: the least certain ones that fit its window."""
-        asked = [
-            number
-            for number, claim in enumerate(case.claims)
-            if any(self._model.weights(claim.span.text).read)
-            and not (claim.verbatim or claim.piece.addressed)  # these are settled
+    def _by_passages(
+        self, case: Case, asked: Sequence[tuple[Span, Sequence[int]]], window: int
+    ) -> Sequence[ClaimVerdict]:
+        """How far some of the passages alone support each of some statements."""
+        contexts = case.opened.contexts or ()
+        evidence = {
+            places: Evidence.build(
+                [contexts[place] for place in places],
+                case.request.question,
+                self._passage_cache.get,
+            )
+            for places in dict.fromkeys(tuple(places) for _, places in asked)
+        }
+        claims = [
+            (claim, evidence[tuple(places)])
+            for span, places in asked
+            for claim in look_up_all([span], evidence[tuple(places)])
         ]
-        pairs = {number: reading(case.claims[number].piece, evidence) for number in asked}
-        asked = [number for number in asked if pairs[number][1]]
-        sizes = dict(zip(pairs, encoder.sizes(list(pairs.values())), strict=True))
-        asked.sort(key=lambda n: abs(self._model.claim(case.claims[n]).doubt))
-        left = self._options.encoder_window
-        for number in asked:
-            if sizes[number] <= left:
-                left -= sizes[number]
-                yield number, pairs[number]
+        read = consult(claims, self._model, self._encoder, window) if self._encoder else {}
+        return [
+            settle_claim(claim, own, self._model, read.get(number))
+            for number, (claim, own) in enumerate(claims)
+        ]

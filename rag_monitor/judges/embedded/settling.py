@@ -9,8 +9,10 @@ from rag_monitor.domain.judgement import Aspect, JudgeRequest, Verdict
 from rag_monitor.judges.calibration import Calibration
 from rag_monitor.judges.embedded import addressed, passages
 from rag_monitor.judges.embedded.case import Case
+from rag_monitor.judges.embedded.evidence import Evidence
+from rag_monitor.judges.embedded.features import ClaimEvidence
 from rag_monitor.judges.embedded.grade import Said, grade, noncommittal
-from rag_monitor.judges.embedded.model import ClaimVerdict, Model
+from rag_monitor.judges.embedded.model import ClaimVerdict, Model, Read
 from rag_monitor.judges.embedded.pieces import Piece
 from rag_monitor.language.claims import take_apart
 from rag_monitor.language.foreign import foreign
@@ -29,6 +31,15 @@ def settle_case(case: Case, model: Model, calibration: Calibration | None) -> No
     _passages(case)
     _coverage(case)
     _manner(case)
+
+
+def settle_claim(
+    claim: ClaimEvidence, evidence: Evidence, model: Model, read: Read | None
+) -> ClaimVerdict:
+    """How far a claim is supported by what it was looked up in."""
+    if not evidence.sentences:
+        return ClaimVerdict(_HOPELESS, 0.0, "no_contexts")
+    return model.claim(claim, read)
 
 
 def threshold(
@@ -55,11 +66,9 @@ def _support(case: Case, model: Model, calibration: Calibration | None) -> None:
     if case.unsupported:
         case.missing.update(dict.fromkeys(asked, case.unsupported))
         return
-    empty = not any(passage.sentences for passage in case.evidence.passages)
+    empty = not case.evidence.sentences
     case.settled = [
-        ClaimVerdict(_HOPELESS, 0.0, "no_contexts")
-        if empty
-        else model.claim(claim, case.read.get(number))
+        settle_claim(claim, case.evidence, model, case.read.get(number))
         for number, claim in enumerate(case.claims)
     ]
     for index, (claim, verdict) in enumerate(zip(case.claims, case.settled, strict=True)):

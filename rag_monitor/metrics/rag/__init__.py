@@ -1,5 +1,6 @@
 """Live metrics of a RAG trace: arithmetic from a judge's verdicts to scores."""
 
+from rag_monitor.metrics.rag.citations import citations_of
 from rag_monitor.metrics.rag.passages import passages_of
 from rag_monitor.metrics.rag.scoring import (
     BAD_BELOW,
@@ -22,6 +23,7 @@ __all__ = [
     "METRICS",
     "ScoringOptions",
     "aspects_for",
+    "citations_of",
     "failed_scores",
     "is_bad",
     "metrics_for",

@@ -24,7 +24,7 @@ def _sources(case: dict[str, Any]) -> list[Source]:
 
 def cited(case: dict[str, Any]) -> list[list[Any]]:
     """Each statement with citations and what it cites; 0: a passage that there is not."""
-    found = attribute(case["answer"], _sources(case))
+    found = attribute(case["answer"], lambda: _sources(case))
     if found is None:
         return []
     return [
