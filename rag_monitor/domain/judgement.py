@@ -86,6 +86,8 @@ class Citations:
     passages: tuple[tuple[int, ...], ...]
     """Of each citation, which passages it points at, 0-based: none where there is no such passage,
     several where they are of one document."""
+    labels: tuple[str, ...]
+    """What each calls its passage, as written."""
     loose: tuple[tuple[int, ...], ...] = ()
     """The same of citations that stand with no statement."""
 

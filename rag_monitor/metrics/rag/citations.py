@@ -68,6 +68,7 @@ def _numbered(found: Attribution) -> Citations:
             for statement in found.statements
         ),
         passages=tuple(found.citations[number].passages for number in order),
+        labels=tuple(found.citations[number].label for number in order),
         loose=tuple(
             citation.passages
             for number, citation in enumerate(found.citations)

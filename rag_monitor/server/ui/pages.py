@@ -19,6 +19,7 @@ from rag_monitor.i18n import Message
 from rag_monitor.server.problems import ProblemError
 from rag_monitor.server.quality import SCORE_METRICS
 from rag_monitor.server.ui import charts, key_form
+from rag_monitor.server.ui.cited import cited_views
 from rag_monitor.server.ui.highlight import answer_pieces, passage_views, support_verdicts
 from rag_monitor.server.ui.rule_form import RULE_METRICS, parameters, rule_form
 from rag_monitor.server.ui.view import Viewer, Visitor, page
@@ -56,6 +57,7 @@ def trace(me: Viewer, trace_id: str) -> HTMLResponse:
             "passages": list(
                 zip(contexts, passage_views(stored.scores, len(contexts)), strict=True)
             ),
+            "cited": cited_views(it, stored.scores),
             "timeline": charts.timeline(
                 charts.phases_of(it, me.translate),
                 it.timings.first_byte_ms,
