@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.language.normalise import fold
@@ -12,23 +13,33 @@ _QUOTED: Final = re.compile(
     r"“([^“”\n]+)”|「([^「」\n]+)」|『([^『』\n]+)』|«([^«»\n]+)»|\"([^\"\n]+)\""
 )
 _LEFT_OUT: Final = re.compile(r"\.{3,}|…+|\[[^\]]*\]|[(（]\.\.\.[)）]")
+_MARKS: Final = tuple('“「『«"')
 _FEWEST_WORDS: Final = 4
 """Shorter ones name or stress something."""
 _FEWEST_HAN: Final = 8
 
 
-def quotations(text: str) -> list[tuple[str, ...]]:
-    """The quotations of `text`, each as the stretches between what it leaves out."""
-    if not any(mark in text for mark in '“「『«"'):
+@dataclass(frozen=True, slots=True)
+class Quotation:
+    """Words in quotation marks."""
+
+    start: int
+    """Where the first mark stands."""
+    stretches: tuple[str, ...]
+    """Letters and digits of what stands between the places where it leaves something out."""
+
+    def stands_in(self, text: str) -> bool:
+        """Whether all of it stands in a text, whatever spaces and punctuation that has."""
+        letters = _letters(text)
+        return all(stretch in letters for stretch in self.stretches)
+
+
+def quotations(text: str) -> list[Quotation]:
+    """The quotations of `text` that are long enough to be somebody's words."""
+    if not any(mark in text for mark in _MARKS):
         return []
-    found = [next(filter(None, match.groups())) for match in _QUOTED.finditer(text)]
-    return [stretches for quoted in found if _is_long(quoted) and (stretches := _stretches(quoted))]
-
-
-def is_quoted_from(stretches: tuple[str, ...], text: str) -> bool:
-    """Whether all stretches of a quotation stand in a text, whatever marks and spaces it has."""
-    letters = _letters(text)
-    return all(stretch in letters for stretch in stretches)
+    found = ((match.start(), match[match.lastindex or 0]) for match in _QUOTED.finditer(text))
+    return [Quotation(start, _stretches(quoted)) for start, quoted in found if _is_long(quoted)]
 
 
 def _stretches(quoted: str) -> tuple[str, ...]:

@@ -16,10 +16,13 @@ from rag_monitor.domain.judgement import Aspect, Citations, CitedStatement, Verd
 from rag_monitor.judges.embedded.case import Case
 from rag_monitor.judges.embedded.model import ClaimVerdict
 from rag_monitor.judges.embedded.options import EmbeddedOptions
-from rag_monitor.language.quotations import is_quoted_from, quotations
+from rag_monitor.language.quotations import quotations
 from rag_monitor.language.sentences import Span
 
 _EVEN: Final = 0.5
+_LITTLE: Final = 0.1
+"""A citation is needed if without it support is less probable by more than this: half of a
+statement, supported alone, may pass by a little."""
 Places = tuple[int, ...]
 """Passages, 0-based, in order."""
 
@@ -107,6 +110,7 @@ class _Asking:
             (claim.span.start, claim.span.end): verdict
             for claim, verdict in zip(case.claims, case.settled, strict=True)
         }
+        self._quotations = quotations(case.opened.answer)
         self._known: dict[tuple[int, Places], _Found] = {}
 
     def statements(self, citations: Citations) -> list[tuple[CitedStatement, _Found]]:
@@ -185,8 +189,9 @@ class _Asking:
         contexts = self._case.opened.contexts or ()
         texts = [*(contexts[place] for place in cited), self._case.request.question]
         return all(
-            any(is_quoted_from(stretches, text) for text in texts)
-            for stretches in quotations(statement.text)
+            any(quotation.stands_in(text) for text in texts)
+            for quotation in self._quotations
+            if statement.start <= quotation.start < statement.end
         )
 
     def _ask(self, asked: Sequence[tuple[CitedStatement, Places]], window: int) -> None:
@@ -221,7 +226,9 @@ class _Asking:
         if alone is None or alone.holds:
             return alone or found
         rest = self._of(statement, _without(sets, own))
-        return _Found(1 - rest.probability, "not_needed") if rest and rest.holds else found
+        if rest is None or not rest.holds or found.probability - rest.probability > _LITTLE:
+            return found
+        return _Found(1 - rest.probability, "not_needed")
 
 
 def _without(sets: Sequence[Places], own: Places) -> Places:
