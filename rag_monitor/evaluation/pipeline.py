@@ -29,7 +29,7 @@ from rag_monitor.evaluation.complaints import Complaints
 from rag_monitor.evaluation.plan import EvaluationPlan
 from rag_monitor.evaluation.request import build_request
 from rag_monitor.judges.judge import Judge
-from rag_monitor.metrics.rag import failed_scores, score_trace, sentence_of
+from rag_monitor.metrics.rag import NO_CITATIONS, failed_scores, score_trace, sentence_of
 from rag_monitor.own_traces import JUDGE, OwnTraces
 from rag_monitor.sampling.sampler import Sampler
 
@@ -312,7 +312,8 @@ class Pipeline:
                 result.usage.output_tokens
             )
             try:
-                return Outcome(scores=tuple(score_trace(task.trace, result, metrics, now)))
+                found = score_trace(task.trace, result, metrics, now)
+                return Outcome(scores=tuple(score for score in found if _worth_keeping(score)))
             except Exception as error:  # noqa: BLE001 - one odd judgement must not spoil the batch
                 result = error
         if (
@@ -351,6 +352,11 @@ def _reached(result: Judgement | Exception) -> bool | None:
         return False
     nothing_sent = isinstance(result, BudgetExhausted | JudgeBehind)
     return True if isinstance(result, Judgement | JudgeError) and not nothing_sent else None
+
+
+def _worth_keeping(score: Score) -> bool:
+    """Whether a score is saved: most applications never cite, and need no rows that say so."""
+    return score.reason != NO_CITATIONS
 
 
 def _values(scores: Sequence[Score]) -> Mapping[str, float]:

@@ -26,6 +26,8 @@ from rag_monitor.metrics.rag.verdicts import read
 SHOWN_AS: Final = "citation"
 """Key in the metadata of a passage: what the model was shown for it, where that is not its place
 among the passages, from 1."""
+NO_CITATIONS: Final = "no_citations"
+"""Why there is no score of an answer that cites nothing."""
 _NAMES: Final = (
     "title", "name", "url", "uri", "link", "href", "source", "file", "filename", "file_name",
     "path", "doc_id", "document_id", "chunk_id", "标题", "来源", "链接",
@@ -101,7 +103,7 @@ def citation_validity(trace: Trace, judgement: Judgement) -> Outcome:  # noqa: A
         return blocked
     found = citations_of(trace)
     if found is None:
-        return not_applicable("no_citations")
+        return not_applicable(NO_CITATIONS)
     cited = (*found.passages, *found.loose)
     return scored(sum(bool(passages) for passages in cited) / len(cited))
 
