@@ -8,8 +8,10 @@ is for everything above it, and those of a lead-in are for the list below it.
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Final
 
 from rag_monitor.language.citations import Mark, find_marks
@@ -20,6 +22,8 @@ from rag_monitor.language.sources import Source, Sources
 
 _MOST_CHARACTERS: Final = 20_000
 """Of an answer; what stands behind is not looked at."""
+_MOST_MARKS: Final = 300
+"""Places that cite; further ones are not looked at."""
 _COMMAS: Final = " \t，,"
 _SENTENCE_ENDS: Final = tuple("。！？；.!?;\n")
 _NAMED: Final = re.compile(
@@ -65,7 +69,7 @@ def attribute(answer: str, sources: Callable[[], Sequence[Source]]) -> Attributi
         sources: Gives the passages in the order of the model; asked only if it may cite.
     """
     answer = answer[:_MOST_CHARACTERS]
-    marks = find_marks(answer)
+    marks = find_marks(answer)[:_MOST_MARKS]
     references = find_references(answer)
     if not (marks or references.entries):
         return None
@@ -84,7 +88,9 @@ class _Placed:
         self.claims = take_apart(answer).claims
         self.citations: list[Citation] = []
         self.of: list[list[int]] = [[] for _ in self.claims]
+        self._starts = [claim.start for claim in self.claims]
         self._blank = bytearray(len(answer))
+        self._letters: list[int] = []
         listed = references.names
         inline = []
         for mark in marks:
@@ -139,6 +145,11 @@ class _Placed:
     def _attach_all(self, inline: Sequence[tuple[Mark, list[int]]]) -> None:
         for mark, _ in inline:
             self._blank[mark.start : mark.end] = b"\1" * (mark.end - mark.start)
+        said = _NAMED.sub(lambda match: " " * len(match[0]), self.bare)
+        cited = map(str.isalnum, said)
+        self._letters = list(
+            accumulate((a and not b for a, b in zip(cited, self._blank, strict=True)), initial=0)
+        )
         for mark, numbers in inline:
             for place in self._places(mark):
                 self.of[place] += numbers
@@ -146,15 +157,12 @@ class _Placed:
 
     def _places(self, mark: Mark) -> Iterator[int]:
         """The statements that a citation belongs to."""
-        before = after = None
-        for place, claim in enumerate(self.claims):
-            if claim.start <= mark.start < claim.end:
-                yield place
-                return
-            if claim.end <= mark.start:
-                before = place
-            elif after is None:
-                after = place
+        following = bisect_right(self._starts, mark.start)
+        if following and mark.start < self.claims[following - 1].end:
+            yield following - 1
+            return
+        before = following - 1 if following else None
+        after = following if following < len(self.claims) else None
         line = self.answer.rfind("\n", 0, mark.start) + 1
         line_end = self.answer.find("\n", mark.end)
         line_end = len(self.answer) if line_end < 0 else line_end
@@ -189,10 +197,7 @@ class _Placed:
 
     def _silent(self, start: int, end: int) -> bool:
         """Whether nothing but citations, names of sources and marks stands between two places."""
-        left = "".join(
-            char for at, char in enumerate(self.bare[start:end], start) if not self._is_mark(at)
-        )
-        return not any(map(str.isalnum, _NAMED.sub("", left)))
+        return self._letters[start] == self._letters[max(start, end)]
 
     def _above(self, line: int) -> Iterator[int]:
         """The statements above a line that have no citation of their own."""
