@@ -10,8 +10,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
 
-from rag_monitor.language.hints import Hints
+from rag_monitor.language.hints import Hints, holds_any
 from rag_monitor.language.normalise import to_simplified
+from rag_monitor.language.script import has_han
 
 
 class Label(NamedTuple):
@@ -62,6 +63,8 @@ _AFTER_HAN: Final = r"(?=[，,。、：:；;）)】\]和与及中里所指提显
 _NUMBER: Final = rf"(?:\d{{1,3}}(?!\d)|{_HAN_NUMERAL})"
 _TO: Final = r"\s*(?:-|–|—|~|～|至|到)\s*"
 _AND: Final = r"\s*(?:[,，、;；&/]\s*(?:and\s+)?|\band\b|和|与|及|以及)\s*"
+_TRADITIONAL: Final = tuple("來資檢參獻據見檔")
+"""Of the characters of these words those that are written otherwise."""
 _WORD: Final = rf"(?:{_EN_WORDS}|{_ZH_WORDS})"
 _GAP: Final = r"[\s_:：#.№-]*"
 _ITEM: Final = rf"\d{{1,3}}(?:{_TO}\d{{1,3}})?"
@@ -114,11 +117,19 @@ _MARK: Final = re.compile(
     re.IGNORECASE,
 )
 """Every form that may be a citation; `_labels` says which is."""
-_MAY_CITE: Final = re.compile(
-    "[\\[【［〔〖①-⑳❶-❿¹²³⁴-⁹\ue200]|##\\d|<(?:sup|ref|cite|source|citation|footnote|co?)[ >]"
-    rf"|https?://|[(（]\s*(?:{_LEAD.pattern})?(?:{_WORD}|第)",
-    re.IGNORECASE,
-)
+_BEFORE_CITATION: Final = re.compile("[【［〔〖①-⑳❶-❿¹²³⁴-⁹\ue200]")
+_IN_PARENTHESES: Final = re.compile(rf"[(（]\s*(?:{_LEAD.pattern})?(?:{_WORD}|第)", re.IGNORECASE)
+_PLAIN_HINTS: Final = ("[", "</", "<cite ", "<ref ", "##", "://")
+
+
+def _may_cite(text: str) -> bool:
+    """A quick look before every form is tried."""
+    return (
+        holds_any(text, _PLAIN_HINTS)
+        or (not text.isascii() and _BEFORE_CITATION.search(text) is not None)
+        or (("(" in text or "（" in text) and _IN_PARENTHESES.search(text) is not None)
+    )
+
 
 _ZH_SPOKEN: Final = (
     rf"(?:(?:{_ZH_LEAD})?(?:第(?P<nth>{_NUMBER})[个段条份篇]?(?:{_ZH_WORDS})"
@@ -133,10 +144,35 @@ _EN_SPOKEN: Final = (
     rf"(?:{_AND}(?:{_EN_WORDS})?\s?#?\d{{1,2}}(?![\d.,]\d|\d|\s?%))*)"
 )
 _SPOKEN: Final = re.compile(rf"{_ZH_SPOKEN}|{_EN_SPOKEN}", re.IGNORECASE)
-_MAY_SPEAK: Final = re.compile(
-    rf"(?:{_ZH_WORDS})\s?[\d一二三四五六七八九十]|第(?:\d|{_HAN_NUMERAL})|\b(?:{_EN_WORDS})\s?#?\s?\d",
-    re.IGNORECASE,
+_SHORT_NUMBER: Final = re.compile(r"(?<!\d)\d{1,2}(?!\d)")
+_HAN_NUMBERED: Final = re.compile(
+    rf"(?:{_ZH_WORDS}){_HAN_NUMERAL}|第{_NUMBER}[个段条份篇]?(?:{_ZH_WORDS})"
 )
+_STEMS: Final = ("passage", "context", "document", "doc ", "docs ", "doc. ", "source", "ref ",
+                 "refs ", "ref. ", "reference", "citation", "cite ", "chunk", "excerpt", "snippet",
+                 "footnote")  # fmt: skip
+_SINGULAR: Final = ("passage", "context", "document", "doc", "source", "ref", "reference",
+                    "citation", "cite", "chunk", "excerpt", "snippet", "footnote")  # fmt: skip
+_BEFORE_NUMBER: Final = (*_SINGULAR, *(f"{word}s" for word in _SINGULAR), *_ZH_WORDS.split("|"))
+_LONGEST_BEFORE: Final = 14
+"""Characters of such a word, a space and a sign."""
+
+
+def _may_speak(text: str) -> bool:
+    """A quick look before every form is tried: a number behind a word for sources."""
+    if has_han(text):
+        if _HAN_NUMBERED.search(text) is not None:
+            return True
+    elif not holds_any(text.lower(), _STEMS):
+        return False
+    for number in _SHORT_NUMBER.finditer(text):
+        place = number.start()
+        before = text[max(0, place - _LONGEST_BEFORE) : place].rstrip(" #\t\n")
+        if before.lower().endswith(_BEFORE_NUMBER):
+            return True
+    return False
+
+
 _NOUNS: Final = frozenset({"passage", "passages", "source", "sources", "context", "contexts"})
 """Words that mean a source without capital and preposition, too; "document 3 cases" has none."""
 
@@ -155,11 +191,16 @@ _BEFORE_VALUES: Final = re.compile(
 _MOST_OF_RANGE: Final = 30
 
 
+def _simplified(text: str) -> str:
+    """Simplified where the words for sources may be Traditional; of the same length."""
+    return to_simplified(text) if holds_any(text, _TRADITIONAL) else text
+
+
 def find_marks(text: str) -> list[Mark]:
     """Every place of a text that may cite, in order; code is passed over."""
-    text = to_simplified(text)
-    marks = list(_written(text)) if _MAY_CITE.search(text) else []
-    if _MAY_SPEAK.search(text):
+    text = _simplified(text)
+    marks = list(_written(text)) if _may_cite(text) else []
+    if _may_speak(text):
         marks += _spoken(text, marks)
         marks.sort()
     return marks
@@ -167,9 +208,9 @@ def find_marks(text: str) -> list[Mark]:
 
 def find_removable(text: str) -> list[Mark]:
     """The citations that a sentence can do without, whatever the passages are called."""
-    if _MAY_CITE.search(text) is None:
+    if not _may_cite(text):
         return []
-    return [mark for mark in _written(to_simplified(text)) if mark.sure]
+    return [mark for mark in _written(_simplified(text)) if mark.sure]
 
 
 def _written(text: str) -> Iterator[Mark]:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from rag_monitor.language.citations import URL, Mark, find_removable
+from rag_monitor.language.hints import Hints, holds_any
 from rag_monitor.language.normalise import to_simplified
 
 _TITLES: Final = (
@@ -34,7 +35,11 @@ _LINK: Final = re.compile(r"\[(?P<anchor>[^\[\]\n]+)\]\((?P<url>[^\s()]+)[^()\n]
 _TITLE_OF_URL: Final = re.compile(r"\"([^\"\n]+)\"")
 _RULE: Final = re.compile(r"\n[ \t]*(?:-{3,}|\*{3,}|_{3,})[ \t]*(?=\n)")
 _LONGEST_ENTRY: Final = 200
-_MAY_LIST: Final = re.compile(rf"\]:|\][ \t]+https?://|{_TITLES}", re.IGNORECASE)
+_PLAIN_HINTS: Final = ("]:", "] http", "]\thttp")
+_TITLE_HINTS: Final = Hints((
+    "reference", "source", "citation", "bibliography", "footnote", "works cited", "further reading",
+    "learn more", "参考", "引用", "来源", "出处", "相关链接", "脚注", "注释",
+))  # fmt: skip
 _ENDS: Final = tuple("。！？")
 
 
@@ -69,9 +74,11 @@ _NONE: Final = References()
 
 def find_references(text: str) -> References:
     """The lists of sources in `text`; only its end may hold one with a title."""
-    if _MAY_LIST.search(text) is None:
+    if "\n" not in text:
         return _NONE
     text = to_simplified(text)
+    if not (_TITLE_HINTS.found(text.lower()) or holds_any(text, _PLAIN_HINTS)):
+        return _NONE
     titled = _titled(text)
     first = titled.spans[0][0] if titled.spans else len(text)
     entries = [_entry(m) for m in _DEFINITION.finditer(text) if m.start() < first]
@@ -85,7 +92,7 @@ def without_citations(text: str) -> str:
     What is left is what it says; a sentence of which they are part ("According to passage 2, …")
     stays whole.
     """
-    references = find_references(text) if "\n" in text or "：" in text or ":" in text else _NONE
+    references = find_references(text)
     marks: Sequence[Mark] = find_removable(text)
     if not (marks or references.spans):
         return text

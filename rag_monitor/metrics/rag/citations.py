@@ -96,12 +96,13 @@ def citation_precision(trace: Trace, judgement: Judgement) -> Outcome:
     return _share(trace, judgement, Aspect.CITATION)
 
 
-def citation_validity(trace: Trace, judgement: Judgement) -> Outcome:  # noqa: ARG001 - no judge needed
+def citation_validity(trace: Trace, judgement: Judgement) -> Outcome:
     """Citations of a passage that exists / citations; needs no judge."""
     blocked = _blocked(trace)
     if blocked is not None:
         return blocked
-    found = citations_of(trace)
+    told = NO_CITATIONS in judgement.missing.values()  # need not be looked for twice
+    found = None if told else citations_of(trace)
     if found is None:
         return not_applicable(NO_CITATIONS)
     cited = (*found.passages, *found.loose)
