@@ -96,6 +96,8 @@ class _Placed:
         for mark in marks:
             if any(start <= mark.start < end for start, end in references.spans):
                 continue
+            if len(self.citations) >= _MOST_MARKS:
+                break
             numbers = [
                 self._add(label.text, mark.start, mark.end, passages)
                 for label in mark.labels

@@ -80,11 +80,10 @@ _LEAD: Final = re.compile(
 )
 _NAMED: Final = re.compile(rf"{_WORD}\s*[:：]\s*(?=\S)", re.IGNORECASE)
 _SPLIT: Final = re.compile(_AND, re.IGNORECASE)
+_TITLE_MARKS: Final = '《》<>“”" '
 _SPLIT_NAMES: Final = re.compile(r"\s*[,，、;；]\s*")
-_FILE: Final = re.compile(
-    r"[^\s/\\][^\n/\\]*\.(?:pdf|docx?|pptx?|xlsx?|csv|txt|md|html?|json|xml|rtf|epub)(?:#[\w=&.-]*)?",
-    re.IGNORECASE,
-)
+_ENDING: Final = r"\.(?:pdf|docx?|pptx?|xlsx?|csv|txt|md|html?|json|xml|rtf|epub)(?:#[\w=&.-]*)?"
+_FILE: Final = re.compile(rf"[^\s/\\][^\n/\\]*{_ENDING}", re.IGNORECASE)
 _URL_TEXT: Final = r"https?://[^\s<>()（）\[\]【】\"'，。；、]+(?<![.,;:!?])"
 URL: Final = re.compile(_URL_TEXT)
 _INDEX_FROM_0: Final = re.compile(r"id\s*:\s*(\d{1,3})", re.IGNORECASE)
@@ -111,14 +110,17 @@ _MARK: Final = re.compile(
     r"|[%^\\]?(?P<double>\[(?=\[))?(?P<open>[\[【［〔〖(（])"
     r"(?P<content>(?:[^\[\]【】［］〔〕〖〗()（）\n]|(?<=ources )\([\d,\s]+\)){1,200})"
     r"\\?(?P<close>[\]】］〕〗)）])(?(double)\])[%^]?"
-    r"|(?<=[^\W\d_]|[.,;!?。，；！？%)）”\"])(?P<raised>[¹²³⁴-⁹][⁰¹²³⁴-⁹]*)"
-    r"|(?P<circled>[①-⑳❶-❿]+)"
+    r"|(?<=[^\W\d_]|[.,;!?。，；！？%)）”\"])(?P<raised>[¹²³⁴-⁹][⁰¹²³⁴-⁹]{0,5})"
+    r"|(?P<circled>[①-⑳❶-❿]{1,9})"
     rf"|(?P<bare>{_URL_TEXT})",
     re.IGNORECASE,
 )
 """Every form that may be a citation; `_labels` says which is."""
 _BEFORE_CITATION: Final = re.compile("[【［〔〖①-⑳❶-❿¹²³⁴-⁹\ue200]")
-_IN_PARENTHESES: Final = re.compile(rf"[(（]\s*(?:{_LEAD.pattern})?(?:{_WORD}|第)", re.IGNORECASE)
+_IN_PARENTHESES: Final = re.compile(
+    rf"[(（]\s*(?:(?:{_LEAD.pattern})?(?:{_WORD}|第)|[^()（）\n]{{1,80}}{_ENDING}[》\s]*[)）])",
+    re.IGNORECASE,
+)
 _PLAIN_HINTS: Final = ("[", "</", "<cite ", "<ref ", "##", "://")
 
 
@@ -345,7 +347,7 @@ def _named(content: str, square: bool) -> Sequence[Label] | None:
     rest = rest[lead.end() :] if lead else rest
     named = _NAMED.match(rest)
     rest = rest[named.end() :] if named else rest
-    parts = [part for part in _SPLIT_NAMES.split(rest) if part]
+    parts = [name for part in _SPLIT_NAMES.split(rest) if (name := part.strip(_TITLE_MARKS))]
     sure = square or named is not None
     if parts and all(_FILE.fullmatch(part) or URL.fullmatch(part) for part in parts):
         return [Label(part, sure=sure) for part in parts]

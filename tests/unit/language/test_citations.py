@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from rag_monitor.language.attribution import attribute
+from rag_monitor.language.references import without_citations
 from rag_monitor.language.sources import Source
 
 _LINES: Final = (Path(__file__).parent / "citation_cases.jsonl").read_text(encoding="utf-8")
@@ -60,3 +64,42 @@ def test_written_cases_are_read_right(language: str, cites: bool) -> None:
 
 def test_there_are_enough_cases() -> None:
     assert len(CASES) >= 200
+
+
+_PIECES: Final = (
+    "[1]", "【2†source】", "(Source 3)", "根据片段2", "①", "[", "]", "(", "）", "1", ",", "、", "-", "`",
+    "\n", "\n\n", "。", ". ", ":", "来源：", "\nReferences\n", "[1]: https://a.example/x\n", "https://a.example/x",
+    "terms.pdf", "The fee is 90 euros", "年费为90欧元", "，", "<cite>", "</cite>", "##0$$", "^", " ",
+    "- ",    "\ue200cite\ue202turn0search0\ue201", "資料１", "é", "“", "”",
+)  # fmt: skip
+
+
+@given(st.lists(st.sampled_from(_PIECES), max_size=40).map("".join))
+def test_any_answer_is_read_and_places_stay_inside_it(answer: str) -> None:
+    found = attribute(answer, lambda: [Source(None, ("terms.pdf",))] * 3)
+
+    assert len(without_citations(answer)) == len(answer)
+    if found is not None:
+        assert all(0 <= one.start < one.end <= len(answer) for one in found.citations)
+        assert all(place < 3 for one in found.citations for place in one.passages)
+        numbers = {number for one in found.statements for number in one.citations}
+        assert numbers <= set(range(len(found.citations)))
+
+
+@pytest.mark.parametrize(
+    "unit", ["[1][2] ", "[1] x\n", "A. [1] ", "¹", "(source ", "[", "\n[1]: x"]
+)
+def test_hostile_answers_take_little_time(unit: str) -> None:
+    before = time.process_time()
+    attribute(unit * 5000, lambda: [Source()] * 3)
+
+    assert time.process_time() - before < 3
+
+
+def test_a_link_that_a_passage_gives_cites_nothing() -> None:
+    source = Source(None, ("https://bank.example/a",), "Log in at https://bank.example/login now.")
+
+    assert attribute("Log in at https://bank.example/login.", lambda: [source]) is None
+    invented = attribute("Log in at https://bank.example/other.", lambda: [source])
+    assert invented is not None
+    assert invented.citations[0].passages == ()
